@@ -1,0 +1,1 @@
+"""A Transformer translation system that reads like the paper it implements."""

@@ -1,0 +1,1 @@
+"""Room for turning text into tensors."""

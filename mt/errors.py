@@ -1,0 +1,50 @@
+"""What can go wrong through no fault of the program, each with the exit code that a script reports.
+
+Exit codes: 0 done, 1 a bug, 2 the user's input, configuration or data, 3 diverged, 4 bad file,
+5 disk, 6 locked; 130 and 143 stopped by a signal with the state saved.
+Every message is one line: what is wrong, where, and what to do about it.
+"""
+
+
+class MtError(Exception):
+    """An expected failure; the command prints its message and exits with `exit_code`."""
+
+    exit_code = 1
+
+
+class UserError(MtError):
+    """The user's input, configuration or data cannot be used."""
+
+    exit_code = 2
+
+
+class DivergedError(MtError):
+    """Training produced non-finite losses or gradients repeatedly."""
+
+    exit_code = 3
+
+
+class BadFileError(MtError):
+    """A checkpoint, tokenizer or run file is damaged or is not what it claims to be."""
+
+    exit_code = 4
+
+
+class DiskError(MtError):
+    """Writing failed: disk full, or the folder is read-only."""
+
+    exit_code = 5
+
+
+class LockedError(MtError):
+    """Another process is training in this run folder."""
+
+    exit_code = 6
+
+
+class StoppedError(MtError):
+    """A signal asked the process to stop; its state is saved and the same command continues."""
+
+    def __init__(self, message: str, *, signal_number: int) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + signal_number
