@@ -1,0 +1,80 @@
+"""Figure 1: the whole model."""
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from mt.model.embedding import PositionalEncoding, TokenEmbedding
+from mt.model.masks import padding_mask, target_mask
+from mt.model.stacks import DecoderLayer, EncoderLayer
+
+
+class Transformer(nn.Module):
+    """The encoder-decoder of figure 1.
+
+    One embedding matrix serves source, target and output (section 3.4). With separate vocabularies
+    (`source_vocabulary_size` differs from None) the source has a matrix of its own and the other two stay tied.
+    """
+
+    def __init__(
+        self,
+        *,
+        vocabulary_size: int,
+        num_layers: int,
+        d_model: int,
+        d_ff: int,
+        num_heads: int,
+        dropout: float,
+        pad: int,
+        source_vocabulary_size: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.pad = pad
+        self.target_embedding = TokenEmbedding(vocabulary_size=vocabulary_size, d_model=d_model)
+        if source_vocabulary_size is None:
+            self.source_embedding = self.target_embedding
+        else:
+            self.source_embedding = TokenEmbedding(vocabulary_size=source_vocabulary_size, d_model=d_model)
+        self.positions = PositionalEncoding(d_model=d_model, dropout=dropout)
+        layer = {"d_model": d_model, "d_ff": d_ff, "num_heads": num_heads, "dropout": dropout}
+        self.encoder = nn.ModuleList(EncoderLayer(**layer) for _ in range(num_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(**layer) for _ in range(num_layers))
+        for module in self.modules():
+            reset = getattr(module, "reset_parameters", None)
+            if reset is not None:
+                reset()
+
+    def forward(
+        self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
+    ) -> Float[Tensor, "batch target vocabulary"]:
+        """Logits of the token after each target position; `target` is the decoder's input, beginning with BOS."""
+        return self.target_embedding.logits(self.hidden(source, target))
+
+    def hidden(
+        self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
+    ) -> Float[Tensor, "batch target d_model"]:
+        """The decoder's output before the last linear transformation."""
+        source_mask = padding_mask(source, pad=self.pad)
+        memory = self.encode(source, source_mask)
+        return self.decode(target, memory, target_mask(target, pad=self.pad), source_mask)
+
+    def encode(
+        self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch #source source"]
+    ) -> Float[Tensor, "batch source d_model"]:
+        """Left side of figure 1."""
+        x = self.positions(self.source_embedding(source))
+        for layer in self.encoder:
+            x = layer(x, mask)
+        return x
+
+    def decode(
+        self,
+        target: Int[Tensor, "batch target"],
+        memory: Float[Tensor, "batch source d_model"],
+        mask: Bool[Tensor, "batch #target target"],
+        memory_mask: Bool[Tensor, "batch #target source"],
+    ) -> Float[Tensor, "batch target d_model"]:
+        """Right side of figure 1, all target positions at once."""
+        x = self.positions(self.target_embedding(target))
+        for layer in self.decoder:
+            x = layer(x, memory, mask, memory_mask)
+        return x
