@@ -1,0 +1,81 @@
+"""Section 5.1: which sentence pairs meet in which batch, as a pure function of (seed, epoch).
+
+"Sentence pairs were batched together by approximate sequence length. Each training batch contained a set of
+sentence pairs containing approximately 25000 source tokens and 25000 target tokens."
+"""
+
+import numpy as np
+from jaxtyping import Int
+
+from mt.errors import UserError
+
+Indices = Int[np.ndarray, " pairs"]
+
+_BATCHES_PER_POOL = 64
+
+
+def plan_epoch(
+    source_lengths: Int[np.ndarray, " pairs"],
+    target_lengths: Int[np.ndarray, " pairs"],
+    *,
+    batch_tokens: int,
+    seed: int,
+    epoch: int,
+) -> list[Indices]:
+    """Every pair once, in batches that hold at most `batch_tokens` tokens, padding included, on either side.
+
+    Lengths are in tokens with the EOS. The corpus is shuffled, cut into pools of many batches, sorted by length
+    within a pool, cut into batches, and the batches are shuffled: similar lengths meet, and no two epochs agree.
+    Raises UserError when one pair alone exceeds the budget.
+    """
+    longer = np.maximum(source_lengths, target_lengths)
+    if len(longer) and int(longer.max()) > batch_tokens:
+        raise UserError(
+            f"training.batch_tokens={batch_tokens} cannot hold a pair of {longer.max()} tokens: "
+            "raise it, or lower data.filters.max_tokens"
+        )
+    random = np.random.Generator(np.random.PCG64([seed, epoch]))
+    order = random.permutation(len(longer))
+    pool_starts = np.cumsum(longer[order], dtype=np.int64) // (_BATCHES_PER_POOL * batch_tokens)
+    order = order[np.lexsort((source_lengths[order], longer[order], pool_starts))]
+    batches = _cut(order, source_lengths, target_lengths, budget_tokens=batch_tokens)
+    return [batches[index] for index in random.permutation(len(batches))]
+
+
+def plan_in_order(
+    source_lengths: Int[np.ndarray, " pairs"], target_lengths: Int[np.ndarray, " pairs"], *, batch_tokens: int
+) -> list[Indices]:
+    """Every pair once, longest first, under the same budget; what validation reads."""
+    order = np.lexsort((source_lengths, np.maximum(source_lengths, target_lengths)))[::-1]
+    return _cut(order, source_lengths, target_lengths, budget_tokens=batch_tokens)
+
+
+def split_batch(
+    batch: Indices,
+    source_lengths: Int[np.ndarray, " pairs"],
+    target_lengths: Int[np.ndarray, " pairs"],
+    *,
+    micro_batch_tokens: int,
+) -> list[Indices]:
+    """Cut one batch into micro-batches under a smaller budget; together they hold the same pairs."""
+    return _cut(batch, source_lengths, target_lengths, budget_tokens=micro_batch_tokens)
+
+
+def _cut(
+    order: Indices,
+    source_lengths: Int[np.ndarray, " pairs"],
+    target_lengths: Int[np.ndarray, " pairs"],
+    *,
+    budget_tokens: int,
+) -> list[Indices]:
+    batches = []
+    start = longest_source = longest_target = 0
+    pairs = zip(source_lengths[order].tolist(), target_lengths[order].tolist(), strict=True)
+    for end, (source, target) in enumerate(pairs):
+        longest_source, longest_target = max(longest_source, source), max(longest_target, target)
+        if (end + 1 - start) * max(longest_source, longest_target) > budget_tokens and end > start:
+            batches.append(order[start:end])
+            start, longest_source, longest_target = end, source, target
+    if len(order) > start:
+        batches.append(order[start:])
+    return batches

@@ -1,0 +1,59 @@
+"""Device, seeds and precision: what the machine gives and what makes a run repeatable."""
+
+import contextlib
+import os
+
+import torch
+
+from mt.errors import UserError
+
+
+def choose_device(name: str) -> torch.device:
+    """`auto` takes CUDA, then MPS, then the CPU; a device that is not there raises UserError."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not available.get(name, False):
+        raise UserError(f"device={name} is not available on this machine: use device=auto or device=cpu")
+    return torch.device(name)
+
+
+def choose_precision(name: str, device: torch.device) -> torch.dtype:
+    """The type of matrix products: `bf16`, `fp32`, or `auto` for bf16 where the device computes it natively."""
+    if name == "bf16" or (name == "auto" and _computes_bf16(device)):
+        return torch.bfloat16
+    return torch.float32
+
+
+def autocast(device: torch.device, precision: torch.dtype) -> contextlib.AbstractContextManager[None]:
+    """Matrix products in `precision`, everything delicate in fp32; nothing happens for fp32."""
+    return torch.autocast(device.type, dtype=precision, enabled=precision != torch.float32)
+
+
+def seed_everything(*numbers: int) -> None:
+    """Seed torch's generators by a tuple of numbers, such as (seed, step).
+
+    A training that reseeds at every step needs no generator state in its checkpoints: the dropout of step s is
+    the same whether the run came there in one go or after a restart.
+    """
+    state = 0
+    for number in numbers:
+        state = (state * 6364136223846793005 + number + 1442695040888963407) % 2**63
+    torch.manual_seed(state)
+
+
+def use_cores() -> None:
+    """Let torch compute on all cores this process may use, unless OMP_NUM_THREADS says otherwise."""
+    if "OMP_NUM_THREADS" not in os.environ:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        torch.set_num_threads(cores)
+
+
+def _computes_bf16(device: torch.device) -> bool:
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type == "cpu":
+        return bool(torch.cpu._is_avx512_bf16_supported())
+    return False

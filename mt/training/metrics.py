@@ -1,0 +1,143 @@
+"""What a run tells while it goes: `metrics.jsonl`, a progress bar or plain lines, and pictures at the end."""
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from mt.training.durable import replace_file
+
+_PLAIN_LINE_SECONDS = 15.0
+
+
+class MetricsFile:
+    """`metrics.jsonl`: one JSON object per line, each with its `step` and `kind`.
+
+    Opening it for a resumed run drops the lines after that run's checkpoint, so that the file reads as if nothing
+    had happened. With `tensorboard` every number is also written as an event.
+    """
+
+    def __init__(self, path: Path, *, step: int, tensorboard: bool) -> None:
+        kept = [line for line in _lines(path) if line["step"] <= step]
+        replace_file(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+        self._file = open(path, "a", encoding="utf-8", newline="\n")  # noqa: SIM115  it stays open for the run
+        self._events = _event_writer(path.parent / "tensorboard") if tensorboard else None
+
+    def write(self, *, step: int, kind: str, **values: float | int | str | None) -> None:
+        """Append one line."""
+        self._file.write(json.dumps({"step": step, "kind": kind, **values}) + "\n")
+        self._file.flush()
+        if self._events is not None:
+            for name, value in values.items():
+                if isinstance(value, float | int):
+                    self._events.add_scalar(f"{kind}/{name}", value, step)
+
+    def sync(self) -> None:
+        """Wait until the disk holds every line, before a checkpoint refers to them."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the files."""
+        self._file.close()
+        if self._events is not None:
+            self._events.close()
+
+
+class Progress:
+    """A bar on a terminal; elsewhere a plain line every quarter of a minute."""
+
+    def __init__(self, *, total_steps: int, step: int) -> None:
+        self._total = total_steps
+        self._start_step = step
+        self._start = self._last_line = time.monotonic()
+        self._bar = tqdm(total=total_steps, initial=step, unit="step") if sys.stderr.isatty() else None
+
+    def update(self, step: int, **values: str) -> None:
+        """Show the newest numbers."""
+        if self._bar is not None:
+            self._bar.set_postfix(values, refresh=False)
+            self._bar.update(step - self._bar.n)
+        elif time.monotonic() - self._last_line > _PLAIN_LINE_SECONDS or step == self._total:
+            self._last_line = time.monotonic()
+            seconds = (self._last_line - self._start) / max(1, step - self._start_step) * (self._total - step)
+            numbers = "  ".join(f"{name} {value}" for name, value in values.items())
+            self.line(f"step {step:,} of {self._total:,}  {numbers}  {format_seconds(seconds)} left")
+
+    def line(self, text: str) -> None:
+        """Print a line beside the bar."""
+        if self._bar is not None:
+            self._bar.write(text, file=sys.stderr)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def format_seconds(seconds: float) -> str:
+    """Such as `1 h 02 min`, `3 min 20 s` or `8 s`."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+    return f"{whole // 60} min {whole % 60:02} s" if whole >= 60 else f"{whole} s"
+
+
+def draw_curves(metrics: Path, folder: Path) -> None:
+    """Draw `loss.png` (nats per target token against steps) and `bleu.png` from `metrics.jsonl`."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    lines = _lines(metrics)
+    curves = {
+        "loss": [("train", "nll", "training"), ("validation", "nll", "validation")],
+        "bleu": [("validation", "bleu", "validation, greedy")],
+    }
+    for picture, series in curves.items():
+        figure, axes = pyplot.subplots(figsize=(7, 4))
+        for kind, key, label in series:
+            points = [(line["step"], line[key]) for line in lines if line["kind"] == kind and line.get(key) is not None]
+            if points:
+                axes.plot(*zip(*points, strict=True), label=label, marker="o" if kind == "validation" else None)
+        axes.set_xlabel("step (optimizer updates)")
+        axes.set_ylabel("negative log-likelihood (nats per target token)" if picture == "loss" else "BLEU")
+        axes.grid(alpha=0.3)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend()
+        figure.tight_layout()
+        figure.savefig(folder / f"{picture}.png", dpi=120)
+        pyplot.close(figure)
+
+
+def perplexity(nats: float) -> float:
+    """e to the power of nats per token, infinite where that overflows."""
+    return math.exp(nats) if nats < 700 else math.inf
+
+
+def _lines(path: Path) -> list[Mapping[str, Any]]:
+    """The whole lines of a metrics file; a last one cut short by a crash is left out."""
+    lines = []
+    if path.is_file():
+        for text in path.read_bytes().split(b"\n")[:-1]:
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(line, dict) and {"step", "kind"} <= line.keys():
+                lines.append(line)
+    return lines
+
+
+def _event_writer(folder: Path) -> Any:
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(folder))  # type: ignore[no-untyped-call]
