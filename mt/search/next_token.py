@@ -1,0 +1,49 @@
+"""What a search asks of a model: scores of the next token, and keeping the rows it still needs."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+class NextToken(Protocol):
+    """A model with kept state, one row of state for each prefix that a search extends.
+
+    Rows are sentence-major. Beam search keeps `beam_size` rows for every unfinished sentence, from
+    the first call to the last: row = position among the unfinished sentences * beam_size + slot,
+    and a row never becomes another sentence's. Greedy search is the same with one row each.
+    """
+
+    def __call__(self, tokens: Int[Tensor, "rows"]) -> Float[Tensor, "rows vocabulary"]:
+        """Append to each row's prefix its newest token; return scores of the token after that.
+
+        The scores are unnormalised logits or log-probabilities. The first call brings the
+        begin-of-sentence token for every row.
+        """
+        ...
+
+    def reorder(self, rows: Int[Tensor, "new_rows"]) -> None:
+        """Make row i's state what row `rows[i]`'s was: rows may be moved, repeated and dropped.
+
+        Called only when this changes something.
+        """
+        ...
+
+
+def checked_limits(
+    max_lengths: Int[Tensor, "sentences"], *, eos: int, forbidden: Sequence[int]
+) -> set[int]:
+    """Return the distinct longest lengths; raise ValueError if a sentence could never end."""
+    limits = set(max_lengths.tolist())
+    if limits and min(limits) < 1:
+        raise ValueError(f"a longest output of {min(limits)} tokens: it must hold at least the EOS")
+    if eos in forbidden:
+        raise ValueError(f"the EOS token {eos} is among the forbidden tokens")
+    return limits
+
+
+def is_identity(rows: Int[Tensor, "new_rows"], *, num_rows: int) -> bool:
+    """Tell whether `rows` keeps all `num_rows` rows where they are."""
+    return len(rows) == num_rows and torch.equal(rows, torch.arange(num_rows, device=rows.device))
