@@ -1,0 +1,231 @@
+"""Section 5.1: sentences become byte-pair-encoding pieces; the only file that knows SentencePiece.
+
+The normaliser (`nmt_nfkc`: Unicode compatibility forms, spaces folded) is part of the model file, so
+text is normalised once, in here, and reference translations never are.
+"""
+
+import contextlib
+import hashlib
+import io
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sentencepiece
+from jaxtyping import Int32, Integer
+
+from mt.errors import BadFileError, DiskError, UserError
+
+PAD = 0
+UNKNOWN = 1
+BOS = 2
+EOS = 3
+
+_LARGEST_MODEL_BYTES = 1 << 28
+_LARGEST_LINE_BYTES = 1 << 30  # SentencePiece's own limit, 4,192 bytes, drops longer lines silently
+_UNSEEDED = 2**32 - 1  # SentencePiece takes this seed to mean "draw one from the system"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_logger = logging.getLogger(__name__)
+# SentencePiece's random seed belongs to the whole process: one thread at a time may sample.
+_sampling = threading.Lock()
+
+
+def train_tokenizer(
+    *,
+    text_files: Sequence[Path],
+    output: Path,
+    vocabulary_size: int,
+    character_coverage: float,
+    byte_fallback: bool,
+    max_training_sentences: int,
+) -> None:
+    """Learn byte-pair encoding from UTF-8 files of one sentence per line and write the model file whole.
+
+    At most `max_training_sentences` lines are used, spread evenly over all files, so that the same
+    files give the same model. Digits are not split, as in the paper's own encoding. `byte_fallback`
+    spends 256 pieces on single bytes, after which no text is unknown. A corpus that supports fewer
+    pieces than `vocabulary_size` gives a smaller vocabulary and a warning.
+
+    Raises UserError when the files cannot be read, hold no text, or have more distinct characters than
+    `vocabulary_size` has room for, and DiskError when the model cannot be written.
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=_spread_lines(text_files, max_training_sentences),
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=vocabulary_size,
+            hard_vocab_limit=False,
+            character_coverage=character_coverage,
+            byte_fallback=byte_fallback,
+            normalization_rule_name="nmt_nfkc",
+            max_sentence_length=_LARGEST_LINE_BYTES,
+            pad_id=PAD,
+            unk_id=UNKNOWN,
+            bos_id=BOS,
+            eos_id=EOS,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise UserError(_explain(str(error), text_files, vocabulary_size)) from error
+    _write_whole(output, model.getvalue())
+    actual = Tokenizer.load(output).vocabulary_size
+    if actual < vocabulary_size:
+        _logger.warning(
+            "the training text supports %d pieces, fewer than tokenizer.vocabulary_size=%d: using %d",
+            actual, vocabulary_size, actual,
+        )  # fmt: skip
+
+
+class Tokenizer:
+    """A trained SentencePiece model: text to piece ids and back, without begin and end marks.
+
+    Special ids are inserted by their number only; no text, `</s>` included, ever becomes one.
+    """
+
+    def __init__(self, *, model: bytes) -> None:
+        """Take the content of a model file; raises BadFileError when it is not one of this program's."""
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.load_from_serialized_proto(model)
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise BadFileError("not a SentencePiece model, or a damaged one") from error
+        processor = self._processor
+        specials = processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id()
+        if specials != (PAD, UNKNOWN, BOS, EOS):
+            raise BadFileError(f"its special ids are {specials}, not {(PAD, UNKNOWN, BOS, EOS)}")
+        self.vocabulary_size: int = processor.get_piece_size()
+        self.fingerprint = hashlib.sha256(model).hexdigest()
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        """Read a model file; raises BadFileError, naming it, when it is missing, damaged or foreign."""
+        try:
+            if path.stat().st_size > _LARGEST_MODEL_BYTES:
+                raise BadFileError(f"larger than {_LARGEST_MODEL_BYTES} bytes")
+            return cls(model=path.read_bytes())
+        except OSError as error:
+            raise BadFileError(f"tokenizer {path}: {error.strerror or error}") from error
+        except BadFileError as error:
+            raise BadFileError(f"tokenizer {path}: {error}; train it again or restore it") from error
+
+    def encode(self, text: str) -> list[int]:
+        """The piece ids of one text."""
+        return self.encode_many([text])[0]
+
+    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        """The piece ids of each text. A lone surrogate, which UTF-8 cannot carry, counts as U+FFFD."""
+        ids: list[list[int]] = self._processor.encode(_valid(texts), num_threads=1)
+        return ids
+
+    def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int) -> list[list[int]]:
+        """BPE-dropout (Provilkov et al. 2020): as `encode_many`, each merge left out with chance `alpha`.
+
+        Equal texts in equal order and an equal seed give equal pieces.
+        """
+        return self._sample(_valid(texts), alpha=alpha, seed=seed)
+
+    def encode_lines(
+        self, lines: list[bytes], *, alpha: float = 0.0, seed: int = 0
+    ) -> tuple[Int32[np.ndarray, " lines"], Integer[np.ndarray, " pieces"]]:
+        """The number of pieces of each UTF-8 line, and all ids one after another, as `id_dtype`.
+
+        `alpha` above 0 samples as `encode_sampled` does. Other threads run meanwhile.
+        """
+        if alpha > 0:
+            ids = self._sample(lines, alpha=alpha, seed=seed)
+        else:
+            ids = self._processor.encode(lines, num_threads=1)
+        lengths = np.fromiter(map(len, ids), np.int32, len(ids))
+        flat = np.fromiter(chain.from_iterable(ids), self.id_dtype, int(lengths.sum()))
+        return lengths, flat
+
+    @property
+    def id_dtype(self) -> np.dtype[Any]:
+        """The narrowest unsigned type that holds every id: two bytes, or four from 65,536 pieces on."""
+        return np.dtype("<u2" if self.vocabulary_size < 1 << 16 else "<u4")
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the ids, on one line: special ids vanish, ids that do not exist count as unknown."""
+        known = [int(i) if 0 <= i < self.vocabulary_size else UNKNOWN for i in ids]
+        text: str = self._processor.decode(known)
+        # Under byte fallback a model may produce the bytes of a line break, which no input contains.
+        return text.replace("\n", " ").replace("\r", " ")
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """The written form of each id; raises IndexError for ids that do not exist."""
+        return [self._processor.id_to_piece(int(i)) for i in ids]
+
+    def _sample(self, texts: Sequence[str | bytes], *, alpha: float, seed: int) -> list[list[int]]:
+        with _sampling:
+            sentencepiece.set_random_generator_seed(seed % _UNSEEDED)
+            # A batch call on one thread starts that thread afresh, hence with the seed just set.
+            ids: list[list[int]] = self._processor.encode(
+                list(texts), num_threads=1, enable_sampling=True, alpha=alpha, nbest_size=-1
+            )
+        return ids
+
+
+def _valid(texts: Sequence[str]) -> list[str]:
+    return [text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text) for text in texts]
+
+
+def _spread_lines(text_files: Sequence[Path], most: int) -> Iterator[bytes]:
+    """At most `most` lines, evenly spaced over all the files in order, without their line ends."""
+    try:
+        total = sum(_count_lines(path) for path in text_files)
+    except OSError as error:
+        raise UserError(f"cannot read the tokenizer's training text: {error}") from error
+    return _every_nth(text_files, total=total, taken=min(most, total))
+
+
+def _every_nth(text_files: Sequence[Path], *, total: int, taken: int) -> Iterator[bytes]:
+    accumulated = 0
+    for path in text_files:
+        with open(path, "rb") as lines:
+            for line in lines:
+                accumulated += taken
+                if accumulated >= total:
+                    accumulated -= total
+                    yield line.rstrip(b"\r\n")
+
+
+def _count_lines(path: Path) -> int:
+    with open(path, "rb") as lines:
+        return sum(1 for _ in lines)
+
+
+def _explain(message: str, text_files: Sequence[Path], vocabulary_size: int) -> str:
+    """One line for the user, from SentencePiece's own message."""
+    files = ", ".join(str(path) for path in text_files)
+    if match := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+        return (
+            f"tokenizer.vocabulary_size={vocabulary_size} is too small for the characters of {files}: "
+            f"give at least {match[1]}, or lower tokenizer.character_coverage"
+        )
+    if "sentences_.empty()" in message or "all_chars_count" in message:
+        return f"no text to train a tokenizer on in {files or 'an empty list of files'}"
+    return f"cannot train a tokenizer on {files}: {message.strip()}"
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write under another name first, so that no reader ever sees half a file."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(partial, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise DiskError(f"cannot write the tokenizer {path}: {error.strerror or error}") from error
