@@ -1,0 +1,67 @@
+# Every target works from a fresh clone: it makes .venv with the pinned dependencies first.
+# `make` alone lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# A Python 3.11 or 3.12; PYTHON=/path/to/python chooses another.
+PYTHON ?= $(shell command -v python3.12 || command -v python3.11 || command -v python3)
+# Overrides for the program, as one would type them: ARGS="seed=2 training.max_steps=100"
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+# SRC and RUN may hold any text: taken unexpanded, handed over in the environment, never pasted into a command.
+unexport SRC RUN
+export MT_SOURCE := $(value SRC)
+export MT_RUN := $(value RUN)
+
+.PHONY: help setup train translate evaluate average check lint types test test-long clean
+
+help: ## list the targets
+	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort -u | awk -F ':.*## ' '{ printf "  %-12s %s\n", $$1, $$2 }'
+
+setup: $(READY) ## make .venv with pinned dependencies
+
+$(READY): pyproject.toml constraints.txt
+	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' \
+	  || { echo 'error: Python 3.11 or 3.12 is needed; name one with PYTHON=/path/to/python' >&2; exit 2; }
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+train: $(READY) ## train a translator; the generated corpus unless ARGS say otherwise
+	@$(BIN)/mt-train $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
+
+translate: $(READY) ## translate SRC="A sentence." with the newest finished run, or RUN=folder
+	@if [ -z "$$MT_SOURCE" ]; then echo 'error: give a sentence: make translate SRC="..."' >&2; exit 2; fi
+	@printf '%s\n' "$$MT_SOURCE" | $(BIN)/mt-translate input=- $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
+
+evaluate: $(READY) ## score the newest finished run, or RUN=folder, on its test split
+	@$(BIN)/mt-evaluate $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
+
+average: $(READY) ## average the newest checkpoints of the newest run, or RUN=folder
+	@$(BIN)/mt-average $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
+
+check: lint types test ## lint, types and test
+
+lint: $(READY) ## style and common faults
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY) ## static types
+	@$(BIN)/mypy
+
+test: $(READY) ## the tests that take seconds
+	@$(BIN)/pytest $(ARGS)
+
+test-long: $(READY) ## every test, the long ones too
+	@$(BIN)/pytest -m '' $(ARGS)
+
+clean: ## remove what was built; runs and caches of data stay
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,197 @@
+"""Combinations of options that cannot work, and files that are not there; found before anything is computed."""
+
+import os
+from functools import singledispatch
+from pathlib import Path
+from typing import Any
+
+from mt.config import (
+    AverageConfig,
+    Corpus,
+    Data,
+    EvaluateConfig,
+    FilesData,
+    HubData,
+    TrainConfig,
+    TranslateConfig,
+)
+from mt.errors import UserError
+
+SPECIAL_PIECES = 4  # pad, unk, bos, eos
+BYTE_PIECES = 256
+COLUMN_FILES = (".tsv", ".tsv.gz", ".tsv.xz", ".jsonl", ".jsonl.gz", ".jsonl.xz", ".parquet")
+RUN_FILES = ("config.yaml", "tokenizer.model", "model.safetensors")
+
+
+@singledispatch
+def check_combinations(config: Any) -> None:
+    """Refuses options that contradict each other; looks at no file. Raises `UserError`."""
+
+
+@check_combinations.register
+def _(config: TrainConfig) -> None:
+    model, training, tokenizer, data = config.model, config.training, config.tokenizer, config.data
+    if model.d_model % model.num_heads:
+        raise UserError(f"model.num_heads: {model.num_heads} heads do not divide model.d_model = {model.d_model}")
+    if model.d_model % 2:
+        raise UserError(f"model.d_model: must be even, for pairs of sine and cosine (section 3.5); got {model.d_model}")
+    if training.micro_batch_tokens > training.batch_tokens:
+        raise UserError(
+            f"training.micro_batch_tokens: {training.micro_batch_tokens} is more than "
+            f"training.batch_tokens = {training.batch_tokens}"
+        )
+    if data.filters.max_tokens + 1 > training.micro_batch_tokens:
+        raise UserError(
+            f"data.filters.max_tokens: a sentence of {data.filters.max_tokens} pieces and its end "
+            f"do not fit training.micro_batch_tokens = {training.micro_batch_tokens}"
+        )
+    if training.keep_checkpoints < training.average_checkpoints:
+        raise UserError(
+            f"training.keep_checkpoints: {training.keep_checkpoints} are too few for "
+            f"training.average_checkpoints = {training.average_checkpoints}"
+        )
+    smallest = SPECIAL_PIECES + 1 + (BYTE_PIECES if tokenizer.byte_fallback else 0)
+    if tokenizer.vocabulary_size < smallest:
+        raise UserError(
+            f"tokenizer.vocabulary_size: at least {smallest} with tokenizer.byte_fallback="
+            f"{str(tokenizer.byte_fallback).lower()}, got {tokenizer.vocabulary_size}"
+        )
+    _check_data(data)
+
+
+@check_combinations.register
+def _(config: TranslateConfig) -> None:
+    if (config.source is None) == (config.input is None):
+        given = "neither is given" if config.source is None else "both are given"
+        raise UserError(f'source, input: give one of source="a sentence" and input=FILE (or input=-); {given}')
+
+
+@check_combinations.register
+def _(config: EvaluateConfig) -> None:
+    if config.source is not None and config.hypothesis is not None:
+        raise UserError("source, hypothesis: give one of them beside reference=FILE")
+    text = "source" if config.source is not None else "hypothesis" if config.hypothesis is not None else None
+    if text and config.reference is None:
+        raise UserError(f"reference: {text}=FILE needs reference=FILE")
+    if config.reference is not None and text is None:
+        raise UserError("source: reference=FILE needs source=FILE or hypothesis=FILE")
+
+
+def _check_data(data: Data) -> None:
+    if isinstance(data, FilesData):
+        if not data.train:
+            raise UserError("data.train: needs at least one corpus, as [{source: FILE, target: FILE}]")
+        for key, corpus in _corpora(data):
+            _check_corpus(key, corpus)
+    if isinstance(data, HubData):
+        if (data.source_column is None) != (data.target_column is None):
+            raise UserError("data.source_column, data.target_column: give both or neither")
+        by_column = data.source_column is not None
+        sides = (data.source_column, data.target_column) if by_column else (data.source_language, data.target_language)
+        if sides[0] == sides[1]:
+            named = "column" if by_column else "language"
+            raise UserError(f"data.target_{named}: the same as data.source_{named} = {sides[0]}")
+
+
+def _corpora(data: FilesData) -> list[tuple[str, Corpus]]:
+    corpora = [(f"data.train[{position}]", corpus) for position, corpus in enumerate(data.train)]
+    corpora.append(("data.validation", data.validation))
+    return [*corpora, ("data.test", data.test)] if data.test else corpora
+
+
+def _check_corpus(key: str, corpus: Corpus) -> None:
+    columns = (corpus.source_column, corpus.target_column)
+    if corpus.file is None:
+        if corpus.source is None or corpus.target is None:
+            raise UserError(f"{key}: give {{source: FILE, target: FILE}} or {{file: FILE}}")
+        if columns != (None, None):
+            raise UserError(f"{key}.source_column: columns belong to {{file: FILE}}, not to two text files")
+        if corpus.source == corpus.target:
+            raise UserError(f"{key}.target: the same file as {key}.source")
+        return
+    if corpus.source is not None or corpus.target is not None:
+        raise UserError(f"{key}: give {{source: FILE, target: FILE}} or {{file: FILE}}, not both")
+    if (columns[0] is None) != (columns[1] is None) or (columns[0] is not None and columns[0] == columns[1]):
+        raise UserError(f"{key}.source_column: give two different columns or none")
+    if not corpus.file.lower().endswith(COLUMN_FILES):
+        raise UserError(f"{key}.file: expected one of {', '.join(COLUMN_FILES)}; got {corpus.file}")
+
+
+# ---------------------------------------------------------------------------- files
+
+
+@singledispatch
+def check_files(config: Any) -> None:
+    """Refuses a configuration whose files are missing or unreadable. Raises `UserError`."""
+
+
+@check_files.register
+def _(config: TrainConfig) -> None:
+    run_dir = Path(config.run_dir)
+    if run_dir.exists() and not run_dir.is_dir():
+        raise UserError(f"run_dir: {run_dir} is a file, not a folder")
+    if not config.resume and (run_dir / "config.yaml").exists():
+        raise UserError(
+            f"run_dir: {run_dir} holds a run already; resume=true continues it, another run_dir starts anew"
+        )
+    if isinstance(config.data, FilesData):
+        for key, corpus in _corpora(config.data):
+            for part in ("source", "target", "file"):
+                _check_readable(f"{key}.{part}", getattr(corpus, part))
+    if isinstance(config.data, HubData) and config.data.path.startswith((".", "/", "~")):
+        if not Path(config.data.path).expanduser().exists():
+            raise UserError(f"data.path: {config.data.path} does not exist")
+
+
+@check_files.register
+def _(config: TranslateConfig) -> None:
+    check_run(config.run_dir)
+    if config.input != "-":
+        _check_readable("input", config.input)
+    folder = Path(config.output).parent
+    if config.output != "-" and not folder.is_dir():
+        raise UserError(f"output: the folder {folder} does not exist")
+
+
+@check_files.register
+def _(config: EvaluateConfig) -> None:
+    for key in ("source", "reference", "hypothesis"):
+        _check_readable(key, getattr(config, key))
+    if config.run_dir is not None:
+        check_run(config.run_dir)
+
+
+@check_files.register
+def _(config: AverageConfig) -> None:
+    if not (Path(config.run_dir) / "checkpoints").is_dir():
+        raise UserError(f"run_dir: {config.run_dir} holds no checkpoints")
+
+
+def check_run(run_dir: str) -> None:
+    """Refuses a folder that lacks what a finished run delivers."""
+    if not Path(run_dir).is_dir():
+        raise UserError(f"run_dir: {run_dir} does not exist")
+    missing = [name for name in RUN_FILES if not (Path(run_dir) / name).is_file()]
+    if missing:
+        raise UserError(f"run_dir: {run_dir} is not a finished run, it lacks {', '.join(missing)}")
+
+
+def newest_run(delivered: bool, runs: str = "runs") -> str:
+    """The run folder under `runs` that was written to last; with `delivered`, of those that hold a model."""
+    proof = "model.safetensors" if delivered else "config.yaml"
+    folders = [path.parent for path in Path(runs).glob(f"*/{proof}") if (path.parent / "config.yaml").is_file()]
+    if not folders:
+        what = "finished run" if delivered else "run"
+        raise UserError(f"run_dir: there is no {what} under {Path(runs).absolute()}; give run_dir=DIR or train first")
+    return str(max(folders, key=lambda folder: (folder / proof).stat().st_mtime))
+
+
+def _check_readable(key: str, path: str | None) -> None:
+    if path is None:
+        return
+    if not Path(path).exists():
+        raise UserError(f"{key}: {path} does not exist")
+    if Path(path).is_dir():
+        raise UserError(f"{key}: {path} is a folder, not a file")
+    if not os.access(path, os.R_OK):
+        raise UserError(f"{key}: {path} may not be read")

@@ -1,0 +1,174 @@
+"""The door: a command line goes in, a checked configuration reaches the job, an exit code comes out.
+
+Hydra composes the configuration. What Hydra lets pass is refused here, before torch is imported: unknown
+keys with `+`, a key given twice, wrong types. No error leaves as a traceback unless it is a bug.
+"""
+
+import errno
+import functools
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException, MissingConfigException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+import mt
+from mt.checks import check_files, newest_run
+from mt.config import AverageConfig, EvaluateConfig, TrainConfig, TranslateConfig
+from mt.errors import MtError, StoppedError, UserError
+from mt.loading import checked
+from mt.overrides import Overrides
+
+SCHEMAS: dict[str, Any] = {
+    "train": TrainConfig,
+    "translate": TranslateConfig,
+    "evaluate": EvaluateConfig,
+    "average": AverageConfig,
+}
+DISK_ERRORS = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
+DISK_EXIT = 5
+
+Job = Callable[[Any], None]
+
+
+def configuration_folder() -> Path:
+    """`mt/conf` in an installed package, `conf` beside `mt` in a checkout."""
+    package = Path(mt.__file__).resolve().parent
+    return next(folder for folder in (package / "conf", package.parent / "conf") if folder.is_dir())
+
+
+def door(name: str) -> Callable[[Job], Callable[[], None]]:
+    """Makes a job that takes the checked configuration `name` into a command; the process exits with its code."""
+
+    def decorate(job: Job) -> Callable[[], None]:
+        @functools.wraps(job)
+        def main() -> None:
+            sys.exit(run(name, job, sys.argv[1:]))
+
+        return main
+
+    return decorate
+
+
+def run(name: str, job: Job, arguments: Sequence[str]) -> int:
+    """Composes, checks and runs; returns the exit code. Flags such as --help and --cfg are Hydra's."""
+    codes: list[int] = []
+
+    def enter() -> None:
+        overrides = Overrides(arguments, SCHEMAS[name])
+        folder = configuration_folder()
+        if overrides.are_checked and overrides.multirun:
+            check_sweep(name, overrides, folder)
+        launcher = os.getpid()
+
+        def task(composed: DictConfig) -> None:
+            if os.getpid() != launcher:  # a job sent elsewhere reports by its exception
+                job(load(name, composed, overrides))
+                return
+            codes.append(exit_code(lambda: job(load(name, composed, overrides))))
+            if codes[-1] >= 128:
+                raise SystemExit(codes[-1])
+
+        with _command_line([f"mt-{name}", *overrides.arguments]):
+            hydra.main(version_base="1.3", config_path=str(folder), config_name=name)(task)()
+
+    code = exit_code(enter)
+    return code or max(codes, default=0)
+
+
+def load(name: str, composed: DictConfig, overrides: Overrides) -> Any:
+    """The composed configuration of one job as its checked class; raises `UserError`."""
+    values = OmegaConf.to_container(composed, resolve=True, throw_on_missing=False)
+    assert isinstance(values, dict)
+    sweeping = HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
+    if name == "train" and sweeping and "run_dir" not in overrides.keys:
+        values["run_dir"] += overrides.own_suffix(list(HydraConfig.get().overrides.task))
+    if name in ("translate", "average") or (name == "evaluate" and values.get("hypothesis") is None):
+        if values.get("run_dir") is None:
+            values["run_dir"] = newest_run(delivered=name != "average")
+    config = checked(SCHEMAS[name], values)
+    check_files(config)
+    return config
+
+
+def check_sweep(name: str, overrides: Overrides, folder: Path) -> None:
+    """Checks every job of a sweep before the first one starts; raises `UserError`."""
+    run_dirs: set[str] = set()
+    with hydra.initialize_config_dir(str(folder), version_base="1.3", job_name=name):
+        for job_overrides in overrides.jobs():
+            composed = hydra.compose(name, job_overrides)
+            try:
+                config = load(name, composed, overrides)
+            except OmegaConfBaseException:
+                continue  # a value that only the running job can resolve, such as ${hydra:job.num}
+            if name == "train" and "run_dir" in overrides.keys:
+                if config.run_dir in run_dirs:
+                    raise UserError(f"run_dir: two jobs of the sweep share {config.run_dir}; leave run_dir out")
+                run_dirs.add(config.run_dir)
+
+
+def exit_code(action: Callable[[], None]) -> int:
+    """Runs an action and reports what went wrong in one line; only a bug shows its traceback."""
+    try:
+        action()
+    except StoppedError as error:
+        return _report(str(error), error.exit_code)
+    except MtError as error:
+        return _report(f"error: {error}", error.exit_code)
+    except (HydraException, OmegaConfBaseException) as error:
+        return _report(f"error: {_explain(error)}", UserError.exit_code)
+    except KeyboardInterrupt:
+        return _report("interrupted", 128 + signal.SIGINT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the exit complains again
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        if error.errno in DISK_ERRORS:
+            return _report(f"error: cannot write {error.filename or ''}: {error.strerror}", DISK_EXIT)
+        traceback.print_exc()
+        return 1
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except Exception:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _report(message: str, code: int) -> int:
+    print(" ".join(message.split()), file=sys.stderr, flush=True)
+    return code
+
+
+def _explain(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, MissingConfigException) and error.options:
+        return f"{lines[0]}; choose one of {', '.join(error.options)}"
+    return " ".join(lines[:2])
+
+
+class _command_line:
+    """Hydra reads sys.argv and swallows exceptions unless it is told not to; both are put back afterwards."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._new = arguments
+
+    def __enter__(self) -> None:
+        self._arguments, self._full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
+        sys.argv, os.environ["HYDRA_FULL_ERROR"] = self._new, "1"
+
+    def __exit__(self, *_: object) -> None:
+        sys.argv = self._arguments
+        if self._full is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = self._full

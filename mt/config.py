@@ -1,0 +1,259 @@
+"""Every option of the program: its name, its type, its bounds and its unit; the values stand in `conf/`.
+
+There are no defaults here, so that a value has one home. `mt.loading` turns a composed configuration
+into these classes and refuses what does not fit. A key is named as the argument it becomes, and as the
+field of `metrics.jsonl` where it is logged.
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Annotated, Literal
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The numbers an option may hold: low ≤ value ≤ high, without the ends named `open`."""
+
+    low: float
+    high: float
+    open_low: bool = False
+    open_high: bool = False
+
+    def hold(self, value: float) -> bool:
+        """Whether the value lies inside; NaN never does."""
+        above = self.low < value or (value == self.low and not self.open_low)
+        below = value < self.high or (value == self.high and not self.open_high)
+        return above and below
+
+    def __str__(self) -> str:
+        low = f"{'above' if self.open_low else 'at least'} {self.low:g}"
+        high = f"{'below' if self.open_high else 'at most'} {self.high:g}"
+        return low if self.high == inf else f"{low} and {high}"
+
+
+class FilePath:
+    """Marks a file of the user's; it is kept as an absolute path, so that a run folder works from anywhere."""
+
+
+class Verbatim:
+    """Marks text that the command line takes as it is typed, whatever Hydra's grammar would make of it."""
+
+
+Count = Annotated[int, Bounds(1, inf)]
+CountOrZero = Annotated[int, Bounds(0, inf)]
+Fraction = Annotated[float, Bounds(0, 1, open_high=True)]
+Share = Annotated[float, Bounds(0, 1, open_low=True)]
+Positive = Annotated[float, Bounds(0, inf, open_low=True, open_high=True)]
+
+File = Annotated[str, FilePath()]
+Sentence = Annotated[str, Verbatim()]
+Device = Literal["auto", "cpu", "cuda", "mps"]
+
+
+# ---------------------------------------------------------------------------- data
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """Which training pairs are left out; validation and test are never filtered."""
+
+    max_tokens: Count  # pieces on either side
+    max_length_ratio: Annotated[float, Bounds(1, inf)]  # longer side over shorter side, in pieces
+    remove_copies: bool  # source equals target
+    remove_duplicates: bool
+    remove_held_out: bool  # pairs whose source or target occurs in validation or test
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyData:
+    """The English-German corpus that the package generates itself."""
+
+    kind: Literal["toy"]
+    name: str
+    source_language: str
+    target_language: str
+    cache_dir: str
+    filters: Filters
+    seed: CountOrZero
+    train_pairs: Count
+    validation_pairs: Count
+    test_pairs: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """One parallel corpus on disk: two aligned text files, or one file with two columns.
+
+    Text files may be plain, .gz or .xz; `file` is .tsv, .jsonl (also .gz, .xz) or .parquet.
+    Keys that are not written are null.
+    """
+
+    source: File | None
+    target: File | None
+    file: File | None
+    source_column: str | None
+    target_column: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesData:
+    """The user's own corpora; any number for training."""
+
+    kind: Literal["files"]
+    name: str
+    source_language: str
+    target_language: str
+    cache_dir: str
+    filters: Filters
+    train: list[Corpus]
+    validation: Corpus
+    test: Corpus | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubData:
+    """A Hugging Face dataset: a `translation` feature keyed by language, or two columns if they are named."""
+
+    kind: Literal["hub"]
+    name: str
+    source_language: str
+    target_language: str
+    cache_dir: str
+    filters: Filters
+    path: str
+    subset: str | None
+    revision: str | None
+    train_split: str
+    validation_split: str | None
+    test_split: str | None
+    source_column: str | None
+    target_column: str | None
+
+
+Data = ToyData | FilesData | HubData
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokenizer:
+    """SentencePiece BPE, trained on the training split only (section 5.1)."""
+
+    vocabulary_size: Annotated[int, Bounds(8, inf)]  # pieces, special ones included
+    joint: bool  # one vocabulary for both languages
+    character_coverage: Share  # 1.0 for small alphabets, 0.9995 for Chinese, Japanese, Korean
+    byte_fallback: bool  # unknown characters become bytes, never <unk>
+    bpe_dropout: Fraction  # 0 is off; training side only
+    max_training_sentences: Count
+
+
+# ---------------------------------------------------------------------------- model and training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """Section 3, with the symbols of table 3: N, d_model, d_ff, h, P_drop."""
+
+    num_layers: Count
+    d_model: Count
+    d_ff: Count
+    num_heads: Count
+    dropout: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Section 5. A step is one update of the optimizer."""
+
+    max_steps: Count
+    max_minutes: Positive | None  # stop by the clock, with the state saved
+    batch_tokens: Count  # of source and of target in one step, each at most
+    micro_batch_tokens: Count  # of source and of target in one forward; gradients accumulate to a step
+    warmup_steps: Count
+    learning_rate_factor: Positive  # 1 is the schedule of section 5.3
+    adam_beta1: Fraction
+    adam_beta2: Fraction
+    adam_epsilon: Positive
+    label_smoothing: Fraction
+    precision: Literal["auto", "bf16", "fp32"]
+    validate_every_steps: Count
+    checkpoint_every_steps: Count
+    average_checkpoints: Count  # how many of the newest make the delivered model (section 6.1)
+    keep_checkpoints: Count
+    early_stopping_validations: Count | None  # validations without a better loss; null is off
+    log_every_steps: Count
+    tensorboard: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoding:
+    """Section 6.1: beam search; a beam of 1 is greedy."""
+
+    beam_size: Count
+    length_penalty: Annotated[float, Bounds(0, inf, open_high=True)]  # α
+    length_penalty_form: Literal["gnmt", "power"]  # ((5 + length) / 6)^α, or length^α
+    max_extra_tokens: CountOrZero  # longest output = source length + this
+    batch_tokens: Count
+    max_source_tokens: Count
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """The score a recipe promises, and which BLEU that is."""
+
+    bleu: Annotated[float, Bounds(0, 100)]
+    tolerance: Annotated[float, Bounds(0, 100)]
+    form: Literal["sacrebleu", "tokenised_compound_split"]
+
+
+# ---------------------------------------------------------------------------- one class per command
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """`mt-train`, and `config.yaml` in a run folder."""
+
+    name: str
+    run_dir: str
+    resume: bool  # false refuses a folder that holds a run
+    seed: CountOrZero
+    device: Device
+    data: Data
+    tokenizer: Tokenizer
+    model: Model
+    training: Training
+    decoding: Decoding  # for the BLEU of validation and test
+    expected: Expected | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslateConfig:
+    """`mt-translate`. Exactly one of `source` and `input` is given."""
+
+    run_dir: str  # null in `conf/` stands for the newest finished run under runs/
+    device: Device
+    source: Sentence | None  # the sentence itself
+    input: str | None  # a file, or - for standard input
+    output: str  # a file, or - for standard output
+    decoding: Decoding
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateConfig:
+    """`mt-evaluate`: a split of the run's data, or source and reference files, or hypothesis and reference files."""
+
+    run_dir: str | None  # None only where a hypothesis is scored, which needs no model
+    device: Device
+    split: Literal["test", "validation"]
+    source: File | None
+    reference: File | None
+    hypothesis: File | None
+    target_language: str | None  # null is that of the run; it chooses the tokenisation of BLEU
+    decoding: Decoding
+
+
+@dataclass(frozen=True, kw_only=True)
+class AverageConfig:
+    """`mt-average`: the mean of the newest checkpoints' parameters (section 6.1)."""
+
+    run_dir: str  # null in `conf/` stands for the newest run under runs/
+    checkpoints: Count
+    output: str | None  # null is model.safetensors in the run folder

@@ -1,0 +1,1 @@
+"""The commands: each a door of a few lines, without logic."""

@@ -1,0 +1,22 @@
+"""Average the newest checkpoints of a run, section 6.1: mt-average run_dir=DIR checkpoints=5."""
+
+import sys
+from pathlib import Path
+
+if not __package__:  # run as a file: a checkout works without being installed
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from mt.command import door
+from mt.config import AverageConfig
+
+
+@door("average")
+def main(config: AverageConfig) -> None:
+    """Hands the checked configuration over; torch is imported here and not before."""
+    from mt import build
+
+    build.average(config)
+
+
+if __name__ == "__main__":
+    main()

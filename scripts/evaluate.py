@@ -1,0 +1,22 @@
+"""Score a run or finished translations with BLEU: mt-evaluate run_dir=DIR split=test."""
+
+import sys
+from pathlib import Path
+
+if not __package__:  # run as a file: a checkout works without being installed
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from mt.command import door
+from mt.config import EvaluateConfig
+
+
+@door("evaluate")
+def main(config: EvaluateConfig) -> None:
+    """Hands the checked configuration over; torch is imported here and not before."""
+    from mt import build
+
+    build.evaluate(config)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""Train a translator, section 5: mt-train key=value ..."""
+
+import sys
+from pathlib import Path
+
+if not __package__:  # run as a file: a checkout works without being installed
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from mt.command import door
+from mt.config import TrainConfig
+
+
+@door("train")
+def main(config: TrainConfig) -> None:
+    """Hands the checked configuration over; torch is imported here and not before."""
+    from mt import build
+
+    build.train(config)
+
+
+if __name__ == "__main__":
+    main()
