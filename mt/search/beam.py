@@ -41,7 +41,7 @@ def beam_search(
     beam_size: int,
     length_penalty: float,
     length_penalty_form: LengthPenaltyForm,
-    max_lengths: Int[Tensor, "sentences"],
+    max_lengths: Int[Tensor, " sentences"],
     bos: int,
     eos: int,
     forbidden: Sequence[int],
@@ -78,9 +78,7 @@ def beam_search(
     beam = _first_beam(max_lengths, beam_size=beam_size, longest=longest, dtype=dtype)
     for length in range(1, longest + 1):
         end_only = beam.limits.repeat_interleave(beam_size) == length if length in limits else None
-        log_probabilities = permitted_log_probabilities(
-            logits, forbidden=forbidden, end_only=end_only, eos=eos
-        )
+        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, end_only=end_only, eos=eos)
         candidates = _considered(beam, log_probabilities)
         _finish(candidates, beam, finished, penalties, eos=eos, length=length)
         survivors = _survivors(candidates, beam_size=beam_size, eos=eos)
@@ -98,8 +96,8 @@ def beam_search(
 class _Beam:
     """The live prefixes of the unfinished sentences; a free slot scores minus infinity."""
 
-    sentences: Int[Tensor, "sentences"]
-    limits: Int[Tensor, "sentences"]
+    sentences: Int[Tensor, " sentences"]
+    limits: Int[Tensor, " sentences"]
     log_probabilities: Float[Tensor, "sentences slots"]
     prefixes: Int[Tensor, "sentences slots longest"]
 
@@ -121,14 +119,10 @@ class _Candidates:
         )
 
 
-def _first_beam(
-    max_lengths: Int[Tensor, "sentences"], *, beam_size: int, longest: int, dtype: torch.dtype
-) -> _Beam:
+def _first_beam(max_lengths: Int[Tensor, " sentences"], *, beam_size: int, longest: int, dtype: torch.dtype) -> _Beam:
     """Return a beam whose first slots hold the empty prefix and whose other slots are free."""
     device, num_sentences = max_lengths.device, len(max_lengths)
-    log_probabilities = torch.full(
-        (num_sentences, beam_size), -torch.inf, dtype=dtype, device=device
-    )
+    log_probabilities = torch.full((num_sentences, beam_size), -torch.inf, dtype=dtype, device=device)
     log_probabilities[:, 0] = 0.0
     shape = (num_sentences, beam_size, longest)
     return _Beam(
@@ -158,7 +152,7 @@ def _finish(
     candidates: _Candidates,
     beam: _Beam,
     finished: FinishedHypotheses,
-    penalties: Float[Tensor, "lengths"],
+    penalties: Float[Tensor, " lengths"],
     *,
     eos: int,
     length: int,
@@ -192,10 +186,10 @@ def _hopeful(
     survivors: _Candidates,
     beam: _Beam,
     finished: FinishedHypotheses,
-    penalties: Float[Tensor, "lengths"],
+    penalties: Float[Tensor, " lengths"],
     *,
     length: int,
-) -> Bool[Tensor, "sentences"]:
+) -> Bool[Tensor, " sentences"]:
     """Tell which sentences may still finish a hypothesis better than their worst kept one.
 
     Log-probabilities only fall and the penalty is monotone in |Y|, so no descendant of a live
@@ -208,8 +202,8 @@ def _hopeful(
 
 
 def _advance(
-    beam: _Beam, survivors: _Candidates, hopeful: Bool[Tensor, "sentences"], *, length: int
-) -> tuple[_Beam, Int[Tensor, "rows"]]:
+    beam: _Beam, survivors: _Candidates, hopeful: Bool[Tensor, " sentences"], *, length: int
+) -> tuple[_Beam, Int[Tensor, " rows"]]:
     """Return the beam of the hopeful sentences' survivors, and for each of its rows the old row."""
     num_sentences, beam_size = beam.log_probabilities.shape
     offsets = torch.arange(0, num_sentences * beam_size, beam_size, device=hopeful.device)

@@ -16,7 +16,7 @@ def permitted_log_probabilities(
     logits: Float[Tensor, "rows vocabulary"],
     *,
     forbidden: Sequence[int],
-    end_only: Bool[Tensor, "rows"] | None,
+    end_only: Bool[Tensor, " rows"] | None,
     eos: int,
 ) -> Float[Tensor, "rows vocabulary"]:
     """Return each token's log-probability, minus infinity where the token may not come next.

@@ -29,14 +29,14 @@ class FinishedHypotheses:
         self._lengths = torch.zeros(shape, dtype=torch.int64, device=device)
         self._tokens = torch.zeros((*shape, longest), dtype=torch.int64, device=device)
 
-    def worst_scores(self, sentences: Int[Tensor, "some"]) -> Float[Tensor, "some"]:
+    def worst_scores(self, sentences: Int[Tensor, " some"]) -> Float[Tensor, "some"]:
         """Return the lowest kept score of these sentences, minus infinity while places are free."""
         return self._scores[sentences, -1]
 
     def add(
         self,
         *,
-        sentences: Int[Tensor, "some"],
+        sentences: Int[Tensor, " some"],
         scores: Float[Tensor, "some offered"],
         log_probabilities: Float[Tensor, "some offered"],
         tokens: Int[Tensor, "some offered longest"],
@@ -70,9 +70,7 @@ class FinishedHypotheses:
         columns = (self._scores, self._log_probabilities, self._lengths, self._tokens)
         for sentence, rows in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
             hypotheses = [
-                Hypothesis(
-                    tokens=tokens[: length - 1], score=score, log_probability=log_probability
-                )
+                Hypothesis(tokens=tokens[: length - 1], score=score, log_probability=log_probability)
                 for score, log_probability, length, tokens in zip(*rows, strict=True)
                 if length > 0
             ]

@@ -18,7 +18,7 @@ def greedy_search(
     next_token: NextToken,
     length_penalty: float,
     length_penalty_form: LengthPenaltyForm,
-    max_lengths: Int[Tensor, "sentences"],
+    max_lengths: Int[Tensor, " sentences"],
     bos: int,
     eos: int,
     forbidden: Sequence[int],
@@ -37,17 +37,13 @@ def greedy_search(
     penalties = length_penalties(
         form=length_penalty_form, alpha=length_penalty, longest=longest, dtype=dtype, device=device
     )
-    finished = FinishedHypotheses(
-        num_sentences=num_sentences, num_kept=1, longest=longest, dtype=dtype, device=device
-    )
+    finished = FinishedHypotheses(num_sentences=num_sentences, num_kept=1, longest=longest, dtype=dtype, device=device)
     sentences = torch.arange(num_sentences, device=device)
     totals = torch.zeros(num_sentences, dtype=dtype, device=device)
     prefixes = torch.zeros((num_sentences, longest), dtype=torch.int64, device=device)
     for length in range(1, longest + 1):
         end_only = max_lengths[sentences] == length if length in limits else None
-        log_probabilities = permitted_log_probabilities(
-            logits, forbidden=forbidden, end_only=end_only, eos=eos
-        )
+        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, end_only=end_only, eos=eos)
         tokens = log_probabilities.argmax(dim=1)
         totals = totals + log_probabilities.gather(1, tokens[:, None])[:, 0]
         prefixes[:, length - 1] = tokens

@@ -11,7 +11,7 @@ LengthPenaltyForm = Literal["gnmt", "power"]
 
 def length_penalties(
     *, form: LengthPenaltyForm, alpha: float, longest: int, dtype: torch.dtype, device: torch.device
-) -> Float[Tensor, "lengths"]:
+) -> Float[Tensor, " lengths"]:
     """Return the penalty at index |Y| for every |Y| from 1 to `longest` (index 0 holds 1, unused).
 
     "gnmt" is ((5 + |Y|) / 6)^α, equation 14 of Wu et al. 2016, which the paper's section 6.1

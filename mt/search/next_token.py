@@ -1,13 +1,14 @@
 """What a search asks of a model: scores of the next token, and keeping the rows it still needs."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 
+@runtime_checkable
 class NextToken(Protocol):
     """A model with kept state, one row of state for each prefix that a search extends.
 
@@ -16,7 +17,7 @@ class NextToken(Protocol):
     and a row never becomes another sentence's. Greedy search is the same with one row each.
     """
 
-    def __call__(self, tokens: Int[Tensor, "rows"]) -> Float[Tensor, "rows vocabulary"]:
+    def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
         """Append to each row's prefix its newest token; return scores of the token after that.
 
         The scores are unnormalised logits or log-probabilities. The first call brings the
@@ -24,7 +25,7 @@ class NextToken(Protocol):
         """
         ...
 
-    def reorder(self, rows: Int[Tensor, "new_rows"]) -> None:
+    def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i's state what row `rows[i]`'s was: rows may be moved, repeated and dropped.
 
         Called only when this changes something.
@@ -32,9 +33,7 @@ class NextToken(Protocol):
         ...
 
 
-def checked_limits(
-    max_lengths: Int[Tensor, "sentences"], *, eos: int, forbidden: Sequence[int]
-) -> set[int]:
+def checked_limits(max_lengths: Int[Tensor, " sentences"], *, eos: int, forbidden: Sequence[int]) -> set[int]:
     """Return the distinct longest lengths; raise ValueError if a sentence could never end."""
     limits = set(max_lengths.tolist())
     if limits and min(limits) < 1:
@@ -44,6 +43,6 @@ def checked_limits(
     return limits
 
 
-def is_identity(rows: Int[Tensor, "new_rows"], *, num_rows: int) -> bool:
+def is_identity(rows: Int[Tensor, " new_rows"], *, num_rows: int) -> bool:
     """Tell whether `rows` keeps all `num_rows` rows where they are."""
     return len(rows) == num_rows and torch.equal(rows, torch.arange(num_rows, device=rows.device))

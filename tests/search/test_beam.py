@@ -1,79 +1,132 @@
 """Beam search equals exhaustive search, a slow search in plain Python, and itself in any batch."""
 
+import math
 import random
+from functools import cache
+from itertools import product
 
 import pytest
 import torch
+from torch import Tensor
 
-from mt.errors import DivergedError
 from mt.search.beam import beam_search
 from mt.search.greedy import greedy_search
 from mt.search.hypothesis import Hypothesis
-from tests.search.prefix_models import (
-    BOS,
-    EOS,
-    PAD,
-    PrefixModel,
-    PrefixRows,
-    Scored,
-    exhaustive,
-    slow_beam,
-)
 
-ALPHAS = (0.0, 0.6, 1.0, 2.5, -0.5)
-FORMS = ("gnmt", "power")
+PAD, BOS, EOS = 0, 1, 2
+Scored = tuple[float, float, tuple[int, ...]]  # score, log-probability, tokens without EOS
 
 
 class Case:
-    """One random model with a random batch and settings, all drawn from the seed."""
+    """A random model whose scores depend on the whole prefix, with a random batch and settings."""
 
     def __init__(self, seed: int) -> None:
-        generator = random.Random(seed)
-        self.model = PrefixModel(
-            seed=seed,
-            vocabulary_size=generator.randint(3, 5),
-            sharpness=generator.choice((0.5, 2.0, 5.0)),
-        )
-        self.sentences = list(range(generator.randint(1, 4)))
-        self.max_lengths = [generator.randint(1, 5) for _ in self.sentences]
-        self.form = generator.choice(FORMS)
-        self.alpha = generator.choice(ALPHAS)
-        self.forbidden = generator.choice(((PAD, BOS), (PAD,), ()))
+        draw = random.Random(seed)
+        self.seed = seed
+        self.vocabulary_size = draw.randint(3, 5)
+        self.sharpness = draw.choice((0.5, 2.0, 5.0))
+        self.max_lengths = [draw.randint(1, 5) for _ in range(draw.randint(1, 4))]
+        self.sentences = list(range(len(self.max_lengths)))
+        self.form = draw.choice(("gnmt", "power"))
+        self.alpha = draw.choice((0.0, 0.6, 1.0, 2.5, -0.5))
+        self.forbidden = draw.choice(((PAD, BOS), (PAD,), ()))
+        self.inner = [t for t in range(self.vocabulary_size) if t not in (EOS, *self.forbidden)]
+        self.logits = cache(self._logits)
+        self.log_probabilities = cache(self._log_probabilities)
 
-    def settings(self, sentence: int) -> dict:
-        return dict(
-            sentence=sentence,
-            form=self.form,
-            alpha=self.alpha,
-            max_length=self.max_lengths[sentence],
-            forbidden=self.forbidden,
-        )
+    def _logits(self, sentence: int, prefix: tuple[int, ...]) -> list[float]:
+        draw = random.Random(f"{self.seed} {sentence} {prefix}")
+        return [draw.gauss(0.0, self.sharpness) for _ in range(self.vocabulary_size)]
 
-    def rows(self, per_sentence: int, **options) -> PrefixRows:
-        return PrefixRows(
-            self.model, sentences=self.sentences, rows_per_sentence=per_sentence, **options
-        )
+    def _log_probabilities(self, sentence: int, prefix: tuple[int, ...]) -> list[float]:
+        logits = self.logits(sentence, prefix)
+        total = math.log(math.fsum(map(math.exp, logits)))
+        return [logit - total for logit in logits]
 
-    def beam(self, beam_size: int, *, num_hypotheses: int = 1, **options):
-        return beam_search(
-            next_token=options.get("next_token") or self.rows(beam_size, **options),
-            beam_size=beam_size,
-            num_hypotheses=num_hypotheses,
-            **self.search_arguments(),
-        )
+    def scored(self, log_probability: float, tokens: tuple[int, ...]) -> Scored:
+        length = len(tokens) + 1
+        base = (5 + length) / 6 if self.form == "gnmt" else length
+        return log_probability / base**self.alpha, log_probability, tokens
 
-    def greedy(self, **options):
-        return greedy_search(next_token=self.rows(1, **options), **self.search_arguments())
+    def exhaustive(self, sentence: int) -> list[Scored]:
+        """Every possible output, best first."""
+        results = []
+        for inner_length in range(self.max_lengths[sentence]):
+            for tokens in product(self.inner, repeat=inner_length):
+                terms = [self.log_probabilities(sentence, tokens[:i])[t] for i, t in enumerate((*tokens, EOS))]
+                results.append(self.scored(math.fsum(terms), tokens))
+        return sorted(results, key=lambda scored: -scored[0])
 
-    def search_arguments(self) -> dict:
-        return dict(
-            length_penalty=self.alpha,
-            length_penalty_form=self.form,
-            max_lengths=torch.tensor([self.max_lengths[s] for s in self.sentences]),
-            bos=BOS,
-            eos=EOS,
-            forbidden=self.forbidden,
-        )
+    def slow_beam(self, sentence: int, beam_size: int) -> list[Scored]:
+        """Beam search as mt/search/beam.py defines it, without early exit: all that finished, best first."""
+        live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+        finished: list[Scored] = []
+        for length in range(1, self.max_lengths[sentence] + 1):
+            permitted = [EOS] if length == self.max_lengths[sentence] else [*self.inner, EOS]
+            candidates = [
+                (total + self.log_probabilities(sentence, prefix)[token], prefix, token)
+                for total, prefix in live
+                for token in permitted
+            ]
+            candidates = sorted(candidates, key=lambda candidate: -candidate[0])[: 2 * beam_size - 1]
+            finished += [self.scored(total, prefix) for total, prefix, token in candidates[:beam_size] if token == EOS]
+            live = [(total, (*prefix, token)) for total, prefix, token in candidates if token != EOS][:beam_size]
+        return sorted(finished, key=lambda scored: -scored[0])
+
+    def exhaustive_beam_size(self) -> int:
+        """The largest number of candidates of any step."""
+        inner, longest = len(self.inner), max(self.max_lengths)
+        return max([1, inner ** (longest - 1), *(inner**i * (inner + 1) for i in range(longest - 1))])
+
+    def arguments(self) -> dict:
+        return {
+            "length_penalty": self.alpha,
+            "length_penalty_form": self.form,
+            "max_lengths": torch.tensor([self.max_lengths[sentence] for sentence in self.sentences]),
+            "bos": BOS,
+            "eos": EOS,
+            "forbidden": self.forbidden,
+        }
+
+    def beam(self, beam_size: int, num_hypotheses: int = 1, dtype: torch.dtype = torch.float64):
+        rows = PrefixRows(self, rows_per_sentence=beam_size, dtype=dtype)
+        found = beam_search(next_token=rows, beam_size=beam_size, num_hypotheses=num_hypotheses, **self.arguments())
+        return found, rows
+
+    def greedy(self, dtype: torch.dtype = torch.float64):
+        rows = PrefixRows(self, rows_per_sentence=1, dtype=dtype)
+        return greedy_search(next_token=rows, **self.arguments()), rows
+
+
+class PrefixRows:
+    """The model of a case as a next-token function that keeps each row's sentence and prefix itself.
+
+    It refuses what the protocol forbids: a row that becomes another sentence's, and a reordering that changes nothing.
+    """
+
+    def __init__(self, case: Case, *, rows_per_sentence: int, dtype: torch.dtype) -> None:
+        self._logits = cache(lambda sentence, prefix: torch.tensor(case.logits(sentence, prefix), dtype=dtype))
+        self._rows = [(sentence, ()) for sentence in case.sentences for _ in range(rows_per_sentence)]
+        self._rows_per_sentence = rows_per_sentence
+        self.rows_per_call: list[int] = []
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        if self.rows_per_call:
+            extended = zip(self._rows, tokens.tolist(), strict=True)
+            self._rows = [(sentence, (*prefix, token)) for (sentence, prefix), token in extended]
+        else:
+            assert tokens.tolist() == [BOS] * len(self._rows)
+        self.rows_per_call.append(len(tokens))
+        return torch.stack([self._logits(*row) for row in self._rows])
+
+    def reorder(self, rows: Tensor) -> None:
+        order = rows.tolist()
+        assert order != list(range(len(self._rows))), "a reordering that changes nothing"
+        self._rows = [self._rows[row] for row in order]
+        sentences = [sentence for sentence, _ in self._rows]
+        groups = sentences[:: self._rows_per_sentence]
+        assert sentences == [sentence for sentence in groups for _ in range(self._rows_per_sentence)]
+        assert len(groups) == len(set(groups)), "a row became another sentence's"
 
 
 def assert_same(found: list[Hypothesis], expected: list[Scored]) -> None:
@@ -87,135 +140,56 @@ def assert_same(found: list[Hypothesis], expected: list[Scored]) -> None:
 def test_wide_beam_is_exhaustive_search():
     for seed in range(500):
         case = Case(seed)
-        widest = case.model.vocabulary_size ** max(case.max_lengths)
-        wide = min(widest, 1 + 4**4 * 5)
-        num_hypotheses = random.Random(seed).choice((1, 3))
-        found = case.beam(wide, num_hypotheses=min(num_hypotheses, wide))
+        beam_size = case.exhaustive_beam_size()
+        num_hypotheses = min(beam_size, 1 + seed % 3)
+        found, _ = case.beam(beam_size, num_hypotheses)
         for sentence in case.sentences:
-            expected = exhaustive(case.model, **case.settings(sentence))
-            assert_same(found[sentence], expected[:num_hypotheses])
+            assert_same(found[sentence], case.exhaustive(sentence)[:num_hypotheses])
 
 
 @pytest.mark.parametrize("beam_size", [1, 2, 3, 4, 7])
 def test_narrow_beam_is_the_slow_search_without_early_exit(beam_size):
-    for seed in range(500):
-        case = Case(seed)
-        num_hypotheses = random.Random(seed).randint(1, beam_size)
-        found = case.beam(beam_size, num_hypotheses=num_hypotheses)
+    for seed in range(150):
+        case = Case(1000 * beam_size + seed)
+        num_hypotheses = 1 + seed % beam_size
+        found, _ = case.beam(beam_size, num_hypotheses)
         for sentence in case.sentences:
-            expected = slow_beam(case.model, beam_size=beam_size, **case.settings(sentence))
-            assert_same(found[sentence], expected[:num_hypotheses])
+            assert_same(found[sentence], case.slow_beam(sentence, beam_size)[:num_hypotheses])
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_beam_of_one_is_greedy_to_the_last_bit(dtype):
-    for seed in range(200):
-        case = Case(seed)
-        assert case.beam(1, dtype=dtype) == case.greedy(dtype=dtype)
-
-
-def test_neighbours_have_no_influence():
-    for seed in range(200):
-        case = Case(seed)
-        together = case.beam(3, num_hypotheses=3) + case.greedy()
-        alone = []
-        sentences = case.sentences
-        for search in (lambda: case.beam(3, num_hypotheses=3), case.greedy):
-            for sentence in sentences:
-                case.sentences = [sentence]
-                alone += search()
-            case.sentences = sentences
-        assert together == alone
-
-
-def test_early_exit_saves_calls_and_finished_sentences_leave():
-    calls = whole = 0
     for seed in range(100):
         case = Case(seed)
-        rows = case.rows(2)
-        case.beam(2, next_token=rows)
-        calls += sum(rows.rows_per_call)
-        whole += 2 * sum(case.max_lengths)
-        assert rows.rows_per_call == sorted(rows.rows_per_call, reverse=True)
-        assert rows.num_calls <= max(case.max_lengths)
-    assert calls < 0.8 * whole
+        assert case.beam(1, dtype=dtype)[0] == case.greedy(dtype)[0]
 
 
-def test_forbidden_tokens_never_appear():
-    class Tempting(PrefixModel):
-        def _logits(self, sentence, prefix):
-            return (50.0, 40.0, *super()._logits(sentence, prefix)[2:])
-
-    for seed in range(50):
+@pytest.mark.parametrize("search", [lambda case: case.beam(3, 3), Case.greedy])
+def test_neighbours_have_no_influence(search):
+    for seed in range(100):
         case = Case(seed)
-        case.model = Tempting(seed=seed, vocabulary_size=5)
-        case.forbidden = (PAD, BOS)
-        for hypotheses in (*case.beam(4, num_hypotheses=4), *case.greedy()):
-            for hypothesis in hypotheses:
-                assert not {PAD, BOS, EOS} & set(hypothesis.tokens)
+        together, _ = search(case)
+        for sentence, expected in enumerate(together):
+            case.sentences = [sentence]
+            [alone], _ = search(case)
+            assert alone == expected
 
 
-class Constant:
-    """The same scores in every row and step, for ties."""
-
-    def __init__(self, logits: list[float], rows: int) -> None:
-        self.logits = torch.tensor(logits)
-        self.rows = rows
-
-    def __call__(self, tokens):
-        return self.logits.repeat(len(tokens), 1)
-
-    def reorder(self, rows):
-        self.rows = len(rows)
-
-
-def search_constant(logits, *, beam_size, num_hypotheses=1, max_length=2, alpha=0.0, batch=1):
-    return beam_search(
-        next_token=Constant(logits, batch * beam_size),
-        beam_size=beam_size,
-        num_hypotheses=num_hypotheses,
-        length_penalty=alpha,
-        length_penalty_form="gnmt",
-        max_lengths=torch.full((batch,), max_length),
-        bos=BOS,
-        eos=EOS,
-        forbidden=(PAD, BOS),
-    )
+@pytest.mark.parametrize("search", [lambda case: case.beam(2), Case.greedy])
+def test_work_ends_with_each_sentence(search):
+    """Rows of finished sentences leave, and a batch lasts no longer than its slowest sentence alone."""
+    for seed in range(100):
+        case = Case(seed)
+        _, together = search(case)
+        alone = []
+        for sentence in list(case.sentences):
+            case.sentences = [sentence]
+            alone.append(search(case)[1].rows_per_call)
+        steps = max(map(len, alone))
+        expected = [sum(rows[step] for rows in alone if step < len(rows)) for step in range(steps)]
+        assert together.rows_per_call == expected
 
 
-def test_ties_go_to_the_lowest_token():
-    logits = [0.0, 0.0, 0.0] + [1.0] * 5000
-    for batch in (1, 3):
-        for hypotheses in search_constant(logits, beam_size=4, num_hypotheses=4, batch=batch):
-            assert [hypothesis.tokens for hypothesis in hypotheses] == [[3], [4], [5], [6]]
-
-
-def test_a_sentence_may_be_empty():
-    [[best]] = search_constant([0.0, 0.0, 9.0, 0.0], beam_size=2, max_length=5)
-    assert (best.tokens, best.length) == ([], 1)
-    [[best]] = search_constant([0.0, 0.0, -9.0, 9.0], beam_size=2, max_length=1)
-    assert best.tokens == []
-
-
-def test_no_sentences():
-    assert search_constant([0.0] * 4, beam_size=2, batch=0) == []
-
-
-@pytest.mark.parametrize("damaged", [float("nan"), float("inf")])
-def test_scores_that_are_not_finite_are_refused(damaged):
-    with pytest.raises(DivergedError, match="no output of sentence 0 of the batch has a finite"):
-        search_constant([0.0, 0.0, 0.0, damaged], beam_size=2, max_length=4)
-
-
-def test_impossible_arguments_are_refused():
-    arguments = Case(0).search_arguments()
-    rows = Case(0).rows(2)
-    with pytest.raises(ValueError, match="num_hypotheses 3: expected 1 to beam_size 2"):
-        beam_search(next_token=rows, beam_size=2, num_hypotheses=3, **arguments)
-    with pytest.raises(ValueError, match="must hold at least the EOS"):
-        limits = torch.tensor([3, 0])
-        beam_search(next_token=rows, beam_size=2, **{**arguments, "max_lengths": limits})
-    with pytest.raises(ValueError, match="the EOS token 2 is among the forbidden"):
-        beam_search(next_token=rows, beam_size=2, **{**arguments, "forbidden": (EOS,)})
-    with pytest.raises(ValueError, match="'wu': expected 'gnmt' or 'power'"):
-        beam_search(next_token=rows, beam_size=2, **{**arguments, "length_penalty_form": "wu"})
+def test_early_exit_saves_work():
+    calls = [(len(case.beam(4)[1].rows_per_call), max(case.max_lengths)) for case in map(Case, range(100))]
+    assert sum(made for made, _ in calls) < 0.8 * sum(possible for _, possible in calls)
