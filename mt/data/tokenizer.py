@@ -91,22 +91,25 @@ class Tokenizer:
     """
 
     def __init__(self, *, model: bytes) -> None:
-        """Take the content of a model file; raises BadFileError when it is not one of this program's."""
-        self._processor = sentencepiece.SentencePieceProcessor()
+        """Take the content of a model file. Raises BadFileError when `train_tokenizer` cannot have written it."""
+        processor = sentencepiece.SentencePieceProcessor()
         try:
-            self._processor.load_from_serialized_proto(model)
+            processor.load_from_serialized_proto(model)
+            # Damaged pieces that are not UTF-8 load without complaint and fail later, when written out.
+            every_id = list(range(processor.get_piece_size()))
+            processor.decode(every_id), processor.id_to_piece(every_id)
         except (RuntimeError, ValueError, IndexError) as error:
             raise BadFileError("not a SentencePiece model, or a damaged one") from error
-        processor = self._processor
         specials = processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id()
         if specials != (PAD, UNKNOWN, BOS, EOS):
             raise BadFileError(f"its special ids are {specials}, not {(PAD, UNKNOWN, BOS, EOS)}")
+        self._processor = processor
         self.vocabulary_size: int = processor.get_piece_size()
         self.fingerprint = hashlib.sha256(model).hexdigest()
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        """Read a model file; raises BadFileError, naming it, when it is missing, damaged or foreign."""
+        """Read a model file. Raises BadFileError, naming it, when it is missing, damaged or foreign."""
         try:
             if path.stat().st_size > _LARGEST_MODEL_BYTES:
                 raise BadFileError(f"larger than {_LARGEST_MODEL_BYTES} bytes")
@@ -117,16 +120,16 @@ class Tokenizer:
             raise BadFileError(f"tokenizer {path}: {error}; train it again or restore it") from error
 
     def encode(self, text: str) -> list[int]:
-        """The piece ids of one text."""
+        """Return the piece ids of one text."""
         return self.encode_many([text])[0]
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        """The piece ids of each text. A lone surrogate, which UTF-8 cannot carry, counts as U+FFFD."""
+        """Return the piece ids of each text. A lone surrogate, which UTF-8 cannot carry, counts as U+FFFD."""
         ids: list[list[int]] = self._processor.encode(_valid(texts), num_threads=1)
         return ids
 
     def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int) -> list[list[int]]:
-        """BPE-dropout (Provilkov et al. 2020): as `encode_many`, each merge left out with chance `alpha`.
+        """Return ids with BPE-dropout (Provilkov et al. 2020): each merge is left out with probability `alpha`.
 
         Equal texts in equal order and an equal seed give equal pieces.
         """
@@ -135,42 +138,48 @@ class Tokenizer:
     def encode_lines(
         self, lines: list[bytes], *, alpha: float = 0.0, seed: int = 0
     ) -> tuple[Int32[np.ndarray, " lines"], Integer[np.ndarray, " pieces"]]:
-        """The number of pieces of each UTF-8 line, and all ids one after another, as `id_dtype`.
+        """Return the number of pieces of each UTF-8 line, and all ids one after another as `id_dtype`.
 
         `alpha` above 0 samples as `encode_sampled` does. Other threads run meanwhile.
         """
-        if alpha > 0:
-            ids = self._sample(lines, alpha=alpha, seed=seed)
-        else:
-            ids = self._processor.encode(lines, num_threads=1)
+        sampled = alpha > 0
+        ids = self._sample(lines, alpha=alpha, seed=seed) if sampled else self._processor.encode(lines, num_threads=1)
         lengths = np.fromiter(map(len, ids), np.int32, len(ids))
         flat = np.fromiter(chain.from_iterable(ids), self.id_dtype, int(lengths.sum()))
         return lengths, flat
 
     @property
     def id_dtype(self) -> np.dtype[Any]:
-        """The narrowest unsigned type that holds every id: two bytes, or four from 65,536 pieces on."""
-        return np.dtype("<u2" if self.vocabulary_size < 1 << 16 else "<u4")
+        """Return the narrowest unsigned type that holds every id: two bytes, or four above 65,536 pieces."""
+        return np.dtype("<u2" if self.vocabulary_size <= 1 << 16 else "<u4")
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of the ids, on one line: special ids vanish, ids that do not exist count as unknown."""
+        """Return the text of the ids, on one line: special ids vanish, ids that do not exist count as unknown."""
         known = [int(i) if 0 <= i < self.vocabulary_size else UNKNOWN for i in ids]
         text: str = self._processor.decode(known)
         # Under byte fallback a model may produce the bytes of a line break, which no input contains.
         return text.replace("\n", " ").replace("\r", " ")
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """The written form of each id; raises IndexError for ids that do not exist."""
+        """Return the written form of each id. Raises IndexError for an id that does not exist."""
         return [self._processor.id_to_piece(int(i)) for i in ids]
 
-    def _sample(self, texts: Sequence[str | bytes], *, alpha: float, seed: int) -> list[list[int]]:
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the model file's content."""
+        return (_from_model, (self._processor.serialized_model_proto(),))
+
+    def _sample(self, texts: list[str] | list[bytes], *, alpha: float, seed: int) -> list[list[int]]:
         with _sampling:
             sentencepiece.set_random_generator_seed(seed % _UNSEEDED)
             # A batch call on one thread starts that thread afresh, hence with the seed just set.
             ids: list[list[int]] = self._processor.encode(
-                list(texts), num_threads=1, enable_sampling=True, alpha=alpha, nbest_size=-1
+                texts, num_threads=1, enable_sampling=True, alpha=alpha, nbest_size=-1
             )
         return ids
+
+
+def _from_model(model: bytes) -> Tokenizer:
+    return Tokenizer(model=model)
 
 
 def _valid(texts: Sequence[str]) -> list[str]:
@@ -189,7 +198,7 @@ def _spread_lines(text_files: Sequence[Path], most: int) -> Iterator[bytes]:
 def _every_nth(text_files: Sequence[Path], *, total: int, taken: int) -> Iterator[bytes]:
     accumulated = 0
     for path in text_files:
-        with open(path, "rb") as lines:
+        with path.open("rb") as lines:
             for line in lines:
                 accumulated += taken
                 if accumulated >= total:
@@ -198,7 +207,7 @@ def _every_nth(text_files: Sequence[Path], *, total: int, taken: int) -> Iterato
 
 
 def _count_lines(path: Path) -> int:
-    with open(path, "rb") as lines:
+    with path.open("rb") as lines:
         return sum(1 for _ in lines)
 
 
@@ -220,11 +229,11 @@ def _write_whole(path: Path, content: bytes) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(partial, "wb") as file:
+        with partial.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(partial, path)
+        partial.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
             partial.unlink()
