@@ -7,6 +7,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mt.model.fused_attention import fused_attention
+
 
 def scaled_dot_product_attention(
     query: Float[Tensor, "batch heads query d_k"],
@@ -16,8 +18,8 @@ def scaled_dot_product_attention(
 ) -> tuple[Float[Tensor, "batch heads query d_k"], Float[Tensor, "batch heads query memory"]]:
     """Equation (1), softmax(Q Kᵀ / √d_k) V, written out; returns the output and the weights.
 
-    Torch's fused kernel computes the same output without keeping the weights, so training uses that
-    and this form serves to read, to draw pictures and to check.
+    Training uses `fused_attention`, which computes the same output faster and keeps no weights; this form
+    serves to read, to draw pictures and to check.
     """
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     weights = scores.masked_fill(~mask, -math.inf).softmax(dim=-1)
@@ -74,8 +76,8 @@ class MultiHeadAttention(nn.Module):
         *,
         mask: Bool[Tensor, "#batch 1 #query memory"] | None,
     ) -> Float[Tensor, "batch query d_model"]:
-        """Equation (1) in every head through torch's fused kernel, then W^O; no mask means all may be attended."""
-        heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        """Equation (1) in every head by the fastest kernel, then W^O; no mask means all may be attended."""
+        heads = fused_attention(query, key, value, mask)
         return self.output(heads.transpose(1, 2).flatten(2))
 
     def weights(

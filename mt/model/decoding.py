@@ -5,7 +5,6 @@ layer keeps them; and the keys and values of a source sentence are the same for 
 so they are computed once per sentence and all its rows ask them together.
 """
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -49,20 +48,20 @@ class _KeptPositions:
 class KeptDecoder:
     """Logits of the next token for rows of partial translations that grow by one token per call.
 
-    It begins with one row per source sentence. `reorder` may repeat and drop rows, as long as the rows of a
-    sentence stay together and every sentence still present has equally many; else ValueError.
+    Every source sentence has `rows_per_sentence` rows, side by side, from the first call on.
     """
 
-    def __init__(self, model: Transformer, source: Int[Tensor, "sentences source"]) -> None:
+    def __init__(
+        self, model: Transformer, source: Int[Tensor, "sentences source"], *, rows_per_sentence: int = 1
+    ) -> None:
         self.model = model
+        self.rows_per_sentence = rows_per_sentence
         self.length = 0
         mask = padding_mask(source, pad=model.pad)
         memory = model.encode(source, mask)
         self.memory_mask: Bool[Tensor, "sentences 1 1 source"] = mask.unsqueeze(1)
         self.memory = [layer.cross_attention.project_memory(memory) for layer in model.decoder]
         self.kept = [_KeptPositions() for _ in model.decoder]
-        self.sentence_of_row = torch.arange(source.shape[0], device=source.device)
-        self.rows_per_sentence = 1
 
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
         """Append each row's newest token and return the logits of the one after it."""
@@ -75,16 +74,10 @@ class KeptDecoder:
         return self.model.target_embedding.logits(x[:, 0])
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
-        """Make row i what row `rows[i]` was."""
+        """Make row i what row `rows[i]` was; a sentence keeps all its rows or none."""
         for kept in self.kept:
             kept.reorder(rows, self.length)
-        sentences, first_row_of, counts = torch.unique_consecutive(
-            self.sentence_of_row[rows], return_inverse=True, return_counts=True
-        )
-        self.rows_per_sentence = rows.shape[0] // max(1, sentences.shape[0])
-        if (counts != self.rows_per_sentence).any():
-            raise ValueError("every sentence needs the same number of rows, side by side")
-        self.sentence_of_row = first_row_of
+        sentences = rows[:: self.rows_per_sentence] // self.rows_per_sentence
         if sentences.shape[0] < self.memory_mask.shape[0]:
             self.memory_mask = self.memory_mask[sentences]
             self.memory = [(key[sentences], value[sentences]) for key, value in self.memory]

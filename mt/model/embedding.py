@@ -7,6 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mt.model.dropout import Dropout
+
 
 def positional_encoding(length: int, d_model: int) -> Float[Tensor, "length d_model"]:
     """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) the cosine; pos counts from 0."""
@@ -53,7 +55,7 @@ class PositionalEncoding(nn.Module):
 
     def __init__(self, *, d_model: int, dropout: float, length: int = 512) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.register_buffer("table", positional_encoding(length, d_model), persistent=False)
 
     def forward(

@@ -4,6 +4,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from mt.model.attention import MultiHeadAttention
+from mt.model.dropout import Dropout
 from mt.model.feed_forward import FeedForward
 
 
@@ -16,7 +17,7 @@ class AddAndNorm(nn.Module):
     def __init__(self, *, d_model: int, dropout: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(d_model)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, x: Float[Tensor, "batch length d_model"], sublayer: Float[Tensor, "batch length d_model"]

@@ -9,7 +9,8 @@ from torch import nn
 
 from mt.data.batch import Batch
 from mt.model.transformer import Transformer
-from mt.training.loss import LossSums, label_smoothed_loss
+from mt.training.chunked_loss import chunked_label_smoothed_loss
+from mt.training.loss import LossSums
 
 
 @dataclass
@@ -32,8 +33,8 @@ def batch_loss(model: Transformer, batch: Batch, *, label_smoothing: float) -> L
     """Run the model on one micro-batch and sum the loss over its real target tokens."""
     real = batch.target_output != model.pad
     hidden = model.hidden(batch.source, batch.target_input)[real]
-    logits = model.target_embedding.logits(hidden)
-    return label_smoothed_loss(logits, batch.target_output[real], label_smoothing=label_smoothing)
+    gold = batch.target_output[real]
+    return chunked_label_smoothed_loss(hidden, model.target_embedding.weight, gold, label_smoothing=label_smoothing)
 
 
 def train_step(

@@ -1,0 +1,83 @@
+"""The output projection and the label-smoothed loss together, without ever holding all logits.
+
+For base the logits of 25,000 tokens would be 3.7 GB in fp32, and reading and writing them costs more time than the
+arithmetic. Here a chunk of positions at a time goes through the projection, the loss and the gradient, which is
+formed at once: with p = softmax(z), the gradient of the loss (mt/training/loss.py) by the logits z is
+p - (1 - ε) · one-hot - ε / V. Products run in the precision of autocast; logsumexp, the loss and the sums over
+chunks in fp32.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mt.training.loss import LossSums
+
+_LOGITS_PER_CHUNK = {"cpu": 2**21, "cuda": 2**28}
+
+
+def chunked_label_smoothed_loss(
+    hidden: Float[Tensor, "tokens d_model"],
+    weight: Float[Tensor, "vocabulary d_model"],
+    gold: Int[Tensor, " tokens"],
+    *,
+    label_smoothing: float,
+) -> LossSums:
+    """The sums of `label_smoothed_loss(hidden @ weight.T, gold)`, with the same gradients."""
+    dtype = weight.dtype
+    if torch.is_autocast_enabled(hidden.device.type):
+        dtype = torch.get_autocast_dtype(hidden.device.type)
+    with torch.autocast(hidden.device.type, enabled=False):
+        smoothed, likelihood = _ChunkedLoss.apply(hidden, weight, gold, label_smoothing, dtype)
+    return LossSums(smoothed, likelihood, gold.numel())
+
+
+class _ChunkedLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        context: Any, hidden: Tensor, weight: Tensor, gold: Tensor, label_smoothing: float, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        wide = torch.promote_types(weight.dtype, torch.float32)
+        sums = torch.zeros(2, dtype=wide, device=hidden.device)
+        learning = any(context.needs_input_grad[:2])
+        hidden_gradient = torch.empty_like(hidden, dtype=wide) if learning else None
+        weight_gradient = torch.zeros_like(weight, dtype=wide) if learning else None
+        matrix = weight.detach().to(dtype)
+        size = max(1, _LOGITS_PER_CHUNK.get(hidden.device.type, 2**24) // weight.shape[0])
+        for start in range(0, hidden.shape[0], size):
+            part = hidden[start : start + size].to(dtype)
+            logits = (part @ matrix.T).to(wide)
+            sums += _sums_then_gradient(logits, gold[start : start + size], label_smoothing, learning)
+            if hidden_gradient is not None and weight_gradient is not None:
+                gradient = logits.to(dtype)
+                hidden_gradient[start : start + size] = gradient @ matrix
+                weight_gradient += gradient.T @ part
+        context.save_for_backward(hidden_gradient, weight_gradient)
+        context.types = hidden.dtype, weight.dtype
+        smoothed, likelihood = sums.unbind()
+        context.mark_non_differentiable(likelihood)
+        return smoothed, likelihood
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        hidden_gradient, weight_gradient = context.saved_tensors
+        hidden_type, weight_type = context.types
+        scale = gradients[0]
+        return (hidden_gradient * scale).to(hidden_type), (weight_gradient * scale).to(weight_type), None, None, None
+
+
+def _sums_then_gradient(
+    logits: Float[Tensor, "chunk vocabulary"], gold: Int[Tensor, " chunk"], label_smoothing: float, learning: bool
+) -> Float[Tensor, "2"]:
+    """Smoothed loss and negative log-likelihood of a chunk; then turns `logits` into the gradient in place."""
+    gold = gold.unsqueeze(1)
+    normaliser = logits.logsumexp(dim=1, keepdim=True)
+    gold_logit = logits.gather(1, gold)
+    likelihood = (normaliser - gold_logit).sum()
+    smoothing = label_smoothing * (gold_logit - logits.mean(dim=1, keepdim=True)).sum()
+    if learning:
+        logits.sub_(normaliser).exp_().sub_(label_smoothing / logits.shape[1])
+        logits.scatter_add_(1, gold, torch.full_like(gold_logit, label_smoothing - 1.0))
+    return torch.stack([likelihood + smoothing, likelihood])
