@@ -1,0 +1,64 @@
+"""The corpus: distinct sentence pairs, split into training, validation and test.
+
+`python -m mt.data.toy.corpus 100` prints a hundred pairs.
+"""
+
+import re
+import sys
+
+from mt.data.toy import english, german
+from mt.data.toy.choice import Choice
+from mt.data.toy.constructions import CONSTRUCTIONS
+from mt.data.toy.nouns import NOUNS
+from mt.data.toy.verbs import ENTRIES
+from mt.data.toy.words import ADJECTIVE
+
+CONTRACTED_SHARE = 0.25
+Pair = tuple[str, str]
+
+
+def sentence(choice: Choice) -> tuple[str, Pair]:
+    """One pair, and the key by which two English sentences count as the same."""
+    index = choice.weighted([weight for weight, _ in CONSTRUCTIONS])
+    phrase, mark = CONSTRUCTIONS[index][1](choice)
+    spoken = english.contracted(phrase.english) if choice.chance(CONTRACTED_SHARE) else phrase.english
+    return normalised(phrase.english), (english.sentence_case(spoken, mark), german.sentence_case(phrase.german, mark))
+
+
+def normalised(text: str) -> str:
+    """Lower case, letters and spaces only."""
+    return re.sub(r"[^a-zäöüß ]", "", text.lower())
+
+
+def generate(*, seed: int, train_pairs: int, validation_pairs: int, test_pairs: int) -> dict[str, list[Pair]]:
+    """Distinct (English, German) pairs by split.
+
+    No English sentence occurs twice, in whichever split, also when case, punctuation and contractions are ignored.
+    The same arguments give the same text on every Python.
+    """
+    choice, seen, pairs = Choice(seed), set[str](), list[Pair]()
+    while len(pairs) < train_pairs + validation_pairs + test_pairs:
+        key, pair = sentence(choice)
+        spoken = normalised(pair[0])
+        if key not in seen and spoken not in seen:
+            seen |= {key, spoken}
+            pairs.append(pair)
+    held_out = validation_pairs + test_pairs
+    return {"train": pairs[held_out:], "validation": pairs[:validation_pairs], "test": pairs[validation_pairs:held_out]}
+
+
+def describe() -> str:
+    """The words the corpus knows, by class, one class to a line."""
+    nouns = ", ".join(NOUNS)
+    verbs = ", ".join(dict.fromkeys(f"{found.verb.english} {found.verb.english_rest}".strip() for found in ENTRIES))
+    return f"nouns: {nouns}\nverbs: {verbs}\nadjectives: {', '.join(ADJECTIVE)}"
+
+
+def main(count: int, seed: int) -> None:
+    """Print pairs, English and German separated by a tab."""
+    for source, target in generate(seed=seed, train_pairs=count, validation_pairs=0, test_pairs=0)["train"]:
+        print(f"{source}\t{target}")
+
+
+if __name__ == "__main__":
+    main(*[int(argument) for argument in (*sys.argv[1:], "100", "1")[:2]] if len(sys.argv) != 2 else (int(sys.argv[1]), 1))

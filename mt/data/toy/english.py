@@ -1,0 +1,179 @@
+"""English morphology and word order: features in, words out."""
+
+import re
+from dataclasses import replace
+
+from mt.data.toy.features import Clause, Name, Nominal, NounPhrase, Pronoun, Relative, Verb
+
+VOWEL_SOUND = re.compile(r"[aeio]|un(?!i)|hour", re.IGNORECASE)
+
+
+def ends_in_s(word: str) -> str:
+    """The plural of a regular noun, or the third person of a regular verb."""
+    if re.search(r"(s|x|z|ch|sh|[^aeiou]o|go|do)$", word):
+        return word + "es"
+    if re.search(r"[^aeiou]y$", word):
+        return word[:-1] + "ies"
+    return word + "s"
+
+
+def is_third_singular(subject: Nominal) -> bool:
+    return subject.person == 3 and not subject.plural
+
+
+def nominal(phrase: Nominal, *, subject: bool = True) -> str:
+    """A noun phrase, name or pronoun as subject or object."""
+    match phrase:
+        case Pronoun():
+            return phrase.english if subject else phrase.english_object
+        case Name():
+            return phrase.word
+        case NounPhrase():
+            return noun_phrase(phrase)
+
+
+def noun_phrase(phrase: NounPhrase) -> str:
+    """Determiner or owner, adjective, noun, measure, relative clause."""
+    words = [phrase.noun.english_plural if phrase.plural else phrase.noun.english]
+    if phrase.adjective:
+        words.insert(0, phrase.adjective.english)
+        if phrase.intensified:
+            words.insert(0, "very")
+    if phrase.owner:
+        words.insert(0, genitive(nominal(phrase.owner)))
+    elif phrase.determiner.english == "a":
+        words.insert(0, "an" if VOWEL_SOUND.match(words[0]) else "a")
+    elif phrase.determiner.english:
+        words.insert(0, phrase.determiner.english)
+    if phrase.measure:
+        words.append(f"of {phrase.measure}")
+    if phrase.relative:
+        words.append(relative_clause(phrase, phrase.relative))
+    return " ".join(words)
+
+
+def genitive(owner: str) -> str:
+    return owner + ("'" if owner.endswith("s") else "'s")
+
+
+def relative_clause(head: NounPhrase, relative: Relative) -> str:
+    """who for people, that for the rest; in which after a preposition."""
+    body = relative.clause
+    if relative.role == "prepositional":
+        assert relative.preposition
+        return f"{relative.preposition.english} which {clause(body)}"
+    pronoun = "who" if "human" in head.noun.classes else "that"
+    if relative.role == "subject":
+        return f"{pronoun} {clause(body, with_subject=False)}"
+    return f"{pronoun} {clause(body)}"
+
+
+def third_person(verb: Verb) -> str:
+    return {"be": "is", "have": "has"}.get(verb.english) or ends_in_s(verb.english)
+
+
+def be_form(subject: Nominal, *, past: bool) -> str:
+    singular = not subject.plural and subject.person != 2
+    if past:
+        return "was" if singular else "were"
+    if not singular:
+        return "are"
+    return "am" if subject.person == 1 else "is"
+
+
+def verb_group(body: Clause, *, need_auxiliary: bool) -> tuple[str, str]:
+    """The auxiliary that questions invert and *not* follows (or nothing), and the words after it."""
+    subject, verb, third = body.subject, body.verb, is_third_singular(body.subject)
+    if verb.english == "be" and body.form in ("present", "past"):
+        return be_form(subject, past=body.form == "past"), ""
+    match body.form:
+        case "progressive":
+            return be_form(subject, past=False), verb.english_ing
+        case "perfect":
+            return "has" if third else "have", verb.english_participle
+        case "future":
+            return "will", verb.english
+        case "modal" if body.modal and not body.modal.inflected:
+            auxiliary, _, rest = body.modal.english.partition(" ")
+            return auxiliary, f"{rest} {verb.english}".strip()
+    head, rest, past = verb.english, "", body.form == "past"
+    finite = verb.english_past if past else third_person(verb) if third else head
+    if body.form in ("modal", "like to"):
+        word = body.modal.english if body.modal else "like to"
+        past = bool(body.modal and body.modal.past)
+        head, rest = word.split(" ")[0], f" to {verb.english}"
+        inflected = {"want": ("wants", "wanted"), "have": ("has", "had"), "like": ("likes", "liked")}[head]
+        finite = inflected[1] if past else inflected[0] if third else head
+    if need_auxiliary:
+        return "did" if past else "does" if third else "do", head + rest
+    return "", finite + rest
+
+
+def objects(body: Clause) -> list[str]:
+    """What follows the verb: its particle, the indirect and the direct object."""
+    receiver = [nominal(body.dative, subject=False)] if body.dative else []
+    direct = [nominal(body.accusative, subject=False)] if body.accusative else []
+    rest = [body.verb.english_rest] if body.verb.english_rest else []
+    if rest and body.verb.movable_rest and isinstance(body.accusative, Pronoun):
+        return receiver + direct + rest
+    return rest + receiver + direct
+
+
+def clause(body: Clause, *, question: bool = False, with_subject: bool = True, front_time: bool = False,
+           without: str = "") -> str:
+    """The clause in English order; `without` leaves out what a question word stands for.
+
+    Args:
+        body: the clause.
+        question: invert the subject and the auxiliary.
+        with_subject: false where a relative or question word is the subject.
+        front_time: put the time before the subject.
+        without: "accusative", "dative", "complements", "time" or "manner".
+    """
+    need_auxiliary = question or body.negated
+    auxiliary, main = verb_group(body, need_auxiliary=need_auxiliary)
+    if without in ("accusative", "dative"):
+        body = replace(body, accusative=None) if without == "accusative" else replace(body, dative=None)
+    subject = [nominal(body.subject)] if with_subject else []
+    words = [auxiliary, *subject] if question else [*subject, auxiliary]
+    if body.negated:
+        words[-1:] = ["cannot"] if words[-1] == "can" else [words[-1], "not"]
+    words += [body.middle.english] if body.middle else []
+    words += [main, *objects(body)]
+    manner = [body.manner.english] if body.manner and without != "manner" else []
+    complements = [phrase.english for phrase in body.complements if without != "complements"]
+    directed = any(phrase.direction for phrase in body.complements)
+    words += complements + manner if directed else manner + complements
+    if body.time and without != "time":
+        words = [body.time.english, *words] if front_time else [*words, body.time.english]
+    return " ".join(word for word in words if word)
+
+
+def imperative(body: Clause) -> str:
+    """The clause as a request to *you*."""
+    words = ["do not"] if body.negated else []
+    words += [body.verb.english, *objects(body)]
+    words += [phrase.english for phrase in (body.manner, *body.complements, body.time) if phrase]
+    return " ".join(words)
+
+
+def contracted(sentence: str) -> str:
+    """The same sentence as it is spoken: isn't, don't, I'm. *has* is never shortened, so that *'s* stays *is*."""
+    for full, short in (("cannot", "can't"), ("will not", "won't")):
+        sentence = re.sub(rf"\b{full}\b", short, sentence)
+    sentence = re.sub(r"\b(is|are|was|were|do|does|did|has|have|could|should) not\b", r"\1n't", sentence, flags=re.I)
+    pairs = (("I am", "I'm"), ("he is", "he's"), ("she is", "she's"), ("it is", "it's"), ("you are", "you're"),
+             ("we are", "we're"), ("they are", "they're"))
+    for full, short in pairs:
+        sentence = re.sub(rf"^{full} ", f"{short} ", sentence, flags=re.I)
+        sentence = re.sub(rf"\b(because|that|if|when|although) {full} ", rf"\1 {short} ", sentence)
+    return sentence
+
+
+def preposition(word: str, phrase: Nominal) -> str:
+    return f"{word} {nominal(phrase, subject=False)}"
+
+
+def sentence_case(text: str, mark: str) -> str:
+    text = text[0].upper() + text[1:]
+    return text + mark

@@ -1,0 +1,167 @@
+"""Feature structures: what a word, a noun phrase and a clause are before either language puts them into words.
+
+A sentence is chosen once, as features; `english` and `german` each realise the same structure. German is therefore
+a function of the features, and the features that matter for German are all visible in the English sentence.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Case = Literal["nominative", "accusative", "dative", "genitive"]
+Gender = Literal["masculine", "feminine", "neuter"]
+Form = Literal["present", "progressive", "past", "perfect", "future", "modal", "like to"]
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A noun in both languages; `plural` is empty for mass nouns, `singular` for nouns without one (parents)."""
+
+    english: str
+    english_plural: str
+    german: str
+    german_plural: str
+    gender: Gender
+    classes: frozenset[str]
+    weak: bool = False  # takes -n outside the nominative singular: der Junge, den Jungen
+    long_genitive: bool = False  # des Mannes, against des Vaters
+
+    @property
+    def mass(self) -> bool:
+        return not self.english_plural and "human" not in self.classes
+
+
+@dataclass(frozen=True)
+class Adjective:
+    """An adjective; `stem` is what endings attach to (teuer, teur-e), empty comparatives mean: not compared."""
+
+    english: str
+    german: str
+    stem: str
+    english_comparative: str = ""
+    german_comparative: str = ""
+
+
+@dataclass(frozen=True)
+class Determiner:
+    """A determiner; `german` is a stem whose kind decides its own endings and those of the adjective after it."""
+
+    english: str
+    german: str
+    kind: Literal["definite", "der", "ein", "none"]
+    plural: bool | None = None  # None: fits both numbers
+    definite: bool = False
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase that needs no more agreement: an adverb, a prepositional phrase, a predicate."""
+
+    english: str
+    german: str
+    direction: bool = False  # to school: stands before the manner in English
+
+
+@dataclass(frozen=True)
+class Pronoun:
+    """A personal pronoun with its possessive; `it` stands for no noun in particular and is always es."""
+
+    english: str
+    english_object: str
+    nominative: str
+    accusative: str
+    dative: str
+    person: int
+    plural: bool
+    possessive: str
+
+
+@dataclass(frozen=True)
+class Name:
+    """The name of a person, the same in both languages, or of a town."""
+
+    word: str
+    possessive: str = ""  # his or her
+    german: str = ""
+
+    person: int = 3
+    plural: bool = False
+
+
+@dataclass(frozen=True)
+class NounPhrase:
+    """Determiner, adjective, noun, and what follows the noun."""
+
+    noun: Noun
+    determiner: Determiner
+    plural: bool = False
+    adjective: Adjective | None = None
+    intensified: bool = False  # a very old house
+    owner: "NounPhrase | Name | None" = None  # my father's car; takes the determiner's place
+    relative: "Relative | None" = None
+    measure: str = ""  # a cup of coffee: the noun is the cup, the measure names what is in it
+    german_measure: str = ""
+
+    person: int = 3
+
+    @property
+    def definite(self) -> bool:
+        return self.owner is not None or self.determiner.definite
+
+
+Nominal = Pronoun | Name | NounPhrase
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb in both languages. `english_rest` follows the inflected word (look *for*, get *up*, go *swimming*)."""
+
+    english: str
+    english_past: str
+    english_participle: str
+    english_ing: str
+    english_rest: str
+    german: str  # infinitive without particle
+    german_third: str  # er-form of the present
+    participle: str
+    particle: str = ""  # separable: auf(stehen); ending in a space when written apart: schwimmen (gehen)
+    auxiliary: Literal["haben", "sein"] = "haben"
+    reflexive: bool = False
+    stative: bool = False  # no progressive form
+    movable_rest: bool = False  # pick him up, against look for him
+    preterite: str = ""  # verbs whose simple past is not told by the perfect: war, hatte, wusste
+
+
+@dataclass(frozen=True)
+class Modal:
+    """A modal verb: English before the infinitive, German in ich-, du-, er-, wir-form."""
+
+    english: str
+    german: tuple[str, str, str, str]
+    inflected: bool = False  # wants to, has to: takes do-support and third-person -s
+    past: bool = False
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A clause: a verb with its arguments and adjuncts, not yet in any order."""
+
+    subject: Nominal
+    verb: Verb
+    form: Form = "present"
+    modal: Modal | None = None
+    negated: bool = False
+    accusative: Nominal | None = None
+    dative: Nominal | None = None
+    middle: Phrase | None = None  # often, never, already
+    manner: Phrase | None = None
+    complements: tuple[Phrase, ...] = field(default=())  # predicate, place, direction, prepositional object
+    time: Phrase | None = None
+
+
+@dataclass(frozen=True)
+class Relative:
+    """A relative clause; `role` is what the missing noun phrase is in it, `preposition` set for *in which*."""
+
+    clause: Clause
+    role: Literal["subject", "accusative", "dative", "prepositional"]
+    preposition: Phrase | None = None

@@ -1,0 +1,264 @@
+"""German morphology and word order: the fields of the clause, case and agreement.
+
+The order is a fixed function of the features (the topological fields of German grammars): before the finite verb one
+phrase; after it pronouns, definite objects, time, *nicht* and its like, indefinite objects, manner, complements; at the
+end the verb's other parts. In a subordinate clause the finite verb comes last.
+"""
+
+import re
+from typing import Literal
+
+from mt.data.toy.features import Case, Clause, Modal, Name, Nominal, Noun, NounPhrase, Pronoun, Relative, Verb
+
+Order = Literal["main", "question", "final"]
+
+# Endings by case, in the columns masculine, feminine, neuter, plural. "-" is no ending.
+DEFINITE = {"nominative": "der die das die", "accusative": "den die das die",
+            "dative": "dem der dem den", "genitive": "des der des der"}
+DER_ENDINGS = {"nominative": "er e es e", "accusative": "en e es e", "dative": "em er em en", "genitive": "es er es er"}
+EIN_ENDINGS = {"nominative": "- e - e", "accusative": "en e - e", "dative": "em er em en", "genitive": "es er es er"}
+WEAK = {"nominative": "e e e en", "accusative": "en e e en", "dative": "en en en en", "genitive": "en en en en"}
+MIXED = {"nominative": "er e es en", "accusative": "en e es en", "dative": "en en en en", "genitive": "en en en en"}
+STRONG = {"nominative": "er e es e", "accusative": "en e es e", "dative": "em er em en", "genitive": "en er en er"}
+COLUMNS = ("masculine", "feminine", "neuter")
+ADJECTIVE_ENDINGS = {"definite": WEAK, "der": WEAK, "ein": MIXED, "none": STRONG}
+RELATIVE = DEFINITE | {"dative": "dem der dem denen"}
+CONTRACTIONS = {"in dem": "im", "in das": "ins", "an dem": "am", "an das": "ans", "zu dem": "zum", "zu der": "zur",
+                "von dem": "vom", "bei dem": "beim"}
+KEIN_STEM = "kein"
+HABEN = ("habe", "hast", "hat", "haben")
+SEIN = ("bin", "bist", "ist", "sind")
+WERDEN = ("werde", "wirst", "wird", "werden")
+IRREGULAR_PRESENT = {"sein": SEIN, "haben": HABEN, "wissen": ("weiß", "weißt", "weiß", "wissen"),
+                     "mögen": ("mag", "magst", "mag", "mögen"), "wollen": ("will", "willst", "will", "wollen"),
+                     "möchten": ("möchte", "möchtest", "möchte", "möchten")}
+PRETERITE_ENDINGS = {"war": ("", "st", "", "en"), "gab": ("", "st", "", "en")}
+
+
+def cell(table: dict[str, str], case: Case, noun: Noun, plural: bool) -> str:
+    column = 3 if plural else COLUMNS.index(noun.gender)
+    ending = table[case].split()[column]
+    return "" if ending == "-" else ending
+
+
+def noun_form(noun: Noun, case: Case, plural: bool) -> str:
+    """The noun with its case ending: den Kindern, den Jungen, des Vaters."""
+    if plural:
+        word = noun.german_plural
+        return word if case != "dative" or word[-1] in "ns" else word + "n"
+    if noun.weak and case != "nominative":
+        return noun.german + ("n" if noun.german[-1] in "er" else "en")
+    if case == "genitive" and noun.gender != "feminine":
+        return noun.german + ("es" if noun.long_genitive else "s")
+    return noun.german
+
+
+def nominal(phrase: Nominal, case: Case) -> str:
+    """A noun phrase, name or pronoun in a case."""
+    match phrase:
+        case Pronoun():
+            return {"nominative": phrase.nominative, "accusative": phrase.accusative}.get(case, phrase.dative)
+        case Name():
+            return (phrase.german or phrase.word) + ("s" if case == "genitive" else "")
+        case NounPhrase():
+            return noun_phrase(phrase, case)
+
+
+def noun_phrase(phrase: NounPhrase, case: Case, *, negated: bool = False) -> str:
+    """The phrase declined; `negated` turns ein and no article into kein."""
+    kind, words = phrase.determiner.kind, []
+    if phrase.owner and isinstance(phrase.owner, Name):
+        kind = "none"
+        words.append(nominal(phrase.owner, "genitive"))
+    elif phrase.owner:
+        kind = "definite"
+        words.append(cell(DEFINITE, case, phrase.noun, phrase.plural))
+    elif negated:
+        kind = "ein"
+        words.append(KEIN_STEM + cell(EIN_ENDINGS, case, phrase.noun, phrase.plural))
+    elif phrase.determiner.german:
+        words.append(determiner(phrase, case))
+    if phrase.adjective:
+        ending = cell(ADJECTIVE_ENDINGS[kind], case, phrase.noun, phrase.plural)
+        words += ["sehr"] if phrase.intensified else []
+        words.append(phrase.adjective.stem + ending)
+    words.append(noun_form(phrase.noun, case, phrase.plural))
+    if phrase.german_measure:
+        words.append(phrase.german_measure)
+    if phrase.owner and not isinstance(phrase.owner, Name):
+        words.append(nominal(phrase.owner, "genitive"))
+    text = " ".join(words)
+    return text + f", {relative_clause(phrase, phrase.relative)}," if phrase.relative else text
+
+
+def determiner(phrase: NounPhrase, case: Case) -> str:
+    stem, kind = phrase.determiner.german, phrase.determiner.kind
+    if kind == "none":
+        return stem
+    if kind == "definite":
+        return cell(DEFINITE, case, phrase.noun, phrase.plural)
+    return stem + cell(DER_ENDINGS if kind == "der" else EIN_ENDINGS, case, phrase.noun, phrase.plural)
+
+
+def relative_clause(head: NounPhrase, relative: Relative) -> str:
+    """The clause after its head: the pronoun takes gender and number from the head, case from the clause."""
+    cases: dict[str, Case] = {"subject": "nominative", "accusative": "accusative", "dative": "dative",
+                              "prepositional": "dative"}
+    pronoun = cell(RELATIVE, cases[relative.role], head.noun, head.plural)
+    if relative.role == "prepositional":
+        assert relative.preposition
+        return f"{relative.preposition.german} {pronoun} {clause(relative.clause, 'final')}"
+    missing = "" if relative.role == "prepositional" else relative.role
+    return f"{pronoun} {clause(relative.clause, 'final', without=missing)}"
+
+
+def person_index(subject: Nominal) -> int:
+    """Column of a paradigm: ich, du, er, and one form for wir and sie."""
+    return 3 if subject.plural else subject.person - 1
+
+
+def present(verb: Verb, index: int) -> str:
+    """The finite present, without the particle."""
+    if verb.german in IRREGULAR_PRESENT:
+        return IRREGULAR_PRESENT[verb.german][index]
+    if index == 3:
+        return verb.german
+    if index == 2:
+        return verb.german_third
+    if index == 0:
+        return stem(verb) + "e"
+    base = verb.german_third.removesuffix("t")
+    return base + ("t" if base[-1] in "sßzx" else "st")
+
+
+def stem(verb: Verb) -> str:
+    return verb.german.removesuffix("n") if verb.german.endswith("ern") else verb.german.removesuffix("en")
+
+
+def preterite(verb: Verb, index: int) -> str:
+    """war, warst, waren; hatte, hattest, hatten."""
+    endings = PRETERITE_ENDINGS.get(verb.preterite, ("", "st", "", "n"))
+    return verb.preterite + endings[index]
+
+
+def modal_form(modal: Modal, index: int) -> str:
+    return modal.german[index]
+
+
+def infinitive(verb: Verb) -> str:
+    return verb.particle + verb.german
+
+
+def verb_complex(body: Clause) -> tuple[str, str]:
+    """The finite verb, and what closes the clause: a particle, a participle or an infinitive."""
+    verb, index = body.verb, person_index(body.subject)
+    perfect = body.form == "perfect" or (body.form == "past" and not verb.preterite)
+    if perfect:
+        auxiliary = SEIN if verb.auxiliary == "sein" else HABEN
+        return auxiliary[index], verb.participle
+    match body.form:
+        case "past":
+            return preterite(verb, index), verb.particle.strip()
+        case "future":
+            return WERDEN[index], infinitive(verb)
+        case "modal":
+            assert body.modal
+            return modal_form(body.modal, index), infinitive(verb)
+    return present(verb, index), verb.particle
+
+
+def is_negatable(phrase: Nominal | None) -> bool:
+    """Whether a negated clause says kein here, rather than nicht."""
+    return isinstance(phrase, NounPhrase) and phrase.owner is None and phrase.determiner.german in ("", "ein")
+
+
+def midfield(body: Clause, *, without: str = "") -> list[str]:
+    """Everything between the two verb positions but the subject."""
+    receiver = body.dative if without != "dative" else None
+    direct = body.accusative if without != "accusative" else None
+    gern = body.form == "like to"
+    says_kein = body.negated and is_negatable(direct) and not gern
+    middle = [body.middle.german] if body.middle else []
+    if body.negated and not says_kein:
+        middle.append("nicht")
+    if gern:
+        middle.append("gern")
+    pronouns = [reflexive(body)] if body.verb.reflexive else []
+    known, new = [], []
+    if isinstance(direct, Pronoun):
+        pronouns.append(nominal(direct, "accusative"))
+    if isinstance(receiver, Pronoun):
+        pronouns.append(nominal(receiver, "dative"))
+    for phrase, case in ((receiver, "dative"), (direct, "accusative")):
+        if isinstance(phrase, Name) or (isinstance(phrase, NounPhrase) and phrase.definite):
+            known.append(nominal(phrase, case))
+        elif isinstance(phrase, NounPhrase):
+            new.append(noun_phrase(phrase, case, negated=says_kein and case == "accusative"))
+    time = [body.time.german] if body.time and without != "time" else []
+    manner = [body.manner.german] if body.manner and without != "manner" else []
+    complements = [phrase.german for phrase in body.complements if without != "complements"]
+    frame = known + time + middle if middle else time + known
+    return [*pronouns, *frame, *manner, *new, *complements]
+
+
+def reflexive(body: Clause) -> str:
+    if isinstance(body.subject, Pronoun) and body.subject.person < 3:
+        return body.subject.accusative
+    return "sich"
+
+
+def clause(body: Clause, order: Order, *, front: str = "", without: str = "") -> str:
+    """The clause in German order.
+
+    Args:
+        body: the clause.
+        order: "main" (verb second), "question" (verb first, or after `front`), "final" (subordinate).
+        front: a phrase before the verb, such as a question word or a time.
+        without: "subject", "accusative", "dative", "complements", "time" or "manner": what is not said here.
+    """
+    finite, closing = verb_complex(body)
+    subject = [] if without == "subject" else [nominal(body.subject, "nominative")]
+    middle = midfield(body, without=without)
+    if order == "final":
+        words = [*subject, *middle, final_verb(body, finite, closing)]
+    elif order == "question" or front:
+        words = [front, finite, *subject, *middle, closing.strip()]
+    else:
+        words = [*subject, finite, *middle, closing.strip()]
+    return " ".join(word for word in words if word)
+
+
+def final_verb(body: Clause, finite: str, closing: str) -> str:
+    if closing and closing == body.verb.particle:
+        return closing + finite
+    return f"{closing} {finite}".strip()
+
+
+def imperative(body: Clause) -> str:
+    """The clause as a request to du."""
+    verb = body.verb
+    third, base = verb.german_third, stem(verb)
+    if verb.german == "sein":
+        finite = "sei"
+    elif "i" in third and "i" not in verb.german:
+        finite = third.removesuffix("t")  # nehmen, nimmt: nimm
+    else:
+        finite = base + ("e" if third.endswith("et") else "")
+    words = [finite, *midfield(body), verb.particle.strip()]
+    return " ".join(word for word in words if word)
+
+
+def preposition(word: str, phrase: Nominal, case: Case) -> str:
+    """Preposition and phrase, melted where German melts them: im Park, zur Schule."""
+    text = f"{word} {nominal(phrase, case)}"
+    if isinstance(phrase, NounPhrase) and phrase.determiner.kind == "definite" and not phrase.owner:
+        for long, short in CONTRACTIONS.items():
+            text = re.sub(rf"^{long} ", f"{short} ", text)
+    return text
+
+
+def sentence_case(text: str, mark: str) -> str:
+    """Commas tidied, first letter large, mark at the end."""
+    text = re.sub(r",(?=,)|,$", "", text)
+    text = text[0].upper() + text[1:]
+    return text + mark

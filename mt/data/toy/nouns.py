@@ -1,0 +1,225 @@
+"""The nouns: English singular and plural, German with article and plural, and the classes that say what they can do.
+
+`-` marks a missing plural (mass nouns) or singular (parents). `~` after the German noun: weak declension (den Jungen);
+`+`: genitive in -es. English plurals are written only where irregular.
+"""
+
+from functools import cache
+
+from mt.data.toy.english import ends_in_s
+from mt.data.toy.features import Gender, Noun
+
+TABLE = """
+# people: human, adult (acts alone), he or she (for pronouns), kin (somebody's), owned (takes my, your)
+man/men | der Mann+, Männer | human adult he generation2
+woman/women | die Frau, Frauen | human adult she generation2
+boy | der Junge~, Jungen | human young he generation1
+girl | das Mädchen, Mädchen | human young generation1
+child/children | das Kind+, Kinder | human young owned generation1
+baby | das Baby, Babys | human infant owned generation0
+friend | der Freund+, Freunde | human adult he owned
+neighbour | der Nachbar~, Nachbarn | human adult he owned
+teacher | der Lehrer, Lehrer | human adult he owned job
+doctor | der Arzt+, Ärzte | human adult he owned job
+student | der Student~, Studenten | human adult he job
+guest | der Gast+, Gäste | human adult he owned
+mother | die Mutter, Mütter | human adult she kin generation3
+father | der Vater, Väter | human adult he kin generation3
+parents/- | - Eltern | human adult kin generation3
+brother | der Bruder, Brüder | human adult he kin sibling generation2
+sister | die Schwester, Schwestern | human adult she kin sibling generation2
+son | der Sohn+, Söhne | human adult he kin sibling generation1
+daughter | die Tochter, Töchter | human adult she kin sibling generation1
+grandmother | die Großmutter, Großmütter | human adult she kin generation4
+grandfather | der Großvater, Großväter | human adult he kin generation4
+uncle | der Onkel, Onkel | human adult he kin generation3
+aunt | die Tante, Tanten | human adult she kin generation3
+husband/- | der Mann+, - | human adult he kin generation2
+wife/- | die Frau, - | human adult she kin generation2
+family | die Familie, Familien | group owned
+
+# animals
+dog | der Hund+, Hunde | animal pet owned size3
+cat | die Katze, Katzen | animal pet owned size2
+bird | der Vogel, Vögel | animal small_animal size1
+horse | das Pferd+, Pferde | animal owned farm size4
+cow | die Kuh, Kühe | animal farm size4
+mouse/mice | die Maus, Mäuse | animal small_animal size0
+
+# food and drink
+bread/- | das Brot+, - | food fresh
+cheese/- | der Käse, - | food
+meat/- | das Fleisch+, - | food fresh
+fish/- | der Fisch+, - | food fresh
+rice/- | der Reis, - | food
+chocolate/- | die Schokolade, - | food
+soup | die Suppe, Suppen | dish hot
+apple | der Apfel, Äpfel | snack fresh coloured
+egg | das Ei+, Eier | snack fresh
+potato | die Kartoffel, Kartoffeln | vegetable
+tomato | die Tomate, Tomaten | vegetable fresh coloured
+cake | der Kuchen, Kuchen | dish
+milk/- | die Milch, - | drink fresh cold liquid
+coffee/- | der Kaffee, - | drink hot liquid
+tea/- | der Tee, - | drink hot liquid
+water/- | das Wasser, - | drink cold liquid
+juice/- | der Saft+, - | drink cold liquid
+beer/- | das Bier+, - | alcohol cold liquid
+wine/- | der Wein+, - | alcohol liquid
+breakfast/- | das Frühstück+, - | meal
+dinner/- | das Abendessen, - | meal
+
+# things to read, hear, see, say
+book | das Buch+, Bücher | text owned portable laid
+letter | der Brief+, Briefe | text owned portable laid written
+newspaper | die Zeitung, Zeitungen | text owned portable laid
+story/stories | die Geschichte, Geschichten | told
+song | das Lied+, Lieder | sung told
+film | der Film+, Filme | watched told
+picture | das Bild+, Bilder | art owned portable
+question | die Frage, Fragen | asked
+answer | die Antwort, Antworten | said
+word | das Wort+, Wörter | learned
+game | das Spiel+, Spiele | played
+idea | die Idee, Ideen | thought owned
+problem | das Problem+, Probleme | trouble owned
+name | der Name~, Namen | label owned
+language | die Sprache, Sprachen | learned tongue
+German/- | das Deutsch, - | speech
+English/- | das Englisch, - | speech
+French/- | das Französisch, - | speech
+music/- | die Musik, - | tune
+piano | das Klavier+, Klaviere | instrument furniture owned
+guitar | die Gitarre, Gitarren | instrument owned portable
+football/- | der Fußball+, - | sport
+
+# things in the house
+table | der Tisch+, Tische | furniture surface owned made
+chair | der Stuhl+, Stühle | furniture seat surface owned made
+bed | das Bett+, Betten | furniture surface owned made
+lamp | die Lampe, Lampen | furniture portable stood owned switched
+door | die Tür, Türen | opening made
+window | das Fenster, Fenster | opening made
+clock | die Uhr, Uhren | device portable owned
+phone | das Telefon+, Telefone | device portable owned laid
+computer | der Computer, Computer | device owned switched
+key | der Schlüssel, Schlüssel | tool portable small laid owned
+pen | der Stift+, Stifte | tool portable small laid owned coloured
+bag | die Tasche, Taschen | carried portable owned coloured container
+bottle | die Flasche, Flaschen | vessel portable stood
+cup | die Tasse, Tassen | vessel portable stood coloured
+glass | das Glas+, Gläser | vessel portable stood
+ball | der Ball+, Bälle | toy portable owned coloured
+flower | die Blume, Blumen | plant portable coloured
+present | das Geschenk+, Geschenke | gift portable owned
+photo | das Foto, Fotos | art portable laid owned
+money/- | das Geld+, - | money owned
+time/- | die Zeit, - | leisure
+work/- | die Arbeit, - | labour owned
+coat | der Mantel, Mäntel | clothes warm owned
+dress | das Kleid+, Kleider | clothes owned
+shirt | das Hemd+, Hemden | clothes owned
+hat | der Hut+, Hüte | clothes owned
+jacket | die Jacke, Jacken | clothes warm owned
+shoe | der Schuh+, Schuhe | clothes shoe owned
+
+# vehicles
+car | das Auto, Autos | vehicle road owned
+bicycle | das Fahrrad+, Fahrräder | vehicle wheels owned
+train | der Zug+, Züge | vehicle public
+bus/buses | der Bus, Busse | vehicle public
+ship | das Schiff+, Schiffe | vehicle public
+
+# places (the prepositions each takes are in places.py)
+house | das Haus, Häuser | building home owned made sized
+flat | die Wohnung, Wohnungen | building home owned
+room | das Zimmer, Zimmer | building indoor owned
+kitchen | die Küche, Küchen | building indoor owned
+garden | der Garten, Gärten | outdoor owned
+park | der Park+, Parks | outdoor
+street | die Straße, Straßen | outdoor way
+forest | der Wald+, Wälder | outdoor nature
+lake | der See, Seen | water nature
+beach | der Strand+, Strände | outdoor nature
+mountain | der Berg+, Berge | nature height
+sea/- | das Meer+, - | water nature
+river | der Fluss+, Flüsse | water nature
+city | die Stadt, Städte | settlement owned
+village | das Dorf+, Dörfer | settlement owned
+school | die Schule, Schulen | building institution owned
+office | das Büro, Büros | building workplace owned
+hospital | das Krankenhaus, Krankenhäuser | building workplace institution
+restaurant | das Restaurant, Restaurants | building eatery workplace
+hotel | das Hotel, Hotels | building lodging workplace
+museum | das Museum, Museen | building culture
+cinema | das Kino, Kinos | building culture
+supermarket | der Supermarkt+, Supermärkte | building shop workplace
+shop | der Laden, Läden | building shop workplace
+station | der Bahnhof+, Bahnhöfe | building transport
+church | die Kirche, Kirchen | building culture
+tree | der Baum+, Bäume | plant tall_plant
+
+# the world
+weather/- | das Wetter, - | weather
+sun/- | die Sonne, - | sky
+"""
+
+GENDERS: dict[str, Gender] = {"der": "masculine", "die": "feminine", "das": "neuter", "-": "masculine"}
+
+
+def parse(line: str) -> Noun:
+    english, german, classes = (part.strip() for part in line.split("|"))
+    singular, _, plural = english.partition("/")
+    if plural in ("-", "") or german.startswith("- "):
+        plural = "" if plural == "-" else ends_in_s(singular)
+    article, _, forms = german.partition(" ")
+    word, _, german_plural = (part.strip() for part in forms.partition(","))
+    if article == "-":  # plural only
+        singular, plural, word, german_plural = "", singular, "", word
+    german_plural = german_plural.removeprefix("-")
+    return Noun(singular, plural, word.rstrip("+~"), german_plural, GENDERS[article], frozenset(classes.split()),
+                weak=word.endswith("~"), long_genitive=word.endswith("+"))
+
+
+def entries(table: str) -> list[str]:
+    """The lines of a lexicon table that carry a word."""
+    return [line for line in table.split("\n") if line.strip() and not line.startswith("#")]
+
+
+GROUP_TABLE = """
+topic | work film book weather family problem school music idea letter
+awaited | letter answer present dinner film
+event | film game school
+prey | meat fish bread
+cooked | soup potato egg rice fish meat
+hot_drink | coffee tea
+written | letter book song story
+bought | bread cheese meat fish chocolate apple egg potato tomato milk juice wine cake coffee book newspaper coat dress shirt hat jacket shoe table chair bed lamp clock phone computer bag flower ball car bicycle house flat guitar present
+sold | car bicycle house flat table chair bed lamp clock computer phone picture piano horse guitar
+built | house hotel school church table bed chair ship
+painted | picture flower house tree door
+garment | coat dress shirt jacket
+fruit | apple tomato potato
+lodging | house flat hotel
+liked_place | house flat garden restaurant hotel school park museum beach lake forest
+had_thing | pen key bag clock phone computer book car bicycle house flat garden room table bed lamp guitar piano coat hat money time question problem idea work dog cat horse bird child brother sister son daughter friend guest
+"""
+
+
+NOUNS = {noun.english or noun.english_plural: noun for noun in map(parse, entries(TABLE))}
+
+
+GROUPS = {name.strip(): tuple(members.split()) for name, members in
+          (line.split("|") for line in entries(GROUP_TABLE))}
+
+
+def fits(noun: Noun, wanted: frozenset[str]) -> bool:
+    """Whether a noun is named in `wanted`, itself or by one of its classes."""
+    return (noun.english or noun.english_plural) in wanted or bool(noun.classes & wanted)
+
+
+@cache
+def nouns_of(classes: tuple[str, ...]) -> tuple[Noun, ...]:
+    """The nouns of any of the classes or groups, in the order of the table."""
+    wanted = frozenset(member for name in classes for member in (name, *GROUPS.get(name, ())))
+    return tuple(noun for noun in NOUNS.values() if fits(noun, wanted))

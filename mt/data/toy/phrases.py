@@ -1,0 +1,210 @@
+"""Choosing noun phrases: which noun, determiner, number and adjective make sense together."""
+
+from dataclasses import replace
+from functools import cache
+
+from mt.data.toy.choice import Choice
+from mt.data.toy.features import Adjective, Determiner, Name, Nominal, Noun, NounPhrase, Pronoun
+from mt.data.toy.nouns import fits, nouns_of
+from mt.data.toy.words import (
+    A,
+    ADJECTIVES,
+    ALL,
+    BARE,
+    HE,
+    MANY,
+    NAMES,
+    NUMBERS,
+    PERSONAL,
+    POSSESSIVES,
+    SHE,
+    SOME,
+    THE,
+    THE_UNSAID,
+    THESE,
+    THEY,
+    THIS,
+    TOWNS,
+    I,
+    WE,
+    YOU,
+)
+
+SPOUSES = {"husband": ("my", "your", "her"), "wife": ("my", "your", "his")}
+OWNERS = ("my", "my", "my", "your", "your", "his", "her", "our", "our", "their")
+ALWAYS_THE = ("weather", "sky", "nature", "way", "opening")
+NEVER_OWN = frozenset({"sea", "sun", "weather"})
+
+
+@cache
+def adjectives_of(noun: Noun) -> tuple[Adjective, ...]:
+    return tuple(adjective for adjective, classes in ADJECTIVES if fits(noun, classes))
+
+
+def sex_pronoun(phrase: Nominal) -> Pronoun | None:
+    """The pronoun that takes up a phrase in a later clause; none where English and German would differ."""
+    if isinstance(phrase, Pronoun):
+        return phrase
+    if phrase.plural:
+        return THEY
+    if isinstance(phrase, Name):
+        return HE if phrase.possessive == "his" else SHE
+    return HE if "he" in phrase.noun.classes else SHE if "she" in phrase.noun.classes else None
+
+
+def own(subject: Nominal | None) -> str | None:
+    """The possessive that points back to the subject: she loves her dog."""
+    pronoun = sex_pronoun(subject) if subject is not None else None
+    return pronoun.possessive if pronoun else None
+
+
+def possessive(choice: Choice, noun: Noun, subject: Nominal | None) -> Determiner | None:
+    back = own(subject)
+    options = SPOUSES.get(noun.english, OWNERS)
+    word = back if back in options and choice.chance(0.75) else choice.pick(options)
+    if isinstance(subject, NounPhrase) and noun.classes & {"kin"} and back is None:
+        return None
+    return POSSESSIVES[word]
+
+
+def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> NounPhrase:
+    """The phrase with a fitting adjective, sometimes a very fitting one."""
+    options = adjectives_of(phrase.noun)
+    if not options or not choice.chance(probability) or phrase.measure:
+        return phrase
+    adjective = choice.rare(options)
+    kin = phrase.determiner in POSSESSIVES.values() and "human" in phrase.noun.classes
+    intense = not kin and phrase.determiner in (A, BARE) and choice.chance(0.12)
+    return replace(phrase, adjective=adjective, intensified=intense)
+
+
+def determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, *, plural: bool) -> Determiner:
+    """A determiner for a count noun; `mode` is any, known, new or generic."""
+    if "instrument" in noun.classes and mode == "played":
+        return THE_UNSAID
+    owned = bool(noun.classes & {"owned", "kin"})
+    if owned and mode != "new" and choice.chance(0.85 if "kin" in noun.classes else 0.3):
+        found = possessive(choice, noun, subject)
+        if found:
+            return found
+    if mode == "new":
+        if not plural:
+            return A
+        return choice.pick((choice.pick(NUMBERS), choice.pick(NUMBERS[:3]), MANY, BARE, SOME))
+    if mode in ("known", "generic"):
+        if plural:
+            kinds = (THE, THE, THESE, ALL) if mode == "known" else (BARE, BARE, THE, THESE)
+            return choice.pick(kinds)
+        return choice.pick((THE, THE, THE, THE, THIS))
+    if plural:
+        return choice.pick((THE, THE, BARE, BARE, THESE, MANY, SOME, choice.pick(NUMBERS)))
+    return choice.pick((THE, THE, THE, A, A, A, THIS))
+
+
+def noun_phrase(choice: Choice, noun: Noun, mode: str = "any", subject: Nominal | None = None,
+                adjective: float = 0.25) -> NounPhrase:
+    """A phrase around the noun: number, determiner, adjective, sometimes an owner.
+
+    Args:
+        choice: the random stream.
+        noun: the noun.
+        mode: "known", "new", "generic", "subject", "played" or "any".
+        subject: the subject of the clause, for possessives that point back to it.
+        adjective: the probability of an adjective.
+    """
+    if noun.mass:
+        return mass_phrase(choice, noun, mode, subject, adjective)
+    plural = not noun.english or (bool(noun.english_plural) and choice.chance(plural_share(noun, mode)))
+    if mode == "played":
+        return NounPhrase(noun, THE_UNSAID)
+    chosen = determiner(choice, noun, "known" if mode == "subject" else mode, subject, plural=plural)
+    if mode == "subject":
+        chosen = subject_determiner(choice, noun, chosen, plural=plural)
+    phrase = NounPhrase(noun, chosen, plural)
+    if chosen == THE and noun.classes & {"owned", "kin"} and choice.chance(0.15) and noun.english not in SPOUSES:
+        return replace(phrase, owner=owner(choice, noun))
+    return with_adjective(choice, phrase, adjective)
+
+
+def plural_share(noun: Noun, mode: str) -> float:
+    if mode == "generic":
+        return 0.5
+    return 0.12 if noun.classes & {"building", "nature", "settlement", "opening"} else 0.3
+
+
+def subject_determiner(choice: Choice, noun: Noun, chosen: Determiner, *, plural: bool) -> Determiner:
+    """Subjects are mostly known; numbers and a few indefinites come in between."""
+    if chosen not in (THE, THESE, THIS) or noun.classes & {"kin"}:
+        return chosen
+    if plural and choice.chance(0.35):
+        return choice.pick((choice.pick(NUMBERS), MANY, choice.pick(NUMBERS[:4])))
+    return A if not plural and choice.chance(0.07) else chosen
+
+
+def mass_phrase(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, adjective: float) -> NounPhrase:
+    if "speech" in noun.classes or "sport" in noun.classes:
+        return NounPhrase(noun, BARE)
+    if noun.classes & {"weather", "sky"} or noun.english == "sea":
+        return NounPhrase(noun, THE)
+    chosen = THE if mode in ("known", "subject") or choice.chance(0.25) else BARE
+    if noun.classes & {"meal", "labour"}:
+        chosen = THE if "meal" in noun.classes and mode == "known" else BARE
+    if noun.classes & {"owned"} and mode != "new" and choice.chance(0.5):
+        chosen = possessive(choice, noun, subject) or chosen
+    if noun.classes & {"labour"} and chosen in (BARE, THE):
+        chosen = POSSESSIVES[choice.pick(OWNERS)] if mode != "new" else BARE
+    return with_adjective(choice, NounPhrase(noun, chosen), adjective if chosen != BARE else adjective * 0.8)
+
+
+def measured(choice: Choice, noun: Noun) -> NounPhrase:
+    """a cup of coffee, two glasses of water, the bottle of wine."""
+    vessel = choice.pick(nouns_of(("cup",) if "hot" in noun.classes else ("glass", "bottle")))
+    plural = choice.chance(0.4)
+    chosen = choice.pick(NUMBERS[:4]) if plural else A
+    return NounPhrase(vessel, chosen, plural, measure=noun.english, german_measure=noun.german)
+
+
+def owner(choice: Choice, noun: Noun) -> NounPhrase | Name:
+    """Anna, or my father, as the owner of something."""
+    if choice.chance(0.5):
+        return choice.pick(NAMES)
+    kin = choice.rare([other for other in nouns_of(("kin", "friend", "neighbour", "teacher"))
+                       if other.english and other.english not in SPOUSES])
+    return NounPhrase(kin, POSSESSIVES[choice.pick(OWNERS)])
+
+
+def subject(choice: Choice, classes: tuple[str, ...]) -> Nominal:
+    """A subject of one of the classes; adults may be pronouns or names."""
+    if "adult" in classes or "human" in classes:
+        kind = choice.weighted((0.45, 0.13, 0.42))
+        if kind == 0:
+            return choice.rare(PERSONAL) if choice.chance(0.7) else choice.pick((I, I, HE, SHE, WE, YOU))
+        if kind == 1:
+            return choice.pick(NAMES)
+    noun = choice.rare(nouns_of(classes))
+    return noun_phrase(choice, noun, "subject", adjective=0.18)
+
+
+def object_phrase(choice: Choice, classes: tuple[str, ...], mode: str, subject: Nominal) -> Nominal:
+    """An object of one of the classes that is neither the subject nor the same word."""
+    if "person" in classes and choice.chance(0.4 if len(classes) == 1 else 0.25):
+        kind = choice.chance(0.3)
+        return choice.pick([name for name in NAMES if name != subject]) if kind else object_pronoun(choice, subject)
+    if "town" in classes and choice.chance(0.12):
+        town = choice.pick(TOWNS)
+        return Name(town.english, german=town.german)
+    wanted = tuple("human" if name == "person" else name for name in classes)
+    same = subject.noun if isinstance(subject, NounPhrase) else None
+    options = [noun for noun in nouns_of(wanted) if noun != same and noun.english != "sea"]
+    noun = choice.rare(options)
+    if noun.classes & {"drink", "alcohol"} and mode == "any" and choice.chance(0.2):
+        return measured(choice, noun)
+    return noun_phrase(choice, noun, mode, subject)
+
+
+def object_pronoun(choice: Choice, subject: Nominal) -> Pronoun:
+    """me, him, them …, never the speaker acting on himself without *sich*."""
+    first = subject.person == 1
+    options = [pronoun for pronoun in PERSONAL if pronoun.person == 3 or pronoun.person != subject.person]
+    options = [pronoun for pronoun in options if not (first and pronoun.person == 1)]
+    return choice.rare(options)

@@ -1,0 +1,81 @@
+"""Where and where to: each group of places a verb can take, with the preposition that suits each place.
+
+A member is `noun:preposition`, or the name of a fixed phrase. Groups in DIRECTIONS say where to: there the
+prepositions of two cases take the accusative; in the others they take the dative.
+"""
+
+from functools import cache
+
+from mt.data.toy import german
+from mt.data.toy.features import Case, NounPhrase, Phrase
+from mt.data.toy.nouns import entries
+from mt.data.toy.words import COUNTRIES, TOWNS
+
+PREPOSITIONS = {"in": ("in", "in"), "at": ("at", "an"), "on": ("on", "auf"), "under": ("under", "unter"),
+                "behind": ("behind", "hinter"), "front": ("in front of", "vor"), "next": ("next to", "neben"),
+                "to": ("to", "in"), "into": ("into", "in"), "zu": ("to", "zu"), "an": ("to", "an"),
+                "from": ("from", "von"), "inside": ("at", "in")}
+ALWAYS_DATIVE = {"zu", "from"}
+FIXED = {"at_home": Phrase("at home", "zu Hause"), "here": Phrase("here", "hier"), "there": Phrase("there", "dort"),
+         "in_bed": Phrase("in bed", "im Bett"), "at_school": Phrase("at school", "in der Schule"),
+         "home": Phrase("home", "nach Hause", direction=True),
+         "to_school": Phrase("to school", "in die Schule", direction=True),
+         "to_bed": Phrase("to bed", "ins Bett", direction=True),
+         "to_work": Phrase("to work", "zur Arbeit", direction=True),
+         "to_the_mountains": Phrase("to the mountains", "in die Berge", direction=True),
+         "in_the_sun": Phrase("in the sun", "in der Sonne"), "from_school": Phrase("from school", "von der Schule")}
+
+TABLE = """
+rest | at_home in_bed room:in garden:in hotel:in here
+work | at_home office:in school:in hospital:in restaurant:in hotel:in supermarket:in shop:in museum:in garden:in IN_TOWN here
+leisure | park:in garden:in kitchen:in street:on church:in forest:in at_school
+party | restaurant:in kitchen:in garden:in park:in street:on beach:at at_home
+water | lake:in sea:in river:in here
+play | garden:in park:in street:on room:in house:in at_school kitchen:in beach:at
+meet | station:at park:in restaurant:in hotel:in cinema:front school:front museum:front here church:front
+stay | at_home here in_bed hotel:in IN_TOWN office:in room:in city:in village:in
+dwell | IN_TOWN IN_TOWN IN_COUNTRY village:in city:in house:in flat:in here there street:in
+arrival | station:at IN_TOWN hotel:inside
+indoor | at_home kitchen:in room:in in_bed garden:in
+eat | at_home kitchen:in restaurant:in garden:in park:in office:in here
+cook | at_home kitchen:in
+shops | supermarket:in shop:in city:in here there IN_TOWN
+eatery | restaurant:in hotel:in here
+from | station:from from_school hotel:from hospital:from
+seat | chair:on bed:on table:at garden:in kitchen:in park:in tree:under window:at restaurant:in cinema:in train:in bus:in
+stand | door:at window:at house:front school:front tree:behind car:next kitchen:in station:at street:on tree:under
+lie | bed:on chair:on table:under bed:under tree:under garden:in in_the_sun house:front
+surface | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in
+run | garden:into park:into forest:into house:into kitchen:into room:into station:zu home
+come | home TO_TOWN to_school office:to restaurant:to village:to
+near | to_school to_bed home to_work garden:into kitchen:into park:to forest:into lake:an beach:an cinema:to museum:to church:to restaurant:to supermarket:to station:zu office:to hospital:to
+far | TO_TOWN TO_TOWN TO_COUNTRY sea:an to_the_mountains
+drive | home to_work TO_TOWN supermarket:zu station:zu lake:an hospital:zu
+onto | table:on chair:on bed:on bag:in kitchen:in bed:under lamp:next window:in
+sit_to | chair:on bed:on table:at tree:under window:at
+animal_at | garden:in kitchen:in house:in table:under bed:under bed:on chair:on tree:behind door:front house:behind car:under street:on
+thing_at | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in lamp:next
+person_at | at_home at_school here there kitchen:in garden:in room:in office:in hospital:in park:in IN_TOWN restaurant:in train:in house:front
+building_at | city:in village:in street:in IN_TOWN park:next station:next church:behind river:at sea:at lake:at
+"""
+GROUPS = {name.strip(): tuple(members.split()) for name, members in (line.split("|") for line in entries(TABLE))}
+DIRECTIONS = {"run", "come", "near", "far", "drive", "onto", "sit_to"}
+
+
+@cache
+def fixed_places(member: str) -> tuple[Phrase, ...]:
+    """The phrases a member stands for when it names no noun."""
+    if member in FIXED:
+        return (FIXED[member],)
+    preposition, _, kind = member.partition("_")
+    places = TOWNS if kind == "TOWN" else COUNTRIES
+    german_preposition = {"IN": "in", "TO": "nach"}[preposition]
+    return tuple(Phrase(f"{preposition.lower()} {place.english}", f"{german_preposition} {place.german}",
+                        direction=preposition == "TO") for place in places)
+
+
+def place(preposition: str, phrase: NounPhrase, english: str, *, direction: bool) -> Phrase:
+    """A prepositional phrase of place; `english` is the noun phrase in English."""
+    words = PREPOSITIONS[preposition]
+    case: Case = "accusative" if direction and preposition not in ALWAYS_DATIVE else "dative"
+    return Phrase(f"{words[0]} {english}", german.preposition(words[1], phrase, case), direction)

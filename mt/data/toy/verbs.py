@@ -1,0 +1,219 @@
+"""The verbs: their forms in both languages and their frames, that is who does it to what, and where.
+
+A line reads `English base, past, participle (rest) | German infinitive, er-form, participle, marks | frames`.
+
+- `rest` follows the inflected word: look (for), get (up); with `~` it moves behind a pronoun: pick him up.
+- The separable particle stands before a slash (auf/stehen), with `_` when it is written apart (schwimmen_/gehen).
+- Marks: `sein` the auxiliary, `sich` a reflexive verb, `=war` a simple past told by the preterite.
+
+A frame lists classes of subjects, then `>` classes of direct objects, `=>` of receivers, `word:wort:case=` of
+prepositional objects, `@` groups of places (`@!` where the place cannot be missing), `%` manners, `$state` for verbs
+without a progressive, `$event` for those that say little in the bare present (I put the book on the table), `$known`, `$new` or
+`$generic` for the determiners of the object.
+"""
+
+import re
+from dataclasses import dataclass
+
+from mt.data.toy.features import Verb
+from mt.data.toy.nouns import entries
+
+TABLE = """
+sleep slept slept | schlafen schläft geschlafen | human,animal @rest %well,badly
+work | arbeiten arbeitet gearbeitet | adult @work %alone,together
+laugh | lachen lacht gelacht | human %loudly
+cry | weinen weint geweint | human %loudly,quietly
+sing sang sung | singen singt gesungen | adult,young >sung ; adult,young @leisure %well,loudly,together,badly
+dance | tanzen tanzt getanzt | adult,young @party %well,together,alone,badly
+swim swam swum | schwimmen schwimmt geschwommen sein | adult,young @water %well,fast,together
+run ran run | rennen rennt gerannt sein | adult,young,pet %fast ; adult,young,pet @!run %fast
+play | spielen spielt gespielt | young,pet,adult @play %together ; adult,young >sport @play ; adult >instrument %well,badly ; young with:mit:dative=toy,pet @play
+wait | warten wartet gewartet | adult,young @meet ; adult for:auf:accusative=person,public,awaited $known
+come came come | kommen kommt gekommen sein | adult %late,early,alone,together ; adult,young @!come %late,early ; adult from:aus:dative=town,country $state
+go went gone | gehen geht gegangen sein | adult,young @!near %alone,together
+go went gone | fahren fährt gefahren sein | adult @!far by %alone,together
+travel | reisen reist gereist sein | adult @!far by %alone,together
+drive drove driven | fahren fährt gefahren sein | adult @!drive %slowly,fast,alone
+fly flew flown | fliegen fliegt geflogen sein | adult @!far ; bird %fast
+stay | bleiben bleibt geblieben sein | adult,young @!stay
+live | wohnen wohnt gewohnt | adult @!dwell %alone,together
+get got got (up) | auf/stehen steht aufgestanden sein | adult,young %late,early
+arrive | an/kommen kommt angekommen sein | adult,public @arrival %late,early
+come came come (back) | zurück/kommen kommt zurückgekommen sein | adult %late,early
+fall fell fallen (asleep) | ein/schlafen schläft eingeschlafen sein | human %late
+wake woke woken (up) | auf/wachen wacht aufgewacht sein | human %late,early
+go went gone (shopping) | einkaufen_/gehen geht einkaufen_gegangen sein | adult %alone,together
+go went gone (swimming) | schwimmen_/gehen geht schwimmen_gegangen sein | adult,young %alone,together
+watch (television) | fern/sehen sieht ferngesehen | adult,young @indoor %together,alone
+leave left left | ab/fahren fährt abgefahren sein | public %late
+begin began begun | an/fangen fängt angefangen | event
+hurry | beeilen beeilt beeilt sich | adult
+sit sat sat (down) | setzen setzt gesetzt sich | adult,young @sit_to
+feel felt felt | fühlen fühlt gefühlt sich | feeling $state
+remember | erinnern erinnert erinnert sich | adult :an:accusative=person,label,told,lodging $state $known
+look (forward) | freuen freut gefreut sich | adult to:auf:accusative=awaited,meal $state $known
+sit sat sat | sitzen sitzt gesessen | adult,young,pet @!seat
+stand stood stood | stehen steht gestanden | adult,young @!stand
+lie lay lain | liegen liegt gelegen | pet @!lie ; laid @!surface
+eat ate eaten | essen isst gegessen | adult,young >food,dish,snack,vegetable @eat %slowly,fast
+eat ate eaten | fressen frisst gefressen | animal %fast,slowly ; pet >prey
+drink drank drunk | trinken trinkt getrunken | adult >drink,alcohol @eat ; young >drink
+cook | kochen kocht gekocht | adult >cooked @cook ; adult @cook %well,badly,together
+make made made | machen macht gemacht | adult >meal,hot_drink
+read read read | lesen liest gelesen | adult,young >text @indoor ; adult,young @indoor %well,fast
+write wrote written | schreiben schreibt geschrieben | adult >written @indoor ; adult >letter =>person $known
+see saw seen | sehen sieht gesehen | adult,young >person,animal,watched,sky,public $state
+hear heard heard | hören hört gehört | adult,young >person,animal,sung $state
+listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together,loudly
+buy bought bought | kaufen kauft gekauft | adult >bought @shops ; adult >gift,toy,text,clothes =>person $known
+sell sold sold | verkaufen verkauft verkauft | adult >sold
+find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money @surface
+lose lost lost | verlieren verliert verloren | adult,young >tool,carried,money,hat,toy
+look (for) | suchen sucht gesucht | adult,young >tool,carried,pet,clothes,lodging,transport,person
+need | brauchen braucht gebraucht | adult >tool,device,furniture,clothes,road,wheels,money,leisure,doctor,food,drink $state
+have had had | haben hat gehabt =hatte | adult,young >had_thing $state $new
+like | mögen mag gemocht =mochte | adult,young >food,drink,alcohol,dish,person,animal,tune,settlement,liked_place,sung,watched,text,town $state $generic
+love | lieben liebt geliebt | adult >kin,pet,tune,nature,town,work $state $generic
+know knew known | kennen kennt gekannt =kannte | adult,young >person,settlement,sung,told,town,lodging,way,label $state $known
+visit | besuchen besucht besucht | adult >person,culture,settlement,town $known
+meet met met | treffen trifft getroffen | adult >person @meet $known
+help | helfen hilft geholfen | adult,young =>person @cook $known
+thank | danken dankt gedankt | adult =>person $known
+take took taken | nehmen nimmt genommen | adult >public,carried,tool,money
+bring brought brought | bringen bringt gebracht | adult >portable,drink,gift =>person $known
+build built built | bauen baut gebaut | adult >built
+repair | reparieren repariert repariert | adult >road,wheels,device,clock,opening,furniture
+paint | malen malt gemalt | adult,young >painted
+clean | putzen putzt geputzt | adult >opening,shoe,kitchen,lamp $known
+tidy (up) ~ | auf/räumen räumt aufgeräumt | adult,young >indoor,office $known
+wash | waschen wäscht gewaschen | adult >garment,road,fruit,vessel
+open | auf/machen macht aufgemacht | adult,young >opening,bottle,letter,gift,carried $known
+close | zu/machen macht zugemacht | adult,young >opening,bottle,carried $known
+turn (on) ~ | an/machen macht angemacht | adult,young >switched $known
+turn (off) ~ | aus/machen macht ausgemacht | adult,young >switched $known
+put put put (on) ~ | an/ziehen zieht angezogen | adult,young >clothes $event
+wear wore worn | tragen trägt getragen | adult,young >clothes
+call | an/rufen ruft angerufen | adult >person $known
+invite | ein/laden lädt eingeladen | adult >person $known
+pick (up) ~ | ab/holen holt abgeholt | adult >person,young @from $known
+put put put | legen legt gelegt | adult >laid @!onto $event
+put put put | stellen stellt gestellt | adult >stood @!onto $event
+forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,learned,gift $known
+understand understood understood | verstehen versteht verstanden | adult,young >asked,said,learned,speech,trouble,told,person $state $known
+learn | lernen lernt gelernt | adult,young >word,speech %fast,together
+speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; adult with:mit:dative=person
+talk | sprechen spricht gesprochen | adult about:über:accusative=topic $known ; adult with:mit:dative=person
+show showed shown | zeigen zeigt gezeigt | adult >art,text,lodging,garden,settlement,wheels =>person $known
+give gave given | geben gibt gegeben | adult >portable,gift,money,food,snack =>person $known
+send sent sent | schicken schickt geschickt | adult >letter,gift,photo,flower,money =>person $known
+tell told told | erzählen erzählt erzählt | adult >story =>person $known
+ask | fragen fragt gefragt | adult,young >person $known
+answer | antworten antwortet geantwortet | adult =>person $known
+pay paid paid (for) | bezahlen bezahlt bezahlt | adult >drink,meal,dish,book,newspaper,clothes
+order | bestellen bestellt bestellt | adult >drink,alcohol,dish @eatery
+belong (to) | gehören gehört gehört | portable,road,wheels,pet,lodging =>person $state $known
+think thought thought | denken denkt gedacht =dachte | adult of:an:accusative=person,topic $known
+dream | träumen träumt geträumt | human ; adult of:von:dative=lodging,road,person,nature
+"""
+
+IRREGULAR_ING = {"lie": "lying", "begin": "beginning", "forget": "forgetting"}
+PLAIN = ("visit", "open", "order", "answer", "listen")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One way to use a verb: the classes that may fill each of its places."""
+
+    subjects: tuple[str, ...]
+    accusative: tuple[str, ...] = ()
+    dative: tuple[str, ...] = ()
+    prepositional: tuple[str, ...] = ()
+    prepositions: tuple[str, str, str] = ("", "", "")  # English, German, German case
+    places: str = ""
+    needs_place: bool = False
+    by_vehicle: bool = False
+    manners: tuple[str, ...] = ()
+    event: bool = False
+    objects: str = "any"  # known (the, my), new (a, two), generic (the dogs, dogs)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A verb with its frames."""
+
+    verb: Verb
+    frames: tuple[Frame, ...]
+
+    @property
+    def label(self) -> str:
+        return f"{self.verb.english} {self.verb.english_rest} {self.verb.german}"
+
+    @property
+    def label(self) -> str:
+        return f"{self.verb.english} {self.verb.english_rest} {self.verb.german}"
+
+
+def regular_past(base: str) -> str:
+    if base.endswith("e"):
+        return base + "d"
+    return base[:-1] + "ied" if re.search(r"[^aeiou]y$", base) else base + "ed"
+
+
+def ing(base: str) -> str:
+    """writing, running, lying."""
+    if base in IRREGULAR_ING:
+        return IRREGULAR_ING[base]
+    if re.search(r"[^e]e$", base) and base != "be":
+        return base[:-1] + "ing"
+    doubled = re.search(r"^[^aeiou]*[aeiou][bdgmnpt]$", base) and base not in PLAIN
+    return base + (base[-1] if doubled else "") + "ing"
+
+
+def parse_frame(text: str) -> tuple[Frame, bool]:
+    """A frame, and whether it makes its verb stative."""
+    first, *marks = text.split()
+    found: dict[str, object] = {"subjects": tuple(first.split(","))}
+    for mark in marks:
+        if mark.startswith("=>"):
+            found["dative"] = tuple(mark[2:].split(","))
+        elif mark.startswith(">"):
+            found["accusative"] = tuple(mark[1:].split(","))
+        elif mark.startswith("@"):
+            found |= {"places": mark.lstrip("@!"), "needs_place": mark.startswith("@!")}
+        elif mark.startswith("%"):
+            found["manners"] = tuple(mark[1:].split(","))
+        elif ":" in mark:
+            words, _, classes = mark.partition("=")
+            found |= {"prepositions": tuple(words.split(":")), "prepositional": tuple(classes.split(","))}
+        else:
+            found |= {"by": {"by_vehicle": True}, "$event": {"event": True}, "$known": {"objects": "known"},
+                      "$new": {"objects": "new"}, "$generic": {"objects": "generic"}}.get(mark, {})
+    return Frame(**found), "$state" in marks  # type: ignore[arg-type]
+
+
+def parse(line: str) -> Entry:
+    english, german, frame_text = (part.strip() for part in line.split("|"))
+    rest = re.search(r"\((.*)\)", english)
+    forms = re.sub(r"\(.*\)|~", "", english).split()
+    base, past, participle = forms if len(forms) == 3 else (forms[0], *[regular_past(forms[0])] * 2)
+    frames = [parse_frame(text) for text in frame_text.split(";")]
+    return Entry(make_verb(base, past, participle, rest[1] if rest else "", german, "~" in english,
+                           any(stative for _, stative in frames)), tuple(frame for frame, _ in frames))
+
+
+def make_verb(base: str, past: str, participle: str, rest: str, german: str, movable: bool, stative: bool) -> Verb:
+    whole, third, german_participle, *marks = (word.replace("_", " ") for word in german.split())
+    particle, _, infinitive = whole.rpartition("/")
+    preterite = "".join(mark[1:] for mark in marks if mark.startswith("="))
+    return Verb(base, past, participle, ing(base), rest, infinitive, third, german_participle, particle,
+                "sein" if "sein" in marks else "haben", "sich" in marks, stative, movable, preterite)
+
+
+ENTRIES = [parse(line) for line in entries(TABLE)]
+BE = Verb("be", "was", "been", "being", "", "sein", "ist", "gewesen", auxiliary="sein", stative=True, preterite="war")
+
+
+def entry(english: str, german: str = "") -> Entry:
+    """The entry of an English verb with its rest (look for), picked by its German infinitive where there are two."""
+    return next(found for found in ENTRIES if f"{found.verb.english} {found.verb.english_rest}".strip() == english
+                and german in ("", found.verb.german))

@@ -1,0 +1,145 @@
+"""The small words: pronouns, names, determiners, numbers, adjectives, adverbs, times, modal verbs."""
+
+from mt.data.toy.features import Adjective, Determiner, Modal, Name, Phrase, Pronoun
+from mt.data.toy.nouns import entries
+
+I, YOU, HE, SHE, IT, WE, THEY = PRONOUNS = (
+    Pronoun("I", "me", "ich", "mich", "mir", 1, False, "my"),
+    Pronoun("you", "you", "du", "dich", "dir", 2, False, "your"),
+    Pronoun("he", "him", "er", "ihn", "ihm", 3, False, "his"),
+    Pronoun("she", "her", "sie", "sie", "ihr", 3, False, "her"),
+    Pronoun("it", "it", "es", "es", "ihm", 3, False, ""),
+    Pronoun("we", "us", "wir", "uns", "uns", 1, True, "our"),
+    Pronoun("they", "them", "sie", "sie", "ihnen", 3, True, "their"),
+)
+PERSONAL = (I, YOU, HE, SHE, WE, THEY)
+NAMES = [Name(word, "her") for word in ("Anna", "Maria", "Lisa", "Emma", "Julia")]
+NAMES += [Name(word, "his") for word in ("Peter", "Paul", "Tom", "Martin", "Leon")]
+TOWNS = [Phrase("Berlin", "Berlin"), Phrase("Hamburg", "Hamburg"), Phrase("Munich", "München"), Phrase("Vienna", "Wien"),
+         Phrase("London", "London"), Phrase("Paris", "Paris"), Phrase("Rome", "Rom")]
+COUNTRIES = [Phrase("Germany", "Deutschland"), Phrase("England", "England"), Phrase("France", "Frankreich"),
+             Phrase("Italy", "Italien")]
+
+THE = Determiner("the", "d", "definite", definite=True)
+THE_UNSAID = Determiner("the", "", "none")  # play the piano: Klavier spielen
+A = Determiner("a", "ein", "ein", plural=False)
+BARE = Determiner("", "", "none")
+NO = Determiner("no", "kein", "ein")
+THIS = Determiner("this", "dies", "der", plural=False, definite=True)
+THESE = Determiner("these", "dies", "der", plural=True, definite=True)
+WHICH = Determiner("which", "welch", "der")
+EVERY = Determiner("every", "jed", "der", plural=False, definite=True)
+ALL = Determiner("all", "all", "der", plural=True, definite=True)
+MANY = Determiner("many", "viele", "none", plural=True)
+SOME = Determiner("some", "einige", "none", plural=True)
+HOW_MANY = Determiner("how many", "wie viele", "none", plural=True)
+POSSESSIVES = {word: Determiner(word, stem, "ein", definite=True) for word, stem in (
+    ("my", "mein"), ("your", "dein"), ("his", "sein"), ("her", "ihr"), ("our", "unser"), ("their", "ihr"))}
+NUMBER_WORDS = [tuple(pair.split("/")) for pair in (
+    "two/zwei three/drei four/vier five/fünf six/sechs seven/sieben eight/acht nine/neun ten/zehn eleven/elf "
+    "twelve/zwölf").split()]
+NUMBERS = [Determiner(english, german, "none", plural=True) for english, german in NUMBER_WORDS]
+ORDINALS = [Phrase(*pair.split("/")) for pair in (
+    "first/ersten second/zweiten third/dritten fourth/vierten fifth/fünften sixth/sechsten seventh/siebten "
+    "eighth/achten ninth/neunten tenth/zehnten").split()]
+MONTHS = [Phrase(*pair.split("/")) for pair in (
+    "January/Januar February/Februar March/März April/April May/Mai June/Juni July/Juli August/August "
+    "September/September October/Oktober November/November December/Dezember").split()]
+DAYS = [Phrase(*pair.split("/")) for pair in (
+    "Monday/Montag Tuesday/Dienstag Wednesday/Mittwoch Thursday/Donnerstag Friday/Freitag Saturday/Samstag "
+    "Sunday/Sonntag").split()]
+
+ADJECTIVE_TABLE = """
+# English (comparative) | German, comparative | the noun classes it is said of, before the noun; * : only after to be
+big bigger | groß größer | animal sized furniture clothes carried vessel tree city garden room kitchen family sibling trouble coloured
+small smaller | klein kleiner | pet_small farm sized furniture carried vessel tree garden room kitchen village shop gift
+little | klein | young infant pet small_animal sibling village house
+old older | alt älter | adult animal building furniture device clothes art text vehicle told city village carried tree
+young younger | jung jünger | man woman teacher doctor student pet farm neighbour aunt uncle family
+new newer | neu neuer | building furniture device clothes vehicle text tool carried instrument thought friend teacher neighbour toy watched
+good better | gut besser | food dish snack meal drink alcohol told text said thought friend job eatery lodging instrument school watched
+beautiful | schön | woman city village nature outdoor art flower clothes sung lodging weather animal culture
+long longer | lang länger | text told street watched asked
+short shorter | kurz kürzer | text told watched asked said
+hot hotter | heiß | hot
+cold colder | kalt kälter | cold water weather
+warm warmer | warm wärmer | warm weather
+expensive - | teuer/teur teurer | clothes vehicle_owned device furniture eatery lodging wine meat present instrument
+cheap cheaper | billig billiger | clothes vehicle_owned device eatery hotel furniture
+red | rot | clothes coloured road wheels art_no flower wine
+blue | blau | clothes coloured_made road wheels
+green | grün | clothes coloured road wheels tree
+white | weiß | pet clothes house furniture road flower
+black | schwarz | pet clothes road wheels carried horse
+yellow | gelb | clothes flower coloured_made road
+brown | braun | pet farm shoe jacket carried
+friendly friendlier | freundlich freundlicher | adult young animal_pet
+nice nicer | nett netter | adult young family
+clever cleverer | klug klüger | adult young pet
+strong stronger | stark stärker | man boy horse
+tall taller | groß größer | man woman boy
+rich richer | reich reicher | man woman family uncle aunt
+poor poorer | arm ärmer | man woman family student
+sick | krank | child animal man woman
+famous more_famous | berühmt berühmter | doctor man woman city museum film picture hotel
+hungry | hungrig | animal child boy guest
+tired | müde/müd | child man woman boy girl student
+happy happier | glücklich glücklicher | child family man woman girl
+funny funnier | lustig lustiger | told watched boy girl song uncle
+interesting - | interessant interessanter | text told watched art culture city asked thought game
+boring - | langweilig langweiliger | text told watched game
+important - | wichtig wichtiger | asked said letter word thought trouble
+difficult - | schwierig schwieriger | asked word language trouble text_hard game
+easy easier | leicht leichter | asked word language game
+fresh fresher | frisch | fresh
+fast faster | schnell schneller | road wheels public horse
+clean cleaner | sauber sauberer | garment room kitchen vessel window street water lodging
+dirty dirtier | schmutzig schmutziger | garment room kitchen vessel window street shoe pet
+empty | leer | vessel room carried street restaurant
+quiet quieter | ruhig ruhiger | street village lodging room child
+modern - | modern moderner | building device furniture city
+"""
+STATES = ("tired", "hungry", "happy", "sick", "sad", "thirsty", "angry", "late")
+PREDICATES = {
+    "sad": Adjective("sad", "traurig", "traurig", "sadder", "trauriger"),
+    "thirsty": Adjective("thirsty", "durstig", "durstig"),
+    "angry": Adjective("angry", "wütend", "wütend"),
+    "open": Adjective("open", "offen", "offen"),
+    "closed": Adjective("closed", "geschlossen", "geschlossen"),
+    "full": Adjective("full", "voll", "voll"),
+    "healthy": Adjective("healthy", "gesund", "gesund"),
+    "alone": Adjective("alone", "allein", "allein"),
+    "ready": Adjective("ready", "fertig", "fertig"),
+    "busy": Adjective("busy", "beschäftigt", "beschäftigt"),
+}
+
+
+def parse(line: str) -> tuple[Adjective, frozenset[str]]:
+    english, german, classes = (part.strip() for part in line.split("|"))
+    word, *comparative = english.split()
+    base, *german_comparative = german.split()
+    predicative, _, stem = base.partition("/")
+    compared = "".join(comparative).replace("_", " ").replace("-", f"more {word}")
+    return (Adjective(word, predicative, stem or predicative, compared, "".join(german_comparative)),
+            frozenset(classes.split()))
+
+
+ADJECTIVES = [parse(line) for line in entries(ADJECTIVE_TABLE)]
+ADJECTIVE = {adjective.english: adjective for adjective, _ in ADJECTIVES} | PREDICATES
+
+MANNERS = {english: Phrase(english, german) for english, german in (
+    ("well", "gut"), ("badly", "schlecht"), ("fast", "schnell"), ("slowly", "langsam"), ("loudly", "laut"),
+    ("quietly", "leise"), ("together", "zusammen"), ("alone", "allein"), ("late", "spät"), ("early", "früh"))}
+HABITS = [Phrase(*pair.split("/")) for pair in "often/oft always/immer never/nie sometimes/manchmal".split()]
+ALREADY, NEVER = Phrase("already", "schon"), HABITS[2]
+
+CAN = Modal("can", ("kann", "kannst", "kann", "können"))
+COULD = Modal("could", ("konnte", "konntest", "konnte", "konnten"), past=True)
+MUST = Modal("must", ("muss", "musst", "muss", "müssen"))
+MAY = Modal("may", ("darf", "darfst", "darf", "dürfen"))
+SHOULD = Modal("should", ("sollte", "solltest", "sollte", "sollten"))
+WOULD_LIKE = Modal("would like to", ("möchte", "möchtest", "möchte", "möchten"))
+WANT = Modal("want to", ("will", "willst", "will", "wollen"), inflected=True)
+WANTED = Modal("want to", ("wollte", "wolltest", "wollte", "wollten"), inflected=True, past=True)
+HAVE_TO = Modal("have to", ("muss", "musst", "muss", "müssen"), inflected=True)
+HAD_TO = Modal("have to", ("musste", "musstest", "musste", "mussten"), inflected=True, past=True)
