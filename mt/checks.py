@@ -138,8 +138,9 @@ def _(config: TrainConfig) -> None:
         for key, corpus in _corpora(config.data):
             for part in ("source", "target", "file"):
                 _check_readable(f"{key}.{part}", getattr(corpus, part))
-    if isinstance(config.data, HubData) and config.data.path.startswith((".", "/", "~")):
-        if not Path(config.data.path).expanduser().exists():
+    if isinstance(config.data, HubData):
+        local = config.data.path.startswith((".", "/"))
+        if local and not Path(config.data.path).exists():
             raise UserError(f"data.path: {config.data.path} does not exist")
 
 
@@ -174,6 +175,16 @@ def check_run(run_dir: str) -> None:
     missing = [name for name in RUN_FILES if not (Path(run_dir) / name).is_file()]
     if missing:
         raise UserError(f"run_dir: {run_dir} is not a finished run, it lacks {', '.join(missing)}")
+
+
+def check_split(data: Data, split: str) -> None:
+    """Refuses a split that the data of a run does not have."""
+    if isinstance(data, FilesData):
+        absent = getattr(data, split) is None
+    else:
+        absent = isinstance(data, HubData) and getattr(data, f"{split}_split") is None
+    if absent:
+        raise UserError(f"split: the data of this run has no {split} split; give source=FILE reference=FILE")
 
 
 def newest_run(delivered: bool, runs: str = "runs") -> str:

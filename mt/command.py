@@ -4,13 +4,14 @@ Hydra composes the configuration. What Hydra lets pass is refused here, before t
 keys with `+`, a key given twice, wrong types. No error leaves as a traceback unless it is a bug.
 """
 
+import contextlib
 import errno
 import functools
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 import mt
-from mt.checks import check_files, newest_run
+from mt.checks import check_files, check_split, newest_run
 from mt.config import AverageConfig, EvaluateConfig, TrainConfig, TranslateConfig
 from mt.errors import MtError, StoppedError, UserError
-from mt.loading import checked
+from mt.loading import checked, load_run
 from mt.overrides import Overrides
 
 SCHEMAS: dict[str, Any] = {
@@ -64,9 +65,10 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
     codes: list[int] = []
 
     def enter() -> None:
-        overrides = Overrides(arguments, SCHEMAS[name])
         folder = configuration_folder()
-        if overrides.are_checked and overrides.multirun:
+        groups = [path.name for path in folder.iterdir() if path.is_dir() and path.name != "hydra"]
+        overrides = Overrides(arguments, SCHEMAS[name], groups)
+        if overrides.make_plain_sweep:
             check_sweep(name, overrides, folder)
         launcher = os.getpid()
 
@@ -87,16 +89,16 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
 
 def load(name: str, composed: DictConfig, overrides: Overrides) -> Any:
     """The composed configuration of one job as its checked class; raises `UserError`."""
-    values = OmegaConf.to_container(composed, resolve=True, throw_on_missing=False)
-    assert isinstance(values, dict)
+    values: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=False)
     sweeping = HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
     if name == "train" and sweeping and "run_dir" not in overrides.keys:
         values["run_dir"] += overrides.own_suffix(list(HydraConfig.get().overrides.task))
-    if name in ("translate", "average") or (name == "evaluate" and values.get("hypothesis") is None):
-        if values.get("run_dir") is None:
-            values["run_dir"] = newest_run(delivered=name != "average")
+    if values.get("run_dir") is None and values.get("hypothesis") is None:
+        values["run_dir"] = newest_run(delivered=name != "average")
     config = checked(SCHEMAS[name], values)
     check_files(config)
+    if isinstance(config, EvaluateConfig) and config.run_dir and not config.source and not config.hypothesis:
+        check_split(load_run(config.run_dir).data, config.split)
     return config
 
 
@@ -129,7 +131,8 @@ def exit_code(action: Callable[[], None]) -> int:
     except KeyboardInterrupt:
         return _report("interrupted", 128 + signal.SIGINT)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the exit complains again
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else leaving complains again
         return 128 + signal.SIGPIPE
     except OSError as error:
         if error.errno in DISK_ERRORS:
@@ -156,19 +159,15 @@ def _explain(error: Exception) -> str:
     return " ".join(lines[:2])
 
 
-class _command_line:
-    """Hydra reads sys.argv and swallows exceptions unless it is told not to; both are put back afterwards."""
-
-    def __init__(self, arguments: list[str]) -> None:
-        self._new = arguments
-
-    def __enter__(self) -> None:
-        self._arguments, self._full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
-        sys.argv, os.environ["HYDRA_FULL_ERROR"] = self._new, "1"
-
-    def __exit__(self, *_: object) -> None:
-        sys.argv = self._arguments
-        if self._full is None:
-            del os.environ["HYDRA_FULL_ERROR"]
-        else:
-            os.environ["HYDRA_FULL_ERROR"] = self._full
+@contextlib.contextmanager
+def _command_line(arguments: list[str]) -> Iterator[None]:
+    """Hydra reads sys.argv, and swallows exceptions unless HYDRA_FULL_ERROR is set; both are put back afterwards."""
+    before, full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
+    sys.argv, os.environ["HYDRA_FULL_ERROR"] = arguments, "1"
+    try:
+        yield
+    finally:
+        sys.argv = before
+        os.environ.pop("HYDRA_FULL_ERROR")
+        if full is not None:
+            os.environ["HYDRA_FULL_ERROR"] = full

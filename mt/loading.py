@@ -4,7 +4,6 @@ Everything here runs before torch is imported, so that a wrong configuration is 
 """
 
 import difflib
-import os
 import reprlib
 import types
 from collections.abc import Iterator
@@ -21,11 +20,13 @@ from mt.errors import BadFileError, UserError
 MISSING = "???"  # what a composed configuration holds where the user must choose
 LARGEST_NUMBER = 2**63
 LARGEST_CONFIG_BYTES = 1_000_000
+# What PyYAML lets through on hostile text, beside its own errors: dates, numbers, depth.
+PARSER_ERRORS = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
 Schema = TypeVar("Schema")
 
 
-def checked(schema: type[Schema], values: dict[str, Any]) -> Schema:
+def checked(schema: type[Schema], values: object) -> Schema:
     """Values as an instance of `schema`, types, bounds and combinations checked; raises `UserError`."""
     config = cast(Schema, _convert(schema, values, ""))
     check_combinations(config)
@@ -34,7 +35,7 @@ def checked(schema: type[Schema], values: dict[str, Any]) -> Schema:
 
 def to_yaml(config: TrainConfig) -> str:
     """The text of a run folder's `config.yaml`."""
-    return yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True, width=120)
+    return str(yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True, width=120))
 
 
 def save(config: TrainConfig, path: str | Path) -> None:
@@ -51,15 +52,7 @@ def load_run(run_dir: str | Path) -> TrainConfig:
         raise BadFileError(f"{path}: too large for a configuration; restore it or train again")
     try:
         values = yaml.safe_load(path.read_bytes().decode("utf-8"))
-    except (
-        yaml.YAMLError,
-        ValueError,
-        TypeError,
-        ArithmeticError,
-        LookupError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except PARSER_ERRORS as error:
         raise BadFileError(f"{path}: not readable as YAML ({_first_line(error)})") from error
     try:
         return checked(TrainConfig, values)
@@ -86,7 +79,7 @@ def nearest(word: str, candidates: list[str]) -> str:
 
     def likeness(candidate: str) -> float:
         whole = difflib.SequenceMatcher(None, word, candidate).ratio()
-        last = difflib.SequenceMatcher(None, word.rsplit(".")[-1], candidate.rsplit(".")[-1]).ratio()
+        last = difflib.SequenceMatcher(None, word.rpartition(".")[2], candidate.rpartition(".")[2]).ratio()
         return max(whole, 0.99 * last)
 
     return max(candidates, key=likeness)
@@ -172,7 +165,7 @@ def _convert_scalar(kind: Any, value: Any, key: str) -> Any:
 def _within(value: Any, constraints: tuple[Any, ...], key: str) -> Any:
     for constraint in constraints:
         if isinstance(constraint, FilePath):
-            value = os.path.abspath(os.path.expanduser(value))
+            value = str(Path(value).expanduser().absolute())
         if isinstance(constraint, Bounds) and not constraint.hold(value):
             raise UserError(f"{key}: must be {constraint}, got {value}")
     return value

@@ -2,13 +2,14 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, get_args, get_origin
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
-from hydra.errors import OverrideParseException
+from hydra.errors import HydraException
 
 from mt.config import Verbatim
 from mt.errors import UserError
@@ -16,7 +17,9 @@ from mt.loading import alternatives, known_keys, unknown_key
 
 OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@:\[\]-]*)=(?P<value>.*)", re.DOTALL)
 DELETION = re.compile(r"~[\w./@-]+")
+OWN_SWEEP_FLAGS = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn")
 UNCHECKED_FLAGS = {"--shell-completion", "-sc", "--help", "-h", "--hydra-help", "--version"}
+FLAGS_WITH_VALUE = {*OWN_SWEEP_FLAGS, "--cfg", "-c", "--package", "-p", "--info", "-i", "--experimental-rerun"}
 MULTIRUN_FLAGS = {"--multirun", "-m"}
 LONGEST_FILE_NAME = 200  # bytes; file systems allow 255
 
@@ -24,19 +27,24 @@ LONGEST_FILE_NAME = 200  # bytes; file systems allow 255
 class Overrides:
     """The overrides among some command-line arguments, checked against a schema; raises `UserError`.
 
-    `arguments` is the command line that Hydra can read: flags first, plain text quoted.
+    `groups` are the keys whose values are names of files under `conf/`. The attribute `arguments` is
+    the command line that Hydra can read: flags first, plain text quoted.
     """
 
-    def __init__(self, arguments: Sequence[str], schema: Any) -> None:
+    def __init__(self, arguments: Sequence[str], schema: Any, groups: Collection[str]) -> None:
         self.are_checked = not UNCHECKED_FLAGS.intersection(word.split("=")[0] for word in arguments)
         self.multirun = bool(MULTIRUN_FLAGS.intersection(arguments))
         self.arguments = list(arguments)
+        own = any(word.startswith((*OWN_SWEEP_FLAGS, "hydra/sweeper", "hydra.searchpath")) for word in arguments)
+        self.make_plain_sweep = self.are_checked and self.multirun and not own
         self.keys: set[str] = set()
+        self._groups = groups
         self._parsed: list[Override] = []
         if self.are_checked:
             self._types = dict(known_keys(schema))
             words = [word for word in arguments if OVERRIDE.fullmatch(word) or DELETION.fullmatch(word)]
             flags = [word for word in arguments if word not in words]
+            _check_flags(flags)
             self.arguments = [*flags, *(self._read(word) for word in words)]
 
     def jobs(self) -> list[list[str]]:
@@ -45,7 +53,11 @@ class Overrides:
 
     def own_suffix(self, job_overrides: list[str]) -> str:
         """What tells one job of a sweep from the others, as the end of a folder's name."""
-        fixed = {override.input_line for override in self._parsed if not override.is_sweep_override()}
+        fixed = {
+            f"{override.get_key_element()}={override.get_value_element_as_str()}"
+            for override in self._parsed
+            if not override.is_sweep_override()
+        }
         own = ",".join(text for text in job_overrides if text not in fixed)
         name = re.sub(r"[^\w.,=+-]+", "_", own)
         if len(name.encode()) > LONGEST_FILE_NAME:
@@ -68,17 +80,26 @@ class Overrides:
         if override.get_key_element().lstrip("+~") in self.keys:
             raise UserError(f"{key}: given twice")
         self.keys.add(override.get_key_element().lstrip("+~"))
-        if "/" not in key and key not in self._types and key != "experiment":
-            raise unknown_key(key, [*self._types, "experiment"])
+        if "/" not in key and key not in self._types and key not in self._groups:
+            raise unknown_key(key, list(dict.fromkeys([*self._types, *self._groups])))
+        optional = key not in self._types and override.value() is None  # experiment=null
+        if key in self._groups and not (override.is_sweep_override() or isinstance(override.value(), str) or optional):
+            raise UserError(f"{key}: expected the name of a choice, as in --help; got {override.value()}")
         if override.is_sweep_override() and not self.multirun:
             raise UserError(f"{key}: several values need -m (a sweep), or quotes if the commas are meant")
+
+
+def _check_flags(words: list[str]) -> None:
+    for before, word in pairwise(["", *words]):
+        if not word.startswith("-") and before not in FLAGS_WITH_VALUE:
+            raise UserError(f"{word}: not of the form key=value")
 
 
 def _parse(word: str) -> Override:
     try:
         return OverridesParser.create().parse_override(word)
-    except OverrideParseException as error:
-        raise UserError(f"{word}: not of the form key=value ({error.message.splitlines()[0]})") from error
+    except HydraException as error:
+        raise UserError(f"{word}: not of the form key=value ({str(error).splitlines()[0]})") from error
 
 
 def _as_text(word: str, kind: Any, multirun: bool) -> str:
@@ -92,7 +113,7 @@ def _as_text(word: str, kind: Any, multirun: bool) -> str:
         return word
     try:
         parsed = OverridesParser.create().parse_override(word)
-    except OverrideParseException:
+    except HydraException:
         parsed = None
     value = parsed._value if parsed else None
     if _is_verbatim(kind):
@@ -106,8 +127,6 @@ def _as_text(word: str, kind: Any, multirun: bool) -> str:
 def quoted(text: str) -> str:
     """Any text as a value that Hydra and OmegaConf give back unchanged."""
     escaped = re.sub(r"(\\*)\$\{", lambda match: match[1] * 2 + r"\${", text)
-    if "${" in text:  # with an interpolation somewhere, backslashes at the end are escapes too
-        escaped = re.sub(r"\\+$", lambda match: match[0] * 2, escaped)
     return QuotedString(escaped, Quote.double).with_quotes()
 
 

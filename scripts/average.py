@@ -13,9 +13,9 @@ from mt.config import AverageConfig
 @door("average")
 def main(config: AverageConfig) -> None:
     """Hands the checked configuration over; torch is imported here and not before."""
-    from mt import build
+    from mt.jobs.average import average
 
-    build.average(config)
+    average(config)
 
 
 if __name__ == "__main__":

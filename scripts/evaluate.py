@@ -13,9 +13,9 @@ from mt.config import EvaluateConfig
 @door("evaluate")
 def main(config: EvaluateConfig) -> None:
     """Hands the checked configuration over; torch is imported here and not before."""
-    from mt import build
+    from mt.jobs.evaluate import evaluate
 
-    build.evaluate(config)
+    evaluate(config)
 
 
 if __name__ == "__main__":

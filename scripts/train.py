@@ -13,9 +13,9 @@ from mt.config import TrainConfig
 @door("train")
 def main(config: TrainConfig) -> None:
     """Hands the checked configuration over; torch is imported here and not before."""
-    from mt import build
+    from mt.jobs.train import train
 
-    build.train(config)
+    train(config)
 
 
 if __name__ == "__main__":

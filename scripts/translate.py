@@ -13,9 +13,9 @@ from mt.config import TranslateConfig
 @door("translate")
 def main(config: TranslateConfig) -> None:
     """Hands the checked configuration over; torch is imported here and not before."""
-    from mt import build
+    from mt.jobs.translate import translate
 
-    build.translate(config)
+    translate(config)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """What every test shares: shapes are checked, one thread, no accelerator where there is none."""
 
+from pathlib import Path
+
 import pytest
 from jaxtyping import install_import_hook
 
-SHAPE_CHECKS = install_import_hook("mt", "beartype.beartype")  # before anything of mt is imported
+SHAPE_CHECKS = install_import_hook("mt", "shape_checks.checked")  # before anything of mt is imported
 
 import torch  # noqa: E402
 
@@ -18,3 +20,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "gpu" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty place to type commands in, with a small corpus and a finished run."""
+    for name in ("a.en", "a.de", "a.tsv", "run/tokenizer.model", "run/model.safetensors"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\n", encoding="utf-8")
+    (tmp_path / "run/config.yaml").write_text("{}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
