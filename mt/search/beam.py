@@ -18,20 +18,16 @@ If beam_size is at least the number of candidates of any step, that is exhaustiv
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from mt.search.candidates import (
-    accumulation_dtype,
-    most_probable,
-    permitted_log_probabilities,
-)
+from mt.search.candidates import accumulation_dtype, most_probable, permitted_log_probabilities
 from mt.search.finished import FinishedHypotheses
 from mt.search.hypothesis import Hypothesis
-from mt.search.length_penalty import LengthPenaltyForm, length_penalties
+from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.next_token import NextToken, checked_limits, is_identity
 
 
@@ -49,44 +45,42 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return the `num_hypotheses` best outputs of each sentence, best first (fewer if fewer exist).
 
-    `max_lengths` holds the longest |Y| of each sentence, at least 1 and counting EOS; its device is
-    where the search runs. `next_token` starts with beam_size rows for each sentence. `forbidden`
-    tokens are never produced; the probabilities of the others are not scaled up for it.
+    `max_lengths` holds the longest |Y| of each sentence, at least 1 and counting EOS; its device is where the search
+    runs. `next_token` starts with beam_size rows for each sentence. `forbidden` tokens are never produced.
 
-    Raises ValueError for impossible arguments and DivergedError if a sentence has no output with a
-    finite score.
+    Raises ValueError for impossible arguments and DivergedError if a sentence has no output with a finite score.
     """
     if not 1 <= num_hypotheses <= beam_size:
         raise ValueError(f"num_hypotheses {num_hypotheses}: expected 1 to beam_size {beam_size}")
     limits = checked_limits(max_lengths, eos=eos, forbidden=forbidden)
     if not limits:
         return []
-    longest, device = max(limits), max_lengths.device
-    first = torch.full((len(max_lengths) * beam_size,), bos, device=device)
-    logits = next_token(first)
-    dtype = accumulation_dtype(logits)
-    penalties = length_penalties(
-        form=length_penalty_form, alpha=length_penalty, longest=longest, dtype=dtype, device=device
-    )
+    logits = next_token(torch.full((len(max_lengths) * beam_size,), bos, device=max_lengths.device))
+    beam = _Beam.of_empty_prefixes(max_lengths, beam_size=beam_size)
     finished = FinishedHypotheses(
-        num_sentences=len(max_lengths),
+        max_lengths=max_lengths,
         num_kept=num_hypotheses,
-        longest=longest,
-        dtype=dtype,
-        device=device,
+        length_penalty=length_penalty,
+        length_penalty_form=length_penalty_form,
+        dtype=accumulation_dtype(logits),
     )
-    beam = _first_beam(max_lengths, beam_size=beam_size, longest=longest, dtype=dtype)
-    for length in range(1, longest + 1):
-        end_only = beam.limits.repeat_interleave(beam_size) == length if length in limits else None
-        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, end_only=end_only, eos=eos)
+    for length in range(1, max(limits) + 1):
+        log_probabilities = permitted_log_probabilities(
+            logits,
+            forbidden=forbidden,
+            eos=eos,
+            end_only=beam.rows_at_limit(length) if length in limits else None,
+        )
         candidates = _considered(beam, log_probabilities)
-        _finish(candidates, beam, finished, penalties, eos=eos, length=length)
+        _finish(candidates, beam, finished, eos=eos, length=length)
         survivors = _survivors(candidates, beam_size=beam_size, eos=eos)
-        hopeful = _hopeful(survivors, beam, finished, penalties, length=length)
-        if not hopeful.any():
+        going_on = finished.improvable(
+            sentences=beam.sentences, log_probabilities=survivors.log_probabilities.amax(dim=1), length=length
+        )
+        if not going_on.any():
             break
-        beam, rows = _advance(beam, survivors, hopeful, length=length)
-        if not is_identity(rows, num_rows=hopeful.numel() * beam_size):
+        beam, rows = _advanced(beam, survivors, going_on, length=length)
+        if not is_identity(rows, num_rows=len(logits)):
             next_token.reorder(rows)
         logits = next_token(beam.prefixes[:, :, length - 1].flatten())
     return finished.to_lists()
@@ -94,126 +88,100 @@ def beam_search(
 
 @dataclass(frozen=True)
 class _Beam:
-    """The live prefixes of the unfinished sentences; a free slot scores minus infinity."""
+    """The live prefixes of the unfinished sentences; a free slot has log-probability minus infinity."""
 
     sentences: Int[Tensor, " sentences"]
     limits: Int[Tensor, " sentences"]
     log_probabilities: Float[Tensor, "sentences slots"]
     prefixes: Int[Tensor, "sentences slots longest"]
 
+    @classmethod
+    def of_empty_prefixes(cls, max_lengths: Int[Tensor, " sentences"], *, beam_size: int) -> "_Beam":
+        """Return the beam before the first step: the empty prefix in each sentence's first slot."""
+        device, num_sentences = max_lengths.device, len(max_lengths)
+        log_probabilities = torch.full((num_sentences, beam_size), -torch.inf, device=device)
+        log_probabilities[:, 0] = 0.0
+        prefixes = torch.zeros((num_sentences, beam_size, int(max_lengths.max())), dtype=torch.int64, device=device)
+        return cls(torch.arange(num_sentences, device=device), max_lengths, log_probabilities, prefixes)
+
+    def rows_at_limit(self, length: int) -> Bool[Tensor, " rows"]:
+        """Tell which rows' token number `length` is the last that their sentence may have."""
+        return (self.limits == length).repeat_interleave(self.log_probabilities.shape[1])
+
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Live prefixes, given by their slots, each extended by a token; best first."""
+    """Live prefixes, named by their slots, each extended by a token."""
 
     log_probabilities: Float[Tensor, "sentences candidates"]
     slots: Int[Tensor, "sentences candidates"]
     tokens: Int[Tensor, "sentences candidates"]
 
-    def take(self, ranks: Int[Tensor, "sentences chosen"]) -> "_Candidates":
-        """Return the candidates of these ranks, in this order."""
-        return _Candidates(
-            self.log_probabilities.gather(1, ranks),
-            self.slots.gather(1, ranks),
-            self.tokens.gather(1, ranks),
-        )
-
-
-def _first_beam(max_lengths: Int[Tensor, " sentences"], *, beam_size: int, longest: int, dtype: torch.dtype) -> _Beam:
-    """Return a beam whose first slots hold the empty prefix and whose other slots are free."""
-    device, num_sentences = max_lengths.device, len(max_lengths)
-    log_probabilities = torch.full((num_sentences, beam_size), -torch.inf, dtype=dtype, device=device)
-    log_probabilities[:, 0] = 0.0
-    shape = (num_sentences, beam_size, longest)
-    return _Beam(
-        sentences=torch.arange(num_sentences, device=device),
-        limits=max_lengths,
-        log_probabilities=log_probabilities,
-        prefixes=torch.zeros(shape, dtype=torch.int64, device=device),
-    )
+    def take(self, places: Int[Tensor, "sentences chosen"]) -> "_Candidates":
+        """Return the candidates at these places, in this order."""
+        columns = (self.log_probabilities, self.slots, self.tokens)
+        return _Candidates(*(column.gather(1, places) for column in columns))
 
 
 def _considered(beam: _Beam, log_probabilities: Float[Tensor, "rows vocabulary"]) -> _Candidates:
-    """Rank the extensions of each sentence's live prefixes; return the first 2 * beam_size - 1."""
+    """Rank the extensions of each sentence's live prefixes; return the first 2 * beam_size - 1, best first."""
     num_sentences, beam_size = beam.log_probabilities.shape
     count = 2 * beam_size - 1
     values, tokens = most_probable(log_probabilities, count)
     totals = beam.log_probabilities[:, :, None] + values.view(num_sentences, beam_size, -1)
     ranked = totals.flatten(1).sort(dim=1, descending=True, stable=True)
-    chosen = ranked.indices[:, :count]
+    places = ranked.indices[:, :count]
     return _Candidates(
         log_probabilities=ranked.values[:, :count],
-        slots=chosen // values.shape[1],
-        tokens=tokens.reshape(num_sentences, -1).gather(1, chosen),
+        slots=places // values.shape[1],
+        tokens=tokens.reshape(num_sentences, -1).gather(1, places),
     )
 
 
-def _finish(
-    candidates: _Candidates,
-    beam: _Beam,
-    finished: FinishedHypotheses,
-    penalties: Float[Tensor, " lengths"],
-    *,
-    eos: int,
-    length: int,
-) -> None:
-    """Offer the candidates that end and rank among the first beam_size as hypotheses."""
+def _finish(candidates: _Candidates, beam: _Beam, finished: FinishedHypotheses, *, eos: int, length: int) -> None:
+    """Offer the candidates that end, if they rank among the first beam_size, as hypotheses."""
     beam_size = beam.log_probabilities.shape[1]
     ends = candidates.tokens[:, :beam_size] == eos
     if not ends.any():
         return
-    log_probabilities = candidates.log_probabilities[:, :beam_size].masked_fill(~ends, -torch.inf)
-    slots = candidates.slots[:, :beam_size, None].expand(-1, -1, beam.prefixes.shape[2])
+    slots = candidates.slots[:, :beam_size, None]
     finished.add(
         sentences=beam.sentences,
-        scores=log_probabilities / penalties[length],
-        log_probabilities=log_probabilities,
-        tokens=beam.prefixes.gather(1, slots),
+        log_probabilities=candidates.log_probabilities[:, :beam_size].masked_fill(~ends, -torch.inf),
+        tokens=beam.prefixes.take_along_dim(slots, dim=1),
         length=length,
     )
 
 
 def _survivors(candidates: _Candidates, *, beam_size: int, eos: int) -> _Candidates:
-    """Return the best `beam_size` candidates that do not end; missing ones score minus infinity."""
-    ends = candidates.tokens == eos
-    ranks = ends.to(torch.int8).argsort(dim=1, stable=True)[:, :beam_size]
-    survivors = candidates.take(ranks)
-    log_probabilities = survivors.log_probabilities.masked_fill(ends.gather(1, ranks), -torch.inf)
-    return replace(survivors, log_probabilities=log_probabilities)
+    """Return the best `beam_size` candidates that do not end, minus infinity where there are fewer.
 
-
-def _hopeful(
-    survivors: _Candidates,
-    beam: _Beam,
-    finished: FinishedHypotheses,
-    penalties: Float[Tensor, " lengths"],
-    *,
-    length: int,
-) -> Bool[Tensor, " sentences"]:
-    """Tell which sentences may still finish a hypothesis better than their worst kept one.
-
-    Log-probabilities only fall and the penalty is monotone in |Y|, so no descendant of a live
-    prefix scores above the better of its log-probability at the next |Y| and at the last.
+    They come in the order of the slots that they extend, so that most rows of kept state stay where they are.
     """
-    best = survivors.log_probabilities.amax(dim=1)
-    next_length = min(length + 1, len(penalties) - 1)
-    bound = torch.maximum(best / penalties[next_length], best / penalties[beam.limits])
-    return bound > finished.worst_scores(beam.sentences)
+    ends = candidates.tokens == eos
+    best = ends.to(torch.int8).argsort(dim=1, stable=True)[:, :beam_size]
+    places = best.take_along_dim(candidates.slots.gather(1, best).argsort(dim=1, stable=True), dim=1)
+    chosen = candidates.take(places)
+    return _Candidates(
+        log_probabilities=chosen.log_probabilities.masked_fill(chosen.tokens == eos, -torch.inf),
+        slots=chosen.slots,
+        tokens=chosen.tokens,
+    )
 
 
-def _advance(
-    beam: _Beam, survivors: _Candidates, hopeful: Bool[Tensor, " sentences"], *, length: int
+def _advanced(
+    beam: _Beam, survivors: _Candidates, going_on: Bool[Tensor, " sentences"], *, length: int
 ) -> tuple[_Beam, Int[Tensor, " rows"]]:
-    """Return the beam of the hopeful sentences' survivors, and for each of its rows the old row."""
+    """Return the survivors of the sentences that go on as a beam, and for each of its rows the old row."""
     num_sentences, beam_size = beam.log_probabilities.shape
-    offsets = torch.arange(0, num_sentences * beam_size, beam_size, device=hopeful.device)
-    rows = (survivors.slots + offsets[:, None])[hopeful].flatten()
+    first_rows = torch.arange(0, num_sentences * beam_size, beam_size, device=going_on.device)
+    rows = (survivors.slots + first_rows[:, None])[going_on].flatten()
     prefixes = beam.prefixes.flatten(0, 1)[rows].unflatten(0, (-1, beam_size))
-    prefixes[:, :, length - 1] = survivors.tokens[hopeful]
+    prefixes[:, :, length - 1] = survivors.tokens[going_on]
     advanced = _Beam(
-        sentences=beam.sentences[hopeful],
-        limits=beam.limits[hopeful],
-        log_probabilities=survivors.log_probabilities[hopeful],
+        sentences=beam.sentences[going_on],
+        limits=beam.limits[going_on],
+        log_probabilities=survivors.log_probabilities[going_on],
         prefixes=prefixes,
     )
     return advanced, rows

@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from mt.search.candidates import accumulation_dtype, permitted_log_probabilities
+from mt.search.candidates import accumulation_dtype, most_probable, permitted_log_probabilities
 from mt.search.finished import FinishedHypotheses
 from mt.search.hypothesis import Hypothesis
-from mt.search.length_penalty import LengthPenaltyForm, length_penalties
+from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.next_token import NextToken, checked_limits, is_identity
 
 
@@ -31,35 +31,40 @@ def greedy_search(
     limits = checked_limits(max_lengths, eos=eos, forbidden=forbidden)
     if not limits:
         return []
-    num_sentences, longest, device = len(max_lengths), max(limits), max_lengths.device
-    logits = next_token(torch.full((num_sentences,), bos, device=device))
+    logits = next_token(torch.full((len(max_lengths),), bos, device=max_lengths.device))
     dtype = accumulation_dtype(logits)
-    penalties = length_penalties(
-        form=length_penalty_form, alpha=length_penalty, longest=longest, dtype=dtype, device=device
+    finished = FinishedHypotheses(
+        max_lengths=max_lengths,
+        num_kept=1,
+        length_penalty=length_penalty,
+        length_penalty_form=length_penalty_form,
+        dtype=dtype,
     )
-    finished = FinishedHypotheses(num_sentences=num_sentences, num_kept=1, longest=longest, dtype=dtype, device=device)
-    sentences = torch.arange(num_sentences, device=device)
-    totals = torch.zeros(num_sentences, dtype=dtype, device=device)
-    prefixes = torch.zeros((num_sentences, longest), dtype=torch.int64, device=device)
-    for length in range(1, longest + 1):
-        end_only = max_lengths[sentences] == length if length in limits else None
-        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, end_only=end_only, eos=eos)
-        tokens = log_probabilities.argmax(dim=1)
-        totals = totals + log_probabilities.gather(1, tokens[:, None])[:, 0]
+    sentences = torch.arange(len(max_lengths), device=max_lengths.device)
+    totals = torch.zeros(len(max_lengths), dtype=dtype, device=max_lengths.device)
+    prefixes = torch.zeros((len(max_lengths), max(limits)), dtype=torch.int64, device=max_lengths.device)
+    for length in range(1, max(limits) + 1):
+        log_probabilities = permitted_log_probabilities(
+            logits,
+            forbidden=forbidden,
+            eos=eos,
+            end_only=max_lengths[sentences] == length if length in limits else None,
+        )
+        values, tokens = (best[:, 0] for best in most_probable(log_probabilities, 1))
+        totals = totals + values
         prefixes[:, length - 1] = tokens
         ends = tokens == eos
         if ends.any():
             finished.add(
                 sentences=sentences[ends],
-                scores=(totals[ends] / penalties[length])[:, None],
-                log_probabilities=totals[ends][:, None],
-                tokens=prefixes[ends][:, None],
+                log_probabilities=totals[ends, None],
+                tokens=prefixes[ends, None],
                 length=length,
             )
-        rows = (~ends).nonzero()[:, 0]
+        rows = (~ends & (totals > -torch.inf)).nonzero()[:, 0]
         if len(rows) == 0:
             break
-        if not is_identity(rows, num_rows=len(ends)):
+        if not is_identity(rows, num_rows=len(logits)):
             sentences, totals, prefixes = sentences[rows], totals[rows], prefixes[rows]
             next_token.reorder(rows)
         logits = next_token(prefixes[:, length - 1])

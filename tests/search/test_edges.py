@@ -103,7 +103,8 @@ def test_impossible_arguments_are_refused(changes, message):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, -0.5])
 def test_length_penalties_are_their_formulas(alpha):
-    penalties = partial(length_penalties, alpha=alpha, longest=30, dtype=torch.float64, device=torch.device("cpu"))
+    gnmt = length_penalties(form="gnmt", alpha=alpha, longest=30)
+    power = length_penalties(form="power", alpha=alpha, longest=30)
     for length in range(1, 31):
-        assert penalties(form="gnmt")[length] == pytest.approx((5 + length) ** alpha / (5 + 1) ** alpha)
-        assert penalties(form="power")[length] == pytest.approx(length**alpha)
+        assert gnmt[length] == pytest.approx((5 + length) ** alpha / (5 + 1) ** alpha)
+        assert power[length] == pytest.approx(length**alpha)
