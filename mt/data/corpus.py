@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from mt.data.lines import count_lines, read_lines, uncompressed_suffix, unreadable
 from mt.data.tables import read_jsonl, read_tsv, tsv_has_header
@@ -18,6 +18,7 @@ from mt.errors import UserError
 TABLE_SUFFIXES = (".tsv", ".jsonl", ".parquet")
 
 
+@runtime_checkable
 class Corpus(Protocol):
     """What every kind of corpus can do."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
+from jaxtyping import Bool, UInt64
 
 from mt.data.held_out import HeldOut, Leak, normalise
 
@@ -88,10 +89,10 @@ class SeenHashes:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._runs: list[np.ndarray] = []
+        self._runs: list[UInt64[np.ndarray, " hashes"]] = []
 
-    def add(self, hashes: np.ndarray) -> np.ndarray:
-        """Add uint64 `hashes` (n,) and return booleans (n,): true where one was never seen, before or earlier in it."""
+    def add(self, hashes: UInt64[np.ndarray, " pairs"]) -> Bool[np.ndarray, " pairs"]:
+        """Add `hashes` and return which of them were never seen, neither before nor earlier among them."""
         unique, first = np.unique(hashes, return_index=True)
         known = np.zeros(len(unique), dtype=bool)
         for run in self._runs:
@@ -190,7 +191,7 @@ class PairFilter:
         return bool(places)
 
 
-def hash_pairs(pairs: Sequence[Pair]) -> np.ndarray:
-    """Return uint64 hashes (n,) of the exact pairs, the same in every process."""
+def hash_pairs(pairs: Sequence[Pair]) -> UInt64[np.ndarray, " pairs"]:
+    """Return hashes of the exact pairs, the same in every process."""
     digests = (hashlib.blake2b(f"{source}\n{target}".encode(), digest_size=8).digest() for source, target in pairs)
     return np.frombuffer(b"".join(digests), dtype=np.uint64)

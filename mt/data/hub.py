@@ -1,14 +1,18 @@
 """Corpora of the Hugging Face Hub, or local folders of the same layout, through `datasets`, imported only when used."""
 
+import errno
+import hashlib
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from mt.errors import UserError
+from mt.errors import DiskError, MtError, UserError
 
+_DISK_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -35,13 +39,15 @@ class HubCorpus:
         return " ".join(filter(None, (self.path, self.subset, self.split)))
 
     def fingerprint(self) -> str:
-        """Return what identifies the pairs; data is loaded for it unless the revision is a full commit hash."""
+        """Return what identifies the pairs; only a revision that is no full commit hash must be loaded for it."""
         how = [self.path, self.subset, self.split, self.source_column, self.target_column]
         how += [self.source_language, self.target_language]
-        if self.revision is not None and _COMMIT.fullmatch(self.revision):
+        if (state := _folder_state(Path(self.path))) is not None:
+            how.append(state)
+        elif self.revision is not None and _COMMIT.fullmatch(self.revision):
             how.append(self.revision)
         else:
-            how.append(self._dataset._fingerprint)  # of the files' content on the Hub, of path and time locally
+            how.append(self._dataset._fingerprint)
         return f"hub {how!r}"
 
     def count_pairs(self) -> int:
@@ -66,17 +72,40 @@ class HubCorpus:
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what it logs as an error, it raises too
         if not sys.stderr.isatty():
             datasets.disable_progress_bars()
+        cache_dir = None
+        if (state := _folder_state(Path(self.path))) is not None:
+            # `datasets` gives back the old rows when a file changes in a folder whose README names configurations.
+            cache_dir = str(Path(datasets.config.HF_DATASETS_CACHE) / "local" / state)
         try:
-            return datasets.load_dataset(self.path, name=self.subset, revision=self.revision, split=self.split)
+            return datasets.load_dataset(
+                self.path, name=self.subset, revision=self.revision, split=self.split, cache_dir=cache_dir
+            )
         except Exception as error:
-            raise UserError(f"{self.name}: {_advice(error)}") from error
+            raise _explained(self.name, error) from error
 
 
-def _advice(error: Exception) -> str:
-    """Return in one line what kept `datasets` from loading, and what to do; `error` is any of its many kinds."""
+def _folder_state(folder: Path) -> str | None:
+    """Return a hash of the names, sizes and times of the files in a folder, or None when there is no such folder."""
+    if not folder.is_dir():
+        return None
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    states = [(str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return hashlib.blake2b(repr((str(folder.resolve()), states)).encode("utf-8"), digest_size=16).hexdigest()
+
+
+def _explained(name: str, error: Exception) -> MtError:
+    """Return the error for the user; `error` is any of the many kinds that `datasets` raises."""
     causes = [error]
-    while (cause := causes[-1].__cause__) is not None and isinstance(cause, Exception):
+    while isinstance(cause := causes[-1].__cause__, Exception):
         causes.append(cause)
+    if any(isinstance(cause, OSError) and cause.errno in _DISK_ERRORS for cause in causes):
+        return DiskError(f"{name}: cannot be stored ({causes[-1]}); free some space, or set HF_HOME to another folder")
+    return UserError(f"{name}: {_advice(causes)}")
+
+
+def _advice(causes: list[Exception]) -> str:
+    """Return in one line what kept `datasets` from loading, and what to do; the first of `causes` came last."""
+    error = causes[0]
     message = " ".join(str(causes[-1] if type(error).__name__ == "DatasetGenerationError" else error).split())[:400]
     kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
     if "scripts are no longer supported" in message:

@@ -118,6 +118,8 @@ def uncompressed_suffix(path: str) -> str:
 
 def _open(path: str) -> Any:
     if path == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise UserError("standard input is closed; redirect a file into it or name one")
         return nullcontext(sys.stdin.buffer)
     if Path(path).exists() and not Path(path).stat().st_size:
         return Path(path).open("rb")  # an empty .xz would be called truncated

@@ -2,8 +2,6 @@
 
 import sys
 import time
-from types import TracebackType
-from typing import Self
 
 from tqdm import tqdm
 
@@ -34,13 +32,7 @@ class Progress:
             line = f"{self.description}: {self._done:,} of {self.total:,} {self.unit}, {rate:,.0f} {self.unit}/s"
             print(line, file=sys.stderr, flush=True)
 
-    def __enter__(self) -> Self:
-        """Return the progress itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Leave the bar where it stands."""
         if self._bar is not None:
             self._bar.close()

@@ -11,11 +11,13 @@ import json
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from mt.data.corpus import Corpus
 from mt.data.filters import FilterReport, PairFilter
@@ -26,6 +28,7 @@ from mt.errors import DiskError, UserError
 
 FORMAT_VERSION = 1
 BLOCK_PAIRS = 8192
+ABANDONED_SECONDS = 86400.0
 REPORT_FILE = "report.json"
 HELD_OUT_FILE = "held_out.jsonl"
 Split = Literal["train", "validation", "test"]
@@ -81,6 +84,7 @@ def prepare_text(
     report = _read_report(folder)
     if report is None:
         counts = {split: sum(corpus.count_pairs() for corpus in corpora) for split, corpora in splits.items()}
+        _remove_abandoned(cache_dir)
         partial = folder.with_name(f"{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
         try:
             partial.mkdir(parents=True)
@@ -118,10 +122,10 @@ def _write_splits(
         remove_duplicates=filters["remove_duplicates"],
         held_out=held_out if filters["remove_held_out"] else None,
     )
-    with Progress("reading the corpora", total=sum(counts.values()), unit="pairs") as progress:
-        for split in ("validation", "test", "train"):  # train last: it is searched for the others
-            with _PairFiles(folder, split) as files:
-                for name, first_number, block in _blocks(splits.get(split, ())):
+    with closing(Progress("reading the corpora", total=sum(counts.values()), unit="pairs")) as progress:
+        for split in sorted(splits, key="train".__eq__):  # train last: it is searched for the others
+            with closing(_PairFiles(folder, split)) as files:
+                for name, first_number, block in _blocks(splits[split]):
                     if split == "train":
                         files.write(pair_filter.keep(block, corpus=name, first_number=first_number))
                     else:
@@ -160,10 +164,7 @@ class _PairFiles:
             stream.write(data)
         self._at_start = self._at_start and not pairs
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         for stream in self._streams:
             with stream:
                 stream.flush()
@@ -191,6 +192,14 @@ def _read_report(folder: Path) -> FilterReport | None:
         return FilterReport(**content["report"]) if sizes == content["file_sizes_bytes"] else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _remove_abandoned(cache_dir: Path) -> None:
+    """Delete what a killed process left half written: nobody writes for longer than `ABANDONED_SECONDS`."""
+    for partial in cache_dir.glob("text-*.partial"):
+        with suppress(OSError):
+            if time.time() - partial.stat().st_mtime > ABANDONED_SECONDS:
+                shutil.rmtree(partial, ignore_errors=True)
 
 
 def _publish(partial: Path, folder: Path, report: FilterReport) -> FilterReport:

@@ -1,0 +1,87 @@
+"""Validation and test pairs inside training are found however they are dressed (RELIABILITY row 14)."""
+
+import random
+import unicodedata
+
+import pytest
+
+from mt.data.filters import PairFilter
+from mt.data.held_out import HeldOut, normalise
+
+Pair = tuple[str, str]
+LETTERS = "abcdefghijklmnopqrstuvwxyzäöüßéñ東京語日本кирилл0123456789"
+
+
+def sentence(random_numbers: random.Random) -> str:
+    words = ["".join(random_numbers.choices(LETTERS, k=random_numbers.randint(1, 8))) for _ in range(8)]
+    return " ".join(words).capitalize() + random_numbers.choice(".!?…。")
+
+
+def disguise(text: str, random_numbers: random.Random) -> str:
+    """Change what does not make another sentence of it: case, spaces, punctuation, Unicode form."""
+    changes = [
+        str.upper,
+        str.lower,
+        str.title,
+        lambda text: text.replace(" ", random_numbers.choice(["", "  ", "\u00a0", "\u3000", "\t", "\u2009"])),
+        lambda text: "".join(letter + random_numbers.choice(["", "", "", ",", "-", "’", "“", "_"]) for letter in text),
+        lambda text: f"„{text[:-1]}“ ",
+        lambda text: "".join(chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in text),
+    ]
+    for change in random_numbers.sample(changes, random_numbers.randint(0, 3)):
+        text = change(text)
+    return unicodedata.normalize(random_numbers.choice(["NFC", "NFD"]), text)
+
+
+def test_planted_pairs_are_all_found_and_nothing_else() -> None:
+    random_numbers = random.Random(7)
+    held_out_pairs = [(sentence(random_numbers), sentence(random_numbers)) for _ in range(200)]
+    held_out = HeldOut()
+    held_out.add("validation", held_out_pairs[:50], first_number=1)
+    held_out.add("validation", held_out_pairs[50:100], first_number=51)
+    held_out.add("test", held_out_pairs[100:], first_number=1)
+    training = [(sentence(random_numbers), sentence(random_numbers)) for _ in range(3000)]
+    planted = {}
+    for place, index in zip(
+        random_numbers.sample(range(3000), 100), random_numbers.sample(range(200), 100), strict=True
+    ):
+        training[place] = tuple(disguise(side, random_numbers) for side in held_out_pairs[index])
+        planted[place + 1] = ("validation", index + 1) if index < 100 else ("test", index - 99)
+    pair_filter = PairFilter(max_length_ratio=100, remove_copies=False, remove_duplicates=False, held_out=held_out)
+    kept = [
+        pair
+        for first in range(0, 3000, 101)
+        for pair in pair_filter.keep(training[first : first + 101], corpus="web", first_number=first + 1)
+    ]
+    assert kept == [pair for number, pair in enumerate(training, start=1) if number not in planted]
+    assert {leak.number: (leak.split, leak.split_number) for leak in pair_filter.leaks} == planted
+    assert all((leak.source, leak.target) == training[leak.number - 1] for leak in pair_filter.leaks)
+    assert {leak.corpus for leak in pair_filter.leaks} == {"web"}
+
+
+def test_one_shared_side_is_counted_and_kept() -> None:
+    held_out = HeldOut()
+    held_out.add("test", [("Ja!", "Yes."), ("Nein!", "No.")], first_number=1)
+    pairs = [("ja", "Yeah"), ("Jawohl", "yes"), ("Ja", "No"), ("Vielleicht", "Maybe"), ("ja", "YES")]
+    pair_filter = PairFilter(max_length_ratio=100, remove_copies=False, remove_duplicates=False, held_out=held_out)
+    assert pair_filter.keep(pairs, corpus="c", first_number=1) == pairs[:4]
+    assert (pair_filter.shares_source, pair_filter.shares_target) == (2, 2)
+
+
+def test_sides_without_letters_identify_nothing() -> None:
+    held_out = HeldOut()
+    held_out.add("test", [("...", "?"), ("", ""), ("Ja", "!")], first_number=1)
+    pairs = [("!", "..."), ("ja", "?"), ("-", "x")]
+    pair_filter = PairFilter(max_length_ratio=100, remove_copies=False, remove_duplicates=False, held_out=held_out)
+    assert pair_filter.keep(pairs, corpus="c", first_number=1) == pairs
+    assert (pair_filter.shares_source, pair_filter.shares_target) == (0, 0)
+
+
+@pytest.mark.parametrize(("text", "normalised"), [("It's 3_000 €!", "its3000"), ("ＡＢＣ ﬁn", "abcfin"), ("①½", "112")])
+def test_normalised_form(text: str, normalised: str) -> None:
+    assert normalise(text) == normalised
+
+
+def test_ascii_and_general_normalisation_agree() -> None:
+    every = "".join(map(chr, range(128)))
+    assert normalise(every) + "é" == normalise(every + "é")

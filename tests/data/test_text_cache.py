@@ -1,0 +1,203 @@
+"""The text cache: the right text, reused when nothing changed, whole whatever happens while it is written."""
+
+import errno
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mt.data.text_cache
+from mt.data.corpus import Corpus, FileCorpus, GeneratedCorpus
+from mt.data.lines import read_lines
+from mt.data.text_cache import PreparedText, prepare_text
+from mt.errors import DiskError, UserError
+
+Pair = tuple[str, str]
+TRAIN = [(f"Satz Nummer {i}", f"sentence number {i}") for i in range(100)]
+VALIDATION = [("\ufeffGilt.", "Valid."), ("", "blank"), ("Satz Nummer 7!", "sentence number 7")]
+TEST = [("Ein\rPrüf\u2028satz\r", "A test\x85sentence"), ("Gilt.", "Valid."), ("Gilt.", "Valid.")]
+
+
+def generated(pairs: list[Pair], identity: str | None = None) -> GeneratedCorpus:
+    return GeneratedCorpus(name="generated", identity=identity or repr(pairs), make_pairs=lambda: iter(pairs))
+
+
+def prepare(cache_dir: Path, **changed: Any) -> PreparedText:
+    settings: dict[str, Any] = {
+        "train": [generated(TRAIN)],
+        "validation": generated(VALIDATION),
+        "test": generated(TEST),
+        "max_length_ratio": 3.0,
+        "remove_copies": True,
+        "remove_duplicates": True,
+        "remove_held_out": True,
+        "cache_dir": cache_dir,
+    }
+    return prepare_text(**{**settings, **changed})
+
+
+def pairs_of(text: PreparedText, split: str) -> list[Pair]:
+    return list(zip(*(read_lines(str(text.path(split, side))) for side in ("source", "target")), strict=True))
+
+
+def test_only_training_is_filtered_and_every_text_comes_back_exactly(tmp_path: Path) -> None:
+    dressed = [("Satz NUMMER 7", "Sentence number 7?"), ("", "blank"), ("\r", "x"), *TRAIN[:3]]
+    odd = [("NUL \0 und \x0b", "U+2028 \u2028 and\r"), ("\ufeffBOM\r\r", "\ufeffBOM too")]
+    text = prepare(tmp_path, train=[generated([*odd, *TRAIN]), generated(dressed, "second")])
+    assert pairs_of(text, "train") == [*odd, *TRAIN[:7], *TRAIN[8:]]
+    assert pairs_of(text, "validation") == VALIDATION
+    assert pairs_of(text, "test") == TEST
+    assert text.report.dropped == {
+        "blank side": 2,
+        "in validation or test": 2,
+        "copy of the source": 0,
+        "length ratio": 0,
+        "duplicate pair": 3,
+    }
+    assert (text.report.read, text.report.kept) == (108, 101)
+    assert (text.report.validation, text.report.test) == (3, 3)
+
+
+def test_removed_held_out_pairs_are_listed_with_their_numbers(tmp_path: Path) -> None:
+    text = prepare(tmp_path, train=[generated(TRAIN), generated([TRAIN[7]], "second")])
+    leaks = [json.loads(line) for line in read_lines(str(text.held_out_path))]
+    common = {"split": "validation", "split_number": 3, "source": "Satz Nummer 7", "target": "sentence number 7"}
+    assert leaks == [{"corpus": "generated", "number": number, **common} for number in (8, 1)]
+
+
+def test_unchanged_text_is_reused_and_any_change_makes_another(tmp_path: Path) -> None:
+    def must_not_be_read() -> Iterator[Pair]:
+        raise AssertionError
+
+    first = prepare(tmp_path)
+    again = prepare(tmp_path, train=[GeneratedCorpus(name="other", identity=repr(TRAIN), make_pairs=must_not_be_read)])
+    assert again == first
+    folders = {first.folder}
+    for changed in (
+        {"max_length_ratio": 4.0},
+        {"remove_copies": False},
+        {"remove_duplicates": False},
+        {"remove_held_out": False},
+        {"test": None},
+        {"validation": generated(TEST), "test": generated(VALIDATION)},
+        {"train": [generated(TRAIN), generated(TRAIN)]},
+        {"train": [generated(TRAIN[:50])]},
+    ):
+        folders.add(prepare(tmp_path, **changed).folder)
+    assert len(folders) == 9
+    assert sorted(tmp_path.iterdir()) == sorted(folders)
+
+
+def test_a_split_that_is_not_given_is_not_written(tmp_path: Path) -> None:
+    text = prepare(tmp_path, validation=None, test=None)
+    assert {path.name for path in text.folder.iterdir()} == {
+        "train.source", "train.target", "held_out.jsonl", "report.json",
+    }  # fmt: skip
+    assert text.report.table().count("pairs") == 1
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_text("cut"), os.truncate])
+def test_a_damaged_folder_is_made_again(tmp_path: Path, damage: Callable[..., object]) -> None:
+    expected = pairs_of(prepare(tmp_path), "train")
+    for name in ("train.source", "test.target", "report.json"):
+        path = prepare(tmp_path).folder / name
+        if damage is os.truncate:
+            os.truncate(path, path.stat().st_size - 1)
+        else:
+            damage(path)
+        assert pairs_of(prepare(tmp_path), "train") == expected
+        assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_another_process_that_was_faster_is_no_trouble(tmp_path: Path) -> None:
+    inner: list[PreparedText] = []
+
+    def overtaken() -> Iterator[Pair]:
+        yield from TRAIN[:50]
+        if not inner:
+            inner.append(prepare(tmp_path))
+        yield from TRAIN[50:]
+
+    corpus = GeneratedCorpus(name="generated", identity=repr(TRAIN), make_pairs=overtaken)
+    assert prepare(tmp_path, train=[corpus]) == inner[0]
+    assert list(tmp_path.iterdir()) == [inner[0].folder]
+
+
+def test_many_at_once_agree(tmp_path: Path) -> None:
+    start = threading.Barrier(8)
+
+    def one(_: int) -> PreparedText:
+        start.wait()
+        return prepare(tmp_path)
+
+    with ThreadPoolExecutor(8) as pool:
+        texts = list(pool.map(one, range(8)))
+    assert all(text == texts[0] for text in texts)
+    assert list(tmp_path.iterdir()) == [texts[0].folder]
+
+
+def test_a_failing_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DiskError, match="cannot write the text cache: No space left on device; free some space"):
+        prepare(tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(DiskError, match=r"file.*cannot write the text cache"):
+        prepare(tmp_path / "file")
+
+
+def test_sides_of_unequal_length_stop_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "a.de").write_text("eins\nzwei\n")
+    (tmp_path / "a.en").write_text("one\n")
+    paths = {"source": str(tmp_path / "a.de"), "target": str(tmp_path / "a.en")}
+    columns = dict.fromkeys(("file", "source_column", "target_column"))
+    unequal = FileCorpus(**paths, **columns, source_language="de", target_language="en")
+    places: list[dict[str, Corpus | list[Corpus]]] = [
+        {"train": [generated(TRAIN), unequal]}, {"validation": unequal}, {"test": unequal},
+    ]  # fmt: skip
+    for place in places:
+        with pytest.raises(UserError, match=r"a.de has 2 lines but .*a.en has 1; the two sides"):
+            prepare(tmp_path / "cache", **place)
+        assert not (tmp_path / "cache").exists()
+
+
+def test_damage_in_the_middle_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"eins\tone\n" * 5000 + b"zw\xffei\ttwo\n")
+    nothing = dict.fromkeys(("source", "target", "source_column", "target_column"))
+    corpus = FileCorpus(**nothing, file=str(tmp_path / "a.tsv"), source_language="de", target_language="en")
+    with pytest.raises(UserError, match="line 5001: byte 0xff"):
+        prepare(tmp_path / "cache", train=[corpus])
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_training_text_that_vanishes_in_the_filters_is_an_error(tmp_path: Path) -> None:
+    train = [generated([("", "x"), ("Gilt", "valid")])]
+    with pytest.raises(UserError, match="no training pair is left of 2: dropped 1 for blank side, 1 for in validation"):
+        prepare(tmp_path, train=train)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_break_inside_a_text_is_a_bug_and_not_a_shift(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="line break"):
+        prepare(tmp_path, train=[generated([("a\nb", "c")])])
+
+
+def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    old, fresh = tmp_path / "text-0.1.partial", tmp_path / "text-0.2.partial"
+    for folder in (old, fresh):
+        folder.mkdir()
+        (folder / "train.source").write_text("half")
+    day_ago = time.time() - mt.data.text_cache.ABANDONED_SECONDS - 1
+    os.utime(old, (day_ago, day_ago))
+    prepare(tmp_path)
+    assert not old.exists()
+    assert fresh.exists()
