@@ -25,7 +25,7 @@ class Chunk:
 
     num_lines: int
     lengths: tuple[Int32[np.ndarray, " pairs"], ...]
-    ids: tuple[Integer[np.ndarray, " pieces"], ...]
+    ids: tuple[Integer[np.ndarray, "_"], ...]  # as many as the lengths add up to
     dropped_too_long: int = 0
     dropped_empty: int = 0
 

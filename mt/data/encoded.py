@@ -11,6 +11,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ def encode_corpus(
     reusable = _open_if_made_from(folder, origin)
     if reusable is not None:
         return reusable
-    aside = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    aside = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
     try:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
@@ -189,7 +190,7 @@ def _write(
     with (
         (folder / "source.ids").open("wb") as source,
         (folder / "target.ids").open("wb") as target,
-        Progress("encoding", total=num_pairs, unit="pairs") as progress,
+        closing(Progress("encoding", total=num_pairs, unit="pairs")) as progress,
     ):
         for chunk in chunks:
             for side, file in enumerate((source, target)):

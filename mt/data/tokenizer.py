@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -153,14 +153,14 @@ class Tokenizer:
         """Return the narrowest unsigned type that holds every id: two bytes, or four above 65,536 pieces."""
         return np.dtype("<u2" if self.vocabulary_size <= 1 << 16 else "<u4")
 
-    def decode(self, ids: Sequence[int]) -> str:
+    def decode(self, ids: Iterable[int] | Integer[np.ndarray, " pieces"]) -> str:
         """Return the text of the ids, on one line: special ids vanish, ids that do not exist count as unknown."""
         known = [int(i) if 0 <= i < self.vocabulary_size else UNKNOWN for i in ids]
         text: str = self._processor.decode(known)
         # Under byte fallback a model may produce the bytes of a line break, which no input contains.
         return text.replace("\n", " ").replace("\r", " ")
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
+    def pieces(self, ids: Iterable[int] | Integer[np.ndarray, " pieces"]) -> list[str]:
         """Return the written form of each id. Raises IndexError for an id that does not exist."""
         return [self._processor.id_to_piece(int(i)) for i in ids]
 

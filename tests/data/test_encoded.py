@@ -1,0 +1,285 @@
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mt.data.encoded import EncodedCorpus, encode_corpus
+from mt.data.tokenizer import Tokenizer, train_tokenizer
+from mt.errors import BadFileError, DiskError, UserError
+
+ENGLISH = ["a", "small", "dog", "runs", "over", "the", "green", "field", "while", "two", "men", "watch", "quietly"]
+GERMAN = ["ein", "kleiner", "Hund", "läuft", "über", "die", "grüne", "Wiese", "während", "zwei", "Männer", "zusehen"]
+CHUNK_PAIRS = 64
+ODD = [("a\u2028b", "\u0085"), ("\x0b\x0c.", "a\rb"), ("</s>", "<s>\0"), ("\ufeffa", "😀"), ("field\r", "\u2581")]
+
+
+def write_lines(path: Path, lines: list[str]) -> Path:
+    path.write_bytes("".join(line + "\n" for line in lines).encode())
+    return path
+
+
+def read_lines(path: Path) -> list[str]:
+    return path.read_bytes().decode().split("\n")[:-1]
+
+
+def train(path: Path, texts: list[Path], *, vocabulary_size: int) -> Path:
+    train_tokenizer(
+        text_files=texts,
+        output=path,
+        vocabulary_size=vocabulary_size,
+        character_coverage=1.0,
+        byte_fallback=True,
+        max_training_sentences=1000,
+    )
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mt.data.chunks.CHUNK_PAIRS", CHUNK_PAIRS)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two and a half chunks of pairs, some odd, and a joint and a target-only tokenizer."""
+    folder = tmp_path_factory.mktemp("encoded")
+    random = np.random.default_rng(0)
+    pairs = [
+        (" ".join(random.choice(ENGLISH, size=length)), " ".join(random.choice(GERMAN, size=length)))
+        for length in random.integers(1, 12, size=CHUNK_PAIRS * 5 // 2)
+    ]
+    pairs[5:5] = pairs[CHUNK_PAIRS - 2 : CHUNK_PAIRS - 2] = ODD
+    source = write_lines(folder / "source", [pair[0] for pair in pairs])
+    target = write_lines(folder / "target", [pair[1] for pair in pairs])
+    joint = train(folder / "joint.model", [source, target], vocabulary_size=420)
+    german = train(folder / "german.model", [target], vocabulary_size=400)
+    return {"source": source, "target": target, "joint": joint, "german": german}
+
+
+def encode(made: dict[str, Path], folder: Path, **changes: Any) -> EncodedCorpus:
+    settings: dict[str, Any] = {
+        "source_file": made["source"],
+        "target_file": made["target"],
+        "source_tokenizer": made["joint"],
+        "target_tokenizer": made["joint"],
+        "max_tokens": None,
+        "folder": folder,
+        "num_threads": 2,
+    }
+    return encode_corpus(**(settings | changes))
+
+
+def contents(corpus: EncodedCorpus) -> list[tuple[list[int], list[int]]]:
+    return [(corpus.source(i).tolist(), corpus.target(i).tolist()) for i in range(len(corpus))]
+
+
+def stamps(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+
+def test_every_line_stays_a_pair_equal_to_direct_encoding(made: dict[str, Path], tmp_path: Path) -> None:
+    corpus = encode(made, tmp_path / "ids", target_tokenizer=made["german"])
+    sources = Tokenizer.load(made["joint"]).encode_many(read_lines(made["source"]))
+    targets = Tokenizer.load(made["german"]).encode_many(read_lines(made["target"]))
+    assert contents(corpus) == list(zip(sources, targets, strict=True))
+    assert corpus.source_lengths.tolist() == [len(ids) for ids in sources]
+    assert corpus.target_lengths.tolist() == [len(ids) for ids in targets]
+    assert (corpus.dropped_too_long, corpus.dropped_empty) == (0, 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["ids"]
+
+
+def test_pairs_too_long_or_empty_on_a_side_are_dropped_and_counted(made: dict[str, Path], tmp_path: Path) -> None:
+    everything = contents(encode(made, tmp_path / "all"))
+    longest = int(np.median([len(source) for source, _ in everything]))
+    corpus = encode(made, tmp_path / "fit", max_tokens=longest)
+    empty = [pair for pair in everything if not all(pair)]
+    too_long = [pair for pair in everything if all(pair) and max(map(len, pair)) > longest]
+    assert contents(corpus) == [pair for pair in everything if pair not in empty and pair not in too_long]
+    assert (corpus.dropped_empty, corpus.dropped_too_long) == (len(empty), len(too_long))
+    assert 0 < len(empty) < 20 < len(too_long)
+
+
+@pytest.mark.parametrize("bpe_dropout", [0.0, 0.1])
+def test_the_number_of_threads_changes_nothing(made: dict[str, Path], tmp_path: Path, bpe_dropout: float) -> None:
+    folders = [tmp_path / str(num_threads) for num_threads in (1, 2, 5)]
+    for folder in folders:
+        encode(made, folder, num_threads=int(folder.name), bpe_dropout=bpe_dropout, seed=(3, 1), max_tokens=30)
+    for name in ("source.ids", "source.offsets.npy", "target.ids", "target.offsets.npy", "manifest.json"):
+        assert len({(folder / name).read_bytes() for folder in folders}) == 1
+
+
+def test_dropout_is_decided_by_the_seed_and_keeps_the_text(made: dict[str, Path], tmp_path: Path) -> None:
+    plain = encode(made, tmp_path / "plain")
+    first, other = (encode(made, tmp_path / str(epoch), bpe_dropout=0.2, seed=(7, epoch)) for epoch in (1, 2))
+    again = encode(made, tmp_path / "again", bpe_dropout=0.2, seed=(7, 1))
+    assert contents(first) == contents(again) != contents(other)
+    assert int(first.source_lengths.sum()) > int(plain.source_lengths.sum())
+    tokenizer = Tokenizer.load(made["joint"])
+    for index in range(0, len(plain), 7):
+        assert tokenizer.decode(first.source(index)) == tokenizer.decode(plain.source(index))
+    # Chunks and sides draw from streams of their own.
+    repeated = write_lines(tmp_path / "same", [" ".join(ENGLISH)] * (CHUNK_PAIRS + 1))
+    corpus = encode(made, tmp_path / "twice", source_file=repeated, target_file=repeated, bpe_dropout=0.2, seed=(7,))
+    assert corpus.source(0).tolist() != corpus.target(0).tolist()
+    assert corpus.source(0).tolist() != corpus.source(CHUNK_PAIRS).tolist()
+
+
+def test_an_unchanged_corpus_is_reused(made: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "ids"
+    encode(made, folder, max_tokens=40)
+    before = stamps(folder)
+    assert contents(encode(made, folder, max_tokens=40, num_threads=1, seed=(4,))) == contents(
+        EncodedCorpus.open(folder)
+    )
+    assert stamps(folder) == before
+
+
+def test_any_change_encodes_again(made: dict[str, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "ids"
+    changed = write_lines(tmp_path / "changed", ["!", *read_lines(made["source"])[1:]])
+    for changes in (
+        {},
+        {"target_tokenizer": made["german"]},
+        {"source_file": changed},
+        {"max_tokens": 40},
+        {"bpe_dropout": 0.1, "seed": (1, 1)},
+        {"bpe_dropout": 0.1, "seed": (11,)},
+        {"bpe_dropout": 0.2, "seed": (11,)},
+        {},
+    ):
+        encode(made, folder, **changes)
+        fresh = encode(made, tmp_path / "fresh", **changes)
+        assert contents(EncodedCorpus.open(folder)) == contents(fresh)
+        assert EncodedCorpus.open(folder).origin == fresh.origin
+    assert {path.name for path in tmp_path.iterdir()} == {"ids", "fresh", "changed"}
+
+
+def test_a_larger_vocabulary_takes_wider_ids(
+    made: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow = encode(made, tmp_path / "narrow")
+    monkeypatch.setattr(Tokenizer, "id_dtype", np.dtype("<u4"))
+    wide = encode(made, tmp_path / "wide")
+    assert (narrow.source(0).dtype, wide.source(0).dtype) == (np.uint16, np.uint32)
+    assert contents(narrow) == contents(wide)
+
+
+def test_pairs_outside_the_corpus_are_refused(made: dict[str, Path], tmp_path: Path) -> None:
+    corpus = encode(made, tmp_path / "ids")
+    for index in (-1, len(corpus)):
+        with pytest.raises(IndexError, match=f"pair {index} of {len(corpus)}"):
+            corpus.target(index)
+
+
+def test_an_empty_corpus_and_one_without_pieces_open(made: dict[str, Path], tmp_path: Path) -> None:
+    for name, lines in (("empty", []), ("blank", ["", "\u2028"])):
+        text = write_lines(tmp_path / f"{name}.txt", lines)
+        corpus = encode(made, tmp_path / name, source_file=text, target_file=text)
+        assert contents(corpus) == [([], [])] * len(lines)
+        assert corpus.source_lengths.tolist() == [0] * len(lines)
+
+
+def test_a_last_line_without_its_end_counts(made: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("the dog\nthe field")
+    corpus = encode(made, tmp_path / "ids", source_file=tmp_path / "a", target_file=tmp_path / "a")
+    tokenizer = Tokenizer.load(made["joint"])
+    assert [tokenizer.decode(corpus.target(i)) for i in range(len(corpus))] == ["the dog", "the field"]
+
+
+def test_another_process_gets_the_path_not_the_ids(made: dict[str, Path], tmp_path: Path) -> None:
+    corpus = encode(made, tmp_path / "ids")
+    pickled = pickle.dumps(corpus)
+    assert len(pickled) < 1000
+    assert contents(pickle.loads(pickled)) == contents(corpus)  # noqa: S301
+
+
+def damage_truncate(folder: Path, name: str) -> None:
+    (folder / name).write_bytes((folder / name).read_bytes()[:-3])
+
+
+def damage_empty(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"")
+
+
+def damage_remove(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+
+
+def damage_foreign(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"PK\x03\x04" + bytes(300))
+
+
+@pytest.mark.parametrize(
+    "name", ["source.ids", "target.ids", "source.offsets.npy", "target.offsets.npy", "manifest.json"]
+)
+@pytest.mark.parametrize("damage", [damage_truncate, damage_empty, damage_remove, damage_foreign])
+def test_damage_is_detected_and_repaired(made: dict[str, Path], tmp_path: Path, damage: Any, name: str) -> None:
+    folder, short = tmp_path / "ids", tmp_path / "short"
+    write_lines(short, read_lines(made["source"])[:20])
+    expected = contents(encode(made, folder, source_file=short, target_file=short))
+    damage(folder, name)
+    with pytest.raises(BadFileError, match=r"encoded corpus .*ids: .*; delete the folder") as caught:
+        EncodedCorpus.open(folder)
+    assert "\n" not in str(caught.value)
+    assert contents(encode(made, folder, source_file=short, target_file=short)) == expected
+    assert {path.name for path in tmp_path.iterdir()} == {"ids", "short"}
+
+
+def test_offsets_that_contradict_the_ids_are_detected(made: dict[str, Path], tmp_path: Path) -> None:
+    corpus = encode(made, tmp_path / "ids")
+    path = tmp_path / "ids" / "target.offsets.npy"
+    sound = np.load(path)
+    for place, value in ((0, 1), (-1, 10**9), (3, -1), (3, 2**40)):
+        offsets = sound.copy()
+        offsets[place] = value
+        np.save(path, offsets)
+        with pytest.raises(BadFileError, match=r"target\.offsets\.npy does not fit target\.ids"):
+            EncodedCorpus.open(corpus.folder)
+    np.save(path, np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(BadFileError):
+        EncodedCorpus.open(corpus.folder)
+
+
+@pytest.mark.parametrize("change", [{"origin": {}}, {"pairs": "many"}, {"source": {"pieces": 1, "dtype": "|O"}}])
+def test_a_manifest_that_says_something_else_is_refused(
+    made: dict[str, Path], tmp_path: Path, change: dict[str, Any]
+) -> None:
+    encode(made, tmp_path / "ids")
+    path = tmp_path / "ids" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(BadFileError):
+        EncodedCorpus.open(tmp_path / "ids")
+
+
+def test_files_of_unequal_length_are_refused_before_any_work(made: dict[str, Path], tmp_path: Path) -> None:
+    shorter = write_lines(tmp_path / "shorter", read_lines(made["target"])[:-1])
+    count = len(read_lines(made["source"]))
+    with pytest.raises(UserError, match=rf"source has {count} lines but .*shorter has {count - 1}"):
+        encode(made, tmp_path / "ids", target_file=shorter)
+    with pytest.raises(UserError, match=r"cannot read the text to encode: .*missing"):
+        encode(made, tmp_path / "ids", target_file=tmp_path / "missing")
+    assert [path.name for path in tmp_path.iterdir()] == ["shorter"]
+
+
+def test_a_folder_that_cannot_be_written_is_named(made: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DiskError, match=r"cannot write the encoded corpus .*file/ids: Not a directory"):
+        encode(made, tmp_path / "file" / "ids")
+
+
+def test_a_failure_in_the_middle_leaves_the_old_corpus(
+    made: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = contents(encode(made, tmp_path / "ids"))
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(DiskError, match="No space left on device"):
+        encode(made, tmp_path / "ids", max_tokens=20)
+    assert contents(EncodedCorpus.open(tmp_path / "ids")) == old
+    assert [path.name for path in tmp_path.iterdir()] == ["ids"]

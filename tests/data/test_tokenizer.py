@@ -1,0 +1,311 @@
+import logging
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
+from mt.errors import BadFileError, DiskError, UserError
+
+WORDS = [
+    "the",
+    "old",
+    "house",
+    "stands",
+    "near",
+    "quiet",
+    "rivers",
+    "and",
+    "seven",
+    "children",
+    "play",
+    "in",
+    "gardens",
+]
+LONG_WORD = "Donaudampfschifffahrtsgesellschaft"
+HOSTILE = [
+    "",
+    " ",
+    "</s>",
+    "<s> <pad> <unk> </s></s>",
+    "a\0b",
+    "▁",
+    "▁▁ a ▁",
+    "x\u2028y\u0085z\x0b\x0c",
+    "a\rb\r\n",
+    "lone \ud800 and \udfff",
+    "👩‍👩‍👧 🇩🇪 😀",
+    "\u202eשלום עולם\u202c مرحبا",
+    "日本語の文",
+    "e\u0301" * 50,
+    "\ufeffmark",
+    "<0x0A>",
+    LONG_WORD * 2000,
+]
+
+
+def sentences(count: int, *, seed: int = 0) -> list[str]:
+    random = np.random.default_rng(seed)
+    return [" ".join(random.choice(WORDS, size=random.integers(3, 12))) + "." for _ in range(count)]
+
+
+def train(folder: Path, lines: list[str], **changes: object) -> Path:
+    text, output = folder / "text", folder / "tokenizer.model"
+    text.write_bytes("".join(line + "\n" for line in lines).encode())
+    settings = {
+        "text_files": [text],
+        "vocabulary_size": 400,
+        "character_coverage": 1.0,
+        "byte_fallback": True,
+        "max_training_sentences": 1_000_000,
+    }
+    train_tokenizer(output=output, **(settings | changes))
+    return output
+
+
+@pytest.fixture(scope="module")
+def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tmp_path_factory.mktemp("tokenizer"), [*sentences(300), "Äöü ß, é! <s>?"])
+
+
+@pytest.fixture(scope="module")
+def tokenizer(model_path: Path) -> Tokenizer:
+    return Tokenizer.load(model_path)
+
+
+def test_plain_text_survives_a_round_trip(tokenizer: Tokenizer) -> None:
+    for text in [*sentences(200, seed=1), "Never seen: Zürich, 12 °, naïve 日本 😀"]:
+        ids = tokenizer.encode(text)
+        assert tokenizer.decode(ids) == text
+        assert UNKNOWN not in ids  # byte fallback knows every text
+        assert "".join(tokenizer.pieces(ids)).replace("▁", " ").strip() == text or not text.isascii()
+
+
+def test_compatibility_forms_and_spaces_are_folded(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode("  the\u00a0 old　house\t") == tokenizer.encode("the old house")
+    assert tokenizer.encode("ﬁve") == tokenizer.encode("five")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:12]))
+def test_no_text_crashes_or_becomes_a_special_id(tokenizer: Tokenizer, text: str) -> None:
+    ids = tokenizer.encode(text)
+    assert not {PAD, BOS, EOS} & set(ids)
+    assert all(0 < i < tokenizer.vocabulary_size for i in ids)
+    decoded = tokenizer.decode(ids)
+    assert "\n" not in decoded
+    assert tokenizer.encode(decoded) == ids
+    assert tokenizer.encode_many([text, "the", text]) == [ids, tokenizer.encode("the"), ids]
+
+
+def test_a_megabyte_of_one_word_takes_no_time(tokenizer: Tokenizer) -> None:
+    for unit in ("a", LONG_WORD, "日", "\u0301"):
+        text = unit * (1_000_000 // len(unit.encode()))
+        assert tokenizer.decode(tokenizer.encode(text)).strip() == text
+
+
+def test_any_list_of_ids_decodes_to_one_line(tokenizer: Tokenizer) -> None:
+    line_break = tokenizer.encode("\0")[-1] + ord("\n")
+    assert tokenizer.pieces([line_break]) == ["<0x0A>"]
+    assert tokenizer.decode([*tokenizer.encode("the"), line_break, *tokenizer.encode("old")]) == "the  old"
+    assert tokenizer.decode([PAD, BOS, *tokenizer.encode("the old"), EOS, PAD]) == "the old"
+    assert tokenizer.decode([-1, tokenizer.vocabulary_size, 10**12]) == tokenizer.decode([UNKNOWN] * 3)
+    random = np.random.default_rng(3)
+    for _ in range(200):
+        text = tokenizer.decode(random.integers(-5, tokenizer.vocabulary_size + 5, size=30))
+        assert "\n" not in text
+        text.encode()
+
+
+def test_special_ids_are_the_documented_ones(tokenizer: Tokenizer) -> None:
+    assert (PAD, UNKNOWN, BOS, EOS) == (0, 1, 2, 3)
+    assert tokenizer.pieces([PAD, UNKNOWN, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
+    with pytest.raises(IndexError):
+        tokenizer.pieces([tokenizer.vocabulary_size])
+
+
+def test_lines_as_bytes_encode_like_texts(tokenizer: Tokenizer) -> None:
+    texts = [text for text in [*HOSTILE, *sentences(50)] if text.isprintable() or text.isascii()]
+    lengths, ids = tokenizer.encode_lines([text.encode() for text in texts])
+    expected = tokenizer.encode_many(texts)
+    assert lengths.tolist() == [len(e) for e in expected]
+    assert ids.tolist() == [i for e in expected for i in e]
+    assert ids.dtype == np.uint16
+
+
+def test_dropout_is_decided_by_its_seed(tokenizer: Tokenizer) -> None:
+    texts = sentences(30)
+    samples = {seed: tokenizer.encode_sampled(texts, alpha=0.2, seed=seed) for seed in (0, 1, 2**32 - 1, 2**40)}
+    tokenizer.encode_sampled(texts, alpha=0.5, seed=7)
+    for seed, sample in samples.items():
+        assert tokenizer.encode_sampled(texts, alpha=0.2, seed=seed) == sample
+        assert [tokenizer.decode(ids) for ids in sample] == texts
+    assert len({str(sample) for seed, sample in samples.items()}) == len({seed % (2**32 - 1) for seed in samples})
+    assert sum(map(len, samples[1])) > sum(map(len, tokenizer.encode_many(texts)))
+
+
+def test_dropout_of_zero_drops_nothing_and_of_one_leaves_characters(tokenizer: Tokenizer) -> None:
+    texts = sentences(10)
+    assert tokenizer.encode_sampled(texts, alpha=0.0, seed=1) == tokenizer.encode_many(texts)
+    for text, ids in zip(texts, tokenizer.encode_sampled(texts, alpha=1.0, seed=1), strict=True):
+        assert all(len(piece) == 1 for piece in tokenizer.pieces(ids))
+        assert tokenizer.decode(ids) == text
+
+
+def test_equal_text_gives_the_same_model_file(tmp_path: Path, model_path: Path) -> None:
+    again = train(tmp_path, [*sentences(300), "Äöü ß, é! <s>?"])
+    assert again.read_bytes() == model_path.read_bytes()
+    assert Tokenizer.load(again).fingerprint == Tokenizer.load(model_path).fingerprint
+    other = train(tmp_path, sentences(300, seed=2))
+    assert Tokenizer.load(other).fingerprint != Tokenizer.load(model_path).fingerprint
+
+
+def test_training_uses_lines_of_all_files_up_to_the_limit(tmp_path: Path) -> None:
+    files = []
+    for name, characters in (("first", "abcdefgh"), ("second", "ijklmnop")):
+        files.append(tmp_path / name)
+        files[-1].write_text("".join(f"{c} {c}{c}\n" for c in characters for _ in range(100)))
+    train_tokenizer(
+        text_files=files,
+        output=tmp_path / "model",
+        vocabulary_size=24,
+        character_coverage=1.0,
+        byte_fallback=False,
+        max_training_sentences=16,
+    )
+    assert UNKNOWN not in Tokenizer.load(tmp_path / "model").encode("a b c d e f g h i j k l m n o p")
+
+
+def test_a_long_line_is_learned_from_too(tmp_path: Path) -> None:
+    lines = [*sentences(100), "word " * 20_000 + "ж"]
+    tokenizer = Tokenizer.load(train(tmp_path, lines, byte_fallback=False, vocabulary_size=120))
+    assert UNKNOWN not in tokenizer.encode("ж")
+
+
+def test_odd_characters_in_the_training_text_do_no_harm(tmp_path: Path) -> None:
+    hostile = [text for text in HOSTILE if "\n" not in text and "\ud800" not in text]
+    tokenizer = Tokenizer.load(train(tmp_path, [*sentences(200), *hostile, "\u2585 \t"], vocabulary_size=700))
+    assert tokenizer.decode(tokenizer.encode("the old house")) == "the old house"
+
+
+def test_a_small_corpus_gives_a_smaller_vocabulary_and_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        tokenizer = Tokenizer.load(train(tmp_path, sentences(200), vocabulary_size=8000))
+    assert 256 < tokenizer.vocabulary_size < 8000
+    assert f"{tokenizer.vocabulary_size} pieces, fewer than tokenizer.vocabulary_size=8000" in caplog.text
+    assert tokenizer.decode(tokenizer.encode("the old house")) == "the old house"
+
+
+@pytest.mark.parametrize(
+    ("lines", "changes", "message"),
+    [
+        (["abc"], {"vocabulary_size": 100}, r"vocabulary_size=100 is too small .* give at least 26\d"),
+        ([], {}, "no text to train a tokenizer on in .*text"),
+        (["", " "], {}, "no text to train a tokenizer on in .*text"),
+        (["abc"], {"text_files": []}, "no text to train a tokenizer on in an empty list"),
+        (["abc"], {"text_files": [Path("missing")]}, "cannot read the tokenizer's training text: .*missing"),
+    ],
+)
+def test_text_that_cannot_be_used_is_refused(tmp_path: Path, lines: list[str], changes: dict, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
+        train(tmp_path, lines, **changes)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "tokenizer.model").exists()
+
+
+def test_a_model_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("the old house\n")
+    (tmp_path / "file").touch()
+    with pytest.raises(DiskError, match=r"cannot write the tokenizer .*file"):
+        train_tokenizer(
+            text_files=[tmp_path / "text"],
+            output=tmp_path / "file" / "model",
+            vocabulary_size=300,
+            character_coverage=1.0,
+            byte_fallback=True,
+            max_training_sentences=10,
+        )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "text"]
+
+
+def test_training_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    train(tmp_path, sentences(200), vocabulary_size=300)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_copy_in_another_process_is_the_same(tokenizer: Tokenizer) -> None:
+    copy = pickle.loads(pickle.dumps(tokenizer))  # noqa: S301
+    assert copy.fingerprint == tokenizer.fingerprint
+    assert copy.encode("the old house") == tokenizer.encode("the old house")
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\0" * 1000, b"\x80\x04cos\nsystem\n(S'touch canary'\ntR."])
+def test_files_that_are_no_model_are_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(content)
+    with pytest.raises(BadFileError, match=r"tokenizer .*tokenizer\.model: .*; train it again"):
+        Tokenizer.load(path)
+
+
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadFileError, match=r"nowhere\.model: No such file"):
+        Tokenizer.load(tmp_path / "nowhere.model")
+
+
+def test_a_model_with_other_special_ids_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "foreign.model"
+    with path.open("wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences(50)), model_writer=file, vocab_size=30, minloglevel=2
+        )
+    with pytest.raises(BadFileError, match=r"special ids are \(-1, 0, 1, 2\), not \(0, 1, 2, 3\)"):
+        Tokenizer.load(path)
+
+
+MUTATE = """
+import random, sys
+from pathlib import Path
+from mt.data.tokenizer import Tokenizer
+from mt.errors import BadFileError
+
+model = Path(sys.argv[1]).read_bytes()
+texts = ["Straße </s> a\\0b 😀 日本", "", "x" * 300, "the old house"]
+for seed in range(int(sys.argv[2])):
+    chance = random.Random(seed)
+    damaged = bytearray(model)
+    start = chance.randrange(len(damaged))
+    match seed % 4:
+        case 0:
+            del damaged[start:]
+        case 1:
+            for _ in range(chance.choice((1, 3, 50))):
+                damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        case 2:
+            damaged[start : start + chance.randrange(200)] = chance.randbytes(chance.randrange(200))
+        case 3:
+            damaged[chance.randrange(200)] = chance.randrange(256)
+    try:
+        tokenizer = Tokenizer(model=bytes(damaged))
+    except BadFileError:
+        continue
+    for ids in tokenizer.encode_many(texts) + tokenizer.encode_sampled(texts, alpha=0.1, seed=1):
+        assert all(0 <= i < tokenizer.vocabulary_size for i in ids)
+        tokenizer.decode(ids), tokenizer.pieces(ids)
+    tokenizer.decode(range(tokenizer.vocabulary_size))
+print("survived")
+"""
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.long)])
+def test_damaged_models_never_crash_the_process(model_path: Path, count: int) -> None:
+    command = [sys.executable, "-c", MUTATE, str(model_path), str(count)]
+    root = Path(__file__).parents[2]
+    result = subprocess.run(
+        command, check=False, cwd=root, capture_output=True, text=True, encoding="utf-8", timeout=250
+    )
+    assert (result.returncode, result.stdout) == (0, "survived\n"), result.stderr
