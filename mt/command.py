@@ -153,7 +153,7 @@ def _report(message: str, code: int) -> int:
 
 
 def _explain(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     if isinstance(error, MissingConfigException) and error.options:
         return f"{lines[0]}; choose one of {', '.join(error.options)}"
     return " ".join(lines[:2])

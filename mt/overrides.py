@@ -99,7 +99,8 @@ def _parse(word: str) -> Override:
     try:
         return OverridesParser.create().parse_override(word)
     except HydraException as error:
-        raise UserError(f"{word}: not of the form key=value ({str(error).splitlines()[0]})") from error
+        reason = str(error).split("\n")[0]
+        raise UserError(f"{word}: not of the form key=value ({reason})") from error
 
 
 def _as_text(word: str, kind: Any, multirun: bool) -> str:
