@@ -61,7 +61,7 @@ def greedy_search(
                 tokens=prefixes[ends, None],
                 length=length,
             )
-        rows = (~ends & (totals > -torch.inf)).nonzero()[:, 0]
+        rows = (~ends).nonzero()[:, 0]
         if len(rows) == 0:
             break
         if not is_identity(rows, num_rows=len(logits)):

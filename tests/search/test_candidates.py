@@ -1,0 +1,35 @@
+"""The few most probable tokens are those of a full stable sort, however they are found."""
+
+import pytest
+import torch
+
+from mt.search.candidates import most_probable, permitted_log_probabilities
+
+
+@pytest.mark.parametrize("vocabulary_size", [5, 64, 200, 203, 1024])
+@pytest.mark.parametrize("count", [1, 3, 7, 24, 30])
+@pytest.mark.parametrize("levels", [3, 50, 10**6])
+def test_most_probable_is_a_stable_sort(vocabulary_size, count, levels):
+    """With few levels nearly everything is tied."""
+    generator = torch.Generator().manual_seed(count)
+    values = torch.randint(levels, (40, vocabulary_size), generator=generator).float()
+    values[torch.rand(values.shape, generator=generator) < 0.1] = -torch.inf
+    found_values, found_tokens = most_probable(values, count)
+    assert torch.equal(found_values, values.gather(1, found_tokens))
+    best = values.sort(dim=1, descending=True, stable=True).indices[:, :count]
+    for tokens, expected, row in zip(found_tokens, best, values, strict=True):
+        possible = [token for token in expected.tolist() if row[token] > -torch.inf]
+        assert [token for token in tokens.tolist() if row[token] > -torch.inf] == sorted(possible)
+
+
+def test_log_probabilities_leave_the_logits_alone():
+    logits = torch.randn(6, 20, dtype=torch.float64)
+    given = logits.clone()
+    end_only = torch.tensor([False, True, False, False, True, False])
+    permitted = permitted_log_probabilities(logits, forbidden=(0, 7), eos=3, end_only=end_only)
+    assert torch.equal(logits, given)
+    allowed = torch.ones(6, 20, dtype=torch.bool)
+    allowed[:, [0, 7]] = False
+    allowed[end_only] = torch.arange(20) == 3
+    expected = (logits - logits.logsumexp(dim=1, keepdim=True)).masked_fill(~allowed, -torch.inf)
+    torch.testing.assert_close(permitted, expected)
