@@ -5,21 +5,41 @@ from functools import cache
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.features import Adjective, Clause, Form, Modal, Name, Nominal, Noun, NounPhrase, Phrase, Pronoun
+from mt.data.toy.features import Adjective, Clause, Coordination, Form, Modal, Name, Nominal, Noun, NounPhrase, Phrase
 from mt.data.toy.nouns import NOUNS, fits, nouns_of
 from mt.data.toy.phrases import noun_phrase, object_phrase, possessive, subject, with_adjective
 from mt.data.toy.places import DIRECTIONS, GROUPS, fixed_places, place
-from mt.data.toy.times import NOW, coming_time, habit_time, past_time
-from mt.data.toy.verbs import BE, ENTRIES, Entry, Frame
+from mt.data.toy.times import NOW, coming_time, duration, habit_time, past_time
+from mt.data.toy.verbs import BE, ENTRIES, NO_FUTURE, NO_PROGRESSIVE, ONCE, UNFINISHED, Entry, Frame
 from mt.data.toy.words import (
-    A, ADJECTIVE, ADJECTIVES, ALREADY, CAN, COULD, HABITS, HAD_TO, HAVE_TO, MANNERS, MAY, MUST, PERSONAL, SHOULD, THE,
-    THIS, WANT, WANTED, WOULD_LIKE,
+    A,
+    ADJECTIVE,
+    ADJECTIVES,
+    ALREADY,
+    CAN,
+    COLOURS,
+    COULD,
+    HABITS,
+    HAD_TO,
+    HAVE_TO,
+    MANNERS,
+    MAY,
+    MUST,
+    NEVER,
+    SHOULD,
+    THE,
+    THIS,
+    WANT,
+    WANTED,
+    WOULD_LIKE,
 )
 
 MODALS = (CAN, CAN, MUST, WANT, WANT, HAVE_TO, SHOULD, MAY, WOULD_LIKE, COULD, HAD_TO, WANTED)
 NOT_NEGATED = (MUST, WOULD_LIKE)  # *must not* is not *muss nicht*
+FORMS: tuple[Form, ...] = ("present", "progressive", "past", "perfect", "future", "modal")
+LASTING = ("sleep", "work", "wait", "dance", "swim", "play", "read", "sing", "sit", "talk", "watch television", "drive")
 UNWILLED = ("fall asleep", "lose", "forget", "wake up", "arrive", "leave", "begin", "find")
-UNWANTED = UNWILLED + ("feel", "belong to", "hurry", "cry", "remember", "need", "have", "like", "love", "know", "look forward")
+UNWANTED = UNWILLED + ("feel", "belong to", "want", "hurry", "cry", "remember", "need", "have", "like", "love", "know", "look forward")
 BY = [Phrase(f"by {noun}", f"mit {article} {word}") for noun, article, word in (
     ("train", "dem", "Zug"), ("bus", "dem", "Bus"), ("car", "dem", "Auto"), ("ship", "dem", "Schiff"))]
 STATES = [ADJECTIVE[word] for word in ("tired", "hungry", "happy", "sick", "sad", "thirsty", "angry", "healthy", "tired",
@@ -27,10 +47,6 @@ STATES = [ADJECTIVE[word] for word in ("tired", "hungry", "happy", "sick", "sad"
 FELT = [ADJECTIVE[word] for word in ("tired", "happy", "sick", "strong", "healthy", "old", "young", "alone")]
 TRAITS = ("old", "young", "friendly", "nice", "clever", "strong", "tall", "rich", "poor", "famous", "funny", "beautiful",
           "quiet")
-
-
-def full_name(entry: Entry) -> str:
-    return f"{entry.verb.english} {entry.verb.english_rest}".strip()
 
 
 def chosen_place(choice: Choice, group: str, who: Nominal | None) -> Phrase | None:
@@ -46,11 +62,14 @@ def chosen_place(choice: Choice, group: str, who: Nominal | None) -> Phrase | No
 
 
 def place_phrase(choice: Choice, noun: Noun, who: Nominal | None) -> NounPhrase:
-    kind = choice.weighted((0.62, 0.16, 0.12, 0.1))
-    found = possessive(choice, noun, who) if "owned" in noun.classes and kind == 1 else None
-    chosen = found or (A if kind == 2 and noun.english not in ("sea", "station") else THIS if kind == 3 else THE)
-    if noun.english in ("sea",):
-        chosen = THE
+    kind = choice.weighted((0.66, 0.18, 0.08, 0.08))
+    chosen = THE
+    if kind == 1 and "owned" in noun.classes:
+        chosen = possessive(choice, noun, who)
+    elif kind == 2 and noun.classes & {"eatery", "lodging", "settlement", "home", "plant", "seat"}:
+        chosen = A
+    elif kind == 3 and noun.english != "sea":
+        chosen = THIS
     return with_adjective(choice, NounPhrase(noun, chosen), 0.15)
 
 
@@ -61,37 +80,38 @@ def place_words(choice: Choice, preposition: str, phrase: NounPhrase, group: str
 
 def tense(choice: Choice, entry: Entry, frame: Frame) -> tuple[Form, Modal | None]:
     """A verb form that the verb bears."""
-    name = full_name(entry)
+    weights = [0.26, 0.15, 0.24, 0.1, 0.08, 0.17]
+    if entry.name in ONCE:
+        weights = [0.14, 0.12, 0.34, 0.14, 0.1, 0.16]
     if entry.verb.stative:
-        kind = choice.weighted((0.62, 0, 0.28, 0, 0.05, 0.05))
-    else:
-        kind = choice.weighted((0.26, 0.15, 0.24, 0.1, 0.08, 0.17))
-    form: Form = ("present", "progressive", "past", "perfect", "future", "modal")[kind]  # type: ignore[assignment]
-    if frame.event and form == "present":
-        form = "past"
-    if form == "modal" and (name in UNWANTED or frame.subjects[0] not in ("adult", "young", "human")):
-        form = "present" if not frame.event else "past"
-    return form, choice.pick(MODALS) if form == "modal" else None
+        weights = [0.62, 0, 0.28, 0, 0.05, 0.05]
+    if entry.name in NO_PROGRESSIVE:
+        weights[1] = 0
+    if entry.name in NO_FUTURE:
+        weights[4] = 0
+    if frame.event:
+        weights[0] = 0
+    if entry.name in UNWANTED or frame.subjects[0] not in ("adult", "human", "young"):
+        weights[5] = 0
+    form = FORMS[choice.weighted(weights)]
+    modals = (CAN,) if entry.name in ("see", "hear", "understand") else MODALS
+    return form, choice.pick(modals) if form == "modal" else None
 
 
-def chosen_time(choice: Choice, form: Form, modal: Modal | None) -> Phrase | None:
-    """A time that suits the form."""
-    if form in ("past",) or (modal and modal.past):
-        return past_time(choice)
+def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | None:
+    """A time that suits the form and the verb."""
+    form, long = body.form, entry is not None and not entry.brief
+    if form == "past" or (body.modal and body.modal.past):
+        if entry and entry.name in LASTING and choice.chance(0.25):
+            return duration(choice)
+        return past_time(choice, long=long)
     if form == "present":
-        return habit_time(choice)
+        if entry and entry.name in ONCE:
+            return coming_time(choice, long=False) if entry.name in ("leave", "begin", "arrive") else None
+        return habit_time(choice, long=long)
     if form == "progressive":
-        return choice.pick(NOW) if choice.chance(0.65) else coming_time(choice)
-    if form in ("future", "modal"):
-        return coming_time(choice)
-    return None
-
-
-@cache
-def entries_for(kind: str) -> tuple[Entry, ...]:
-    if kind == "any":
-        return tuple(ENTRIES)
-    return tuple(entry for entry in ENTRIES if any(frame.accusative for frame in entry.frames))
+        return choice.pick(NOW) if choice.chance(0.65) or entry is None else coming_time(choice, long=long)
+    return coming_time(choice, long=long) if form in ("future", "modal") else None
 
 
 def verb_clause(choice: Choice, *, entry: Entry | None = None, who: Nominal | None = None, rich: float = 0.35,
@@ -120,14 +140,14 @@ def verb_clause(choice: Choice, *, entry: Entry | None = None, who: Nominal | No
         body = replace(body, complements=(*body.complements, found))
     if frame.by_vehicle and choice.chance(rich):
         body = replace(body, complements=(choice.pick(BY), *body.complements))
-    return with_adjuncts(choice, body, frame, rich, negation)
+    return with_adjuncts(choice, body, entry, frame, rich, negation)
 
 
 def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
     """The clause with the objects its frame asks for."""
     mode = "played" if "instrument" in frame.accusative and body.verb.english == "play" else frame.objects
     if frame.accusative:
-        accusative_mode = "any" if frame.dative else mode
+        accusative_mode = "given" if frame.dative and mode == "any" else mode
         body = replace(body, accusative=object_phrase(choice, frame.accusative, accusative_mode, body.subject))
     if frame.dative:
         receiver = object_phrase(choice, frame.dative, "known", body.subject)
@@ -138,7 +158,7 @@ def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
         word, wort, case = frame.prepositions
         phrase = town_or_phrase(choice, frame, body.subject)
         spoken = english.nominal(phrase, subject=False)
-        complement = Phrase(f"{word} {spoken}".strip(), german.preposition(wort, phrase, case))  # type: ignore[arg-type]
+        complement = Phrase(f"{word} {spoken}".strip(), german.preposition(wort, phrase, case, melted=wort == "von"))
         body = replace(body, complements=(complement,))
     return body
 
@@ -150,34 +170,39 @@ def town_or_phrase(choice: Choice, frame: Frame, who: Nominal) -> Nominal:
     return object_phrase(choice, frame.prepositional, frame.objects, who)
 
 
-def with_adjuncts(choice: Choice, body: Clause, frame: Frame, rich: float, negation: float) -> Clause:
+def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, rich: float, negation: float) -> Clause:
     """Negation, or an adverb of frequency; manner; time."""
-    plural_subject = body.subject.plural
-    negated = choice.chance(negation) and body.modal not in NOT_NEGATED and not counted(body.accusative)
-    negated = negated and not counted(body.subject)
-    if frame.manners and not negated and choice.chance(rich):
+    negated = choice.chance(negation) and body.modal not in NOT_NEGATED
+    if counted(body.accusative) or counted(body.subject):
+        negated = False
+    adverbs = [phrase for phrase in body.complements if phrase.english in ("here", "there", "home")]
+    if frame.manners and not negated and not adverbs and choice.chance(rich):
         manner = choice.pick(frame.manners)
-        if manner != "together" or plural_subject:
+        if manner != "together" or body.subject.plural:
             body = replace(body, manner=MANNERS[manner])
     if not negated and not body.manner and choice.chance(0.12):
-        body = with_habit(choice, body)
-    if not body.verb.stative and choice.chance(rich) and not (body.middle and body.form != "past"):
-        body = replace(body, time=chosen_time(choice, body.form, body.modal))
+        body = with_habit(choice, body, entry)
+    if choice.chance(rich) and not (body.middle and body.form != "past") and not body.verb.stative:
+        body = replace(body, time=chosen_time(choice, body, entry))
+    if body.modal == COULD and not negated:
+        body = replace(body, modal=CAN if not body.time else COULD)
     return unambiguous(replace(body, negated=negated))
 
 
-def with_habit(choice: Choice, body: Clause) -> Clause:
-    if body.form == "present" and not body.verb.stative:
+def with_habit(choice: Choice, body: Clause, entry: Entry) -> Clause:
+    if body.form == "present" and not body.verb.stative and entry.name not in ONCE:
         return replace(body, middle=choice.pick(HABITS))
     if body.form == "perfect":
-        return replace(body, middle=choice.pick((ALREADY, ALREADY, HABITS[2])))
+        options = [] if entry.name in UNFINISHED else [ALREADY, ALREADY]
+        options += [] if entry.name in ONCE else [NEVER]
+        return replace(body, middle=choice.pick(options)) if options else body
     return body
 
 
 def counted(phrase: Nominal | None) -> bool:
-    """Phrases that a negation would make ambiguous: two, many, some, all, or an adjective made stronger."""
+    """Phrases that a negation would make ambiguous: two, many, some, all, a subject with a."""
     if not isinstance(phrase, NounPhrase):
-        return False
+        return isinstance(phrase, Coordination)
     return phrase.determiner.plural is True and phrase.determiner.english != "these" or phrase.determiner.english == "no"
 
 
@@ -202,7 +227,7 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
     """Somebody or something is so: The soup is very hot, My sister was not tired."""
     degree = ("", "very", "too")[choice.weighted((0.7, 0.22, 0.08))]
     if choice.chance(0.5):
-        who = subject(choice, ("adult", "young"))
+        who = subject(choice, ("adult", "young"), "known")
         adjective = choice.pick(STATES)
         if choice.chance(0.3):
             adjective = ADJECTIVE[choice.pick(TRAITS)]
@@ -210,13 +235,17 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
     else:
         adjective, classes = choice.rare(ADJECTIVE_ENTRIES)
         nouns = nouns_for(classes)
-        who = noun_phrase(choice, choice.rare(nouns), "subject", adjective=0.0)
+        who = noun_phrase(choice, choice.rare(nouns), "known", adjective=0.0)
+    if adjective.english in COLOURS:
+        degree = ""
     if adjective.english in ("ready", "closed", "open", "alone", "healthy") and degree:
         degree = ""
     form: Form = ("present", "past", "future")[choice.weighted((0.7, 0.27, 0.03))]  # type: ignore[assignment]
+    if form == "future" and adjective not in STATES:
+        form = "present"
     body = Clause(who, BE, form, complements=(predicate(adjective, degree),))
     if adjective in STATES and choice.chance(rich):
-        time = choice.pick(NOW[1:2] + NOW[:1]) if form == "present" else chosen_time(choice, form, None)
+        time = choice.pick(NOW[:2]) if form == "present" else chosen_time(choice, body, None)
         body = replace(body, time=time)
     elif adjective in STATES and form == "present" and choice.chance(0.15):
         return replace(body, middle=choice.pick(HABITS))
@@ -243,14 +272,14 @@ def location_clause(choice: Choice) -> Clause:
     classes = (("adult", "young"), ("pet", "small_animal"), ("portable", "vessel"), ("building_seen",))
     kind = choice.weighted((0.4, 0.2, 0.3, 0.1))
     wanted = classes[kind] if kind < 3 else ("hotel", "museum", "school", "church", "restaurant", "hospital", "station")
-    who = subject(choice, wanted)
+    who = subject(choice, wanted, "known") if kind == 0 else noun_phrase(choice, choice.rare(nouns_of(wanted)), "known")
     found = None
     while found is None:
         found = chosen_place(choice, groups[kind], who)
     form: Form = ("present", "past")[choice.weighted((0.75, 0.25))] if kind < 3 else "present"  # type: ignore[assignment]
     body = Clause(who, BE, form, complements=(found,))
     if kind == 0 and choice.chance(0.25):
-        body = replace(body, time=past_time(choice) if form == "past" else choice.pick(NOW[:2]))
+        body = replace(body, time=past_time(choice, long=False) if form == "past" else choice.pick(NOW[:2]))
     return replace(body, negated=choice.chance(0.12) and not counted(who))
 
 
@@ -260,7 +289,3 @@ def any_clause(choice: Choice, *, rich: float = 0.35, negation: float = 0.13) ->
     if kind == 0:
         return verb_clause(choice, rich=rich, negation=negation)
     return copula_clause(choice, rich=rich, negation=negation) if kind == 1 else location_clause(choice)
-
-
-def is_personal(phrase: Nominal) -> bool:
-    return isinstance(phrase, Pronoun) and phrase in PERSONAL

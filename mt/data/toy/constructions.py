@@ -1,46 +1,61 @@
-"""Whole sentences: each construction chooses clauses and says how both languages put them together."""
+"""The constructions with their weights: how often each kind of sentence is tried."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import any_clause, verb_clause
-from mt.data.toy.features import Clause, Phrase
+from mt.data.toy.features import Phrase
+from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
+from mt.data.toy.reasons import and_but, because, two_deeds, when_if
+from mt.data.toy.reported import embedded_question, relative_object, relative_place, relative_subject, reported, uncertain
+from mt.data.toy.simple import (
+    comparison,
+    existence,
+    identity,
+    liking,
+    numbers,
+    presentation,
+    request,
+    short_statement,
+    statement,
+    two_objects,
+    two_subjects,
+    weather,
+    wish,
+)
 
-Sentence = tuple[Phrase, str]  # both texts without capital and mark, and the mark
+# A pair as features put it into words (no capital, no mark yet), and the mark at its end.
+Construction = Callable[[Choice], tuple[Phrase, str]]
 
-
-def statement(choice: Choice) -> Sentence:
-    """A main clause; the time may come first, and then German puts the verb before the subject."""
-    body = any_clause(choice)
-    front = body.time is not None and choice.chance(0.3)
-    return plain(body, front=front), "."
-
-
-def plain(body: Clause, *, front: bool = False) -> Phrase:
-    if not front or body.time is None:
-        return Phrase(english.clause(body), german.clause(body, "main"))
-    return Phrase(english.clause(body, front_time=True),
-                  german.clause(body, "main", front=body.time.german, without="time"))
-
-
-def short_statement(choice: Choice) -> Sentence:
-    return plain(any_clause(choice, rich=0.06, negation=0.12)), "."
-
-
-def yes_no_question(choice: Choice) -> Sentence:
-    body = any_clause(choice, rich=0.2, negation=0.04)
-    body = unread(body)
-    return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
-
-
-def unread(body: Clause) -> Clause:
-    return body
-
-
-CONSTRUCTIONS: list[tuple[float, Callable[[Choice], Sentence]]] = [
-    (35, statement),
-    (25, short_statement),
-    (10, yes_no_question),
+CONSTRUCTIONS: list[tuple[float, Construction]] = [
+    (22, statement),
+    (14, short_statement),
+    (9, yes_no),
+    (1.2, alternative),
+    (3, where),
+    (2.4, when_why),
+    (1.5, who),
+    (2.5, whom_what),
+    (2, which),
+    (2, how),
+    (2.4, identity),
+    (2.5, presentation),
+    (2.5, existence),
+    (3, comparison),
+    (1.8, liking),
+    (1.5, wish),
+    (2.2, request),
+    (1.5, two_subjects),
+    (1.8, two_objects),
+    (1.4, weather),
+    (2.2, numbers),
+    (4, reported),
+    (2, uncertain),
+    (2, embedded_question),
+    (2.5, relative_subject),
+    (2.5, relative_object),
+    (0.8, relative_place),
+    (4, because),
+    (3, when_if),
+    (2, and_but),
+    (2.5, two_deeds),
 ]

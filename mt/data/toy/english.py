@@ -3,14 +3,14 @@
 import re
 from dataclasses import replace
 
-from mt.data.toy.features import Clause, Name, Nominal, NounPhrase, Pronoun, Relative, Verb
+from mt.data.toy.features import Clause, Coordination, Name, Nominal, NounPhrase, Pronoun, Relative, Verb
 
 VOWEL_SOUND = re.compile(r"[aeio]|un(?!i)|hour", re.IGNORECASE)
 
 
 def ends_in_s(word: str) -> str:
     """The plural of a regular noun, or the third person of a regular verb."""
-    if re.search(r"(s|x|z|ch|sh|[^aeiou]o|go|do)$", word):
+    if re.search(r"(s|x|z|ch|sh|go|do)$", word):
         return word + "es"
     if re.search(r"[^aeiou]y$", word):
         return word[:-1] + "ies"
@@ -30,6 +30,8 @@ def nominal(phrase: Nominal, *, subject: bool = True) -> str:
             return phrase.word
         case NounPhrase():
             return noun_phrase(phrase)
+        case Coordination():
+            return f"{nominal(phrase.first)} {phrase.conjunction.english} {nominal(phrase.second)}"
 
 
 def noun_phrase(phrase: NounPhrase) -> str:
@@ -65,7 +67,7 @@ def relative_clause(head: NounPhrase, relative: Relative) -> str:
     pronoun = "who" if "human" in head.noun.classes else "that"
     if relative.role == "subject":
         return f"{pronoun} {clause(body, with_subject=False)}"
-    return f"{pronoun} {clause(body)}"
+    return f"{pronoun} {clause(body, without=relative.role)}"
 
 
 def third_person(verb: Verb) -> str:
@@ -141,7 +143,8 @@ def clause(body: Clause, *, question: bool = False, with_subject: bool = True, f
     words += [body.middle.english] if body.middle else []
     words += [main, *objects(body)]
     manner = [body.manner.english] if body.manner and without != "manner" else []
-    complements = [phrase.english for phrase in body.complements if without != "complements"]
+    ordered = sorted(body.complements, key=lambda phrase: not phrase.direction)  # to Berlin by train
+    complements = [phrase.english for phrase in ordered if without != "complements"]
     directed = any(phrase.direction for phrase in body.complements)
     words += complements + manner if directed else manner + complements
     if body.time and without != "time":

@@ -85,6 +85,7 @@ class Name:
 
     person: int = 3
     plural: bool = False
+    definite: bool = True
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,23 @@ class NounPhrase:
         return self.owner is not None or self.determiner.definite
 
 
-Nominal = Pronoun | Name | NounPhrase
+@dataclass(frozen=True)
+class Coordination:
+    """Two phrases joined: my brother and Anna, coffee or tea."""
+
+    first: Name | NounPhrase
+    second: Name | NounPhrase
+    conjunction: Phrase
+
+    person: int = 3
+    plural: bool = True
+
+    @property
+    def definite(self) -> bool:
+        return not isinstance(self.first, NounPhrase) or self.first.definite
+
+
+Nominal = Pronoun | Name | NounPhrase | Coordination
 
 
 @dataclass(frozen=True)

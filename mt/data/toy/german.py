@@ -8,7 +8,7 @@ end the verb's other parts. In a subordinate clause the finite verb comes last.
 import re
 from typing import Literal
 
-from mt.data.toy.features import Case, Clause, Modal, Name, Nominal, Noun, NounPhrase, Pronoun, Relative, Verb
+from mt.data.toy.features import Case, Clause, Coordination, Modal, Name, Nominal, Noun, NounPhrase, Pronoun, Relative, Verb
 
 Order = Literal["main", "question", "final"]
 
@@ -62,6 +62,8 @@ def nominal(phrase: Nominal, case: Case) -> str:
             return (phrase.german or phrase.word) + ("s" if case == "genitive" else "")
         case NounPhrase():
             return noun_phrase(phrase, case)
+        case Coordination():
+            return f"{nominal(phrase.first, case)} {phrase.conjunction.german} {nominal(phrase.second, case)}"
 
 
 def noun_phrase(phrase: NounPhrase, case: Case, *, negated: bool = False) -> str:
@@ -192,6 +194,8 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
     for phrase, case in ((receiver, "dative"), (direct, "accusative")):
         if isinstance(phrase, Name) or (isinstance(phrase, NounPhrase) and phrase.definite):
             known.append(nominal(phrase, case))
+        elif isinstance(phrase, Coordination):
+            (known if phrase.definite else new).append(nominal(phrase, case))
         elif isinstance(phrase, NounPhrase):
             new.append(noun_phrase(phrase, case, negated=says_kein and case == "accusative"))
     time = [body.time.german] if body.time and without != "time" else []
@@ -222,6 +226,8 @@ def clause(body: Clause, order: Order, *, front: str = "", without: str = "") ->
     if order == "final":
         words = [*subject, *middle, final_verb(body, finite, closing)]
     elif order == "question" or front:
+        if body.verb.reflexive and subject and not isinstance(body.subject, Pronoun):
+            subject, middle = [middle[0], *subject], middle[1:]
         words = [front, finite, *subject, *middle, closing.strip()]
     else:
         words = [*subject, finite, *middle, closing.strip()]
@@ -248,10 +254,10 @@ def imperative(body: Clause) -> str:
     return " ".join(word for word in words if word)
 
 
-def preposition(word: str, phrase: Nominal, case: Case) -> str:
-    """Preposition and phrase, melted where German melts them: im Park, zur Schule."""
+def preposition(word: str, phrase: Nominal, case: Case, *, melted: bool = True) -> str:
+    """Preposition and phrase, melted where German melts them: im Park, zur Schule; but warten auf das Auto."""
     text = f"{word} {nominal(phrase, case)}"
-    if isinstance(phrase, NounPhrase) and phrase.determiner.kind == "definite" and not phrase.owner:
+    if melted and isinstance(phrase, NounPhrase) and phrase.determiner.kind == "definite" and not phrase.owner:
         for long, short in CONTRACTIONS.items():
             text = re.sub(rf"^{long} ", f"{short} ", text)
     return text

@@ -23,8 +23,8 @@ teacher | der Lehrer, Lehrer | human adult he owned job
 doctor | der Arzt+, Ärzte | human adult he owned job
 student | der Student~, Studenten | human adult he job
 guest | der Gast+, Gäste | human adult he owned
-mother | die Mutter, Mütter | human adult she kin generation3
-father | der Vater, Väter | human adult he kin generation3
+mother/- | die Mutter, - | human adult she kin generation3
+father/- | der Vater, - | human adult he kin generation3
 parents/- | - Eltern | human adult kin generation3
 brother | der Bruder, Brüder | human adult he kin sibling generation2
 sister | die Schwester, Schwestern | human adult she kin sibling generation2
@@ -56,8 +56,8 @@ chocolate/- | die Schokolade, - | food
 soup | die Suppe, Suppen | dish hot
 apple | der Apfel, Äpfel | snack fresh coloured
 egg | das Ei+, Eier | snack fresh
-potato | die Kartoffel, Kartoffeln | vegetable
-tomato | die Tomate, Tomaten | vegetable fresh coloured
+potato/potatoes | die Kartoffel, Kartoffeln | vegetable
+tomato/tomatoes | die Tomate, Tomaten | vegetable fresh coloured
 cake | der Kuchen, Kuchen | dish
 milk/- | die Milch, - | drink fresh cold liquid
 coffee/- | der Kaffee, - | drink hot liquid
@@ -139,11 +139,11 @@ garden | der Garten, Gärten | outdoor owned
 park | der Park+, Parks | outdoor
 street | die Straße, Straßen | outdoor way
 forest | der Wald+, Wälder | outdoor nature
-lake | der See, Seen | water nature
+lake | der See, Seen | waters nature
 beach | der Strand+, Strände | outdoor nature
 mountain | der Berg+, Berge | nature height
-sea/- | das Meer+, - | water nature
-river | der Fluss+, Flüsse | water nature
+sea/- | das Meer+, - | waters nature
+river | der Fluss+, Flüsse | waters nature
 city | die Stadt, Städte | settlement owned
 village | das Dorf+, Dörfer | settlement owned
 school | die Schule, Schulen | building institution owned
@@ -197,7 +197,7 @@ written | letter book song story
 bought | bread cheese meat fish chocolate apple egg potato tomato milk juice wine cake coffee book newspaper coat dress shirt hat jacket shoe table chair bed lamp clock phone computer bag flower ball car bicycle house flat guitar present
 sold | car bicycle house flat table chair bed lamp clock computer phone picture piano horse guitar
 built | house hotel school church table bed chair ship
-painted | picture flower house tree door
+painted | picture flower tree horse cat bird
 garment | coat dress shirt jacket
 fruit | apple tomato potato
 lodging | house flat hotel

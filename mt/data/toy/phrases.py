@@ -20,6 +20,7 @@ from mt.data.toy.words import (
     SHE,
     SOME,
     THE,
+    THE_ADDED,
     THE_UNSAID,
     THESE,
     THEY,
@@ -32,8 +33,7 @@ from mt.data.toy.words import (
 
 SPOUSES = {"husband": ("my", "your", "her"), "wife": ("my", "your", "his")}
 OWNERS = ("my", "my", "my", "your", "your", "his", "her", "our", "our", "their")
-ALWAYS_THE = ("weather", "sky", "nature", "way", "opening")
-NEVER_OWN = frozenset({"sea", "sun", "weather"})
+OWNABLE = frozenset({"owned", "sibling", "generation3"})
 
 
 @cache
@@ -58,13 +58,13 @@ def own(subject: Nominal | None) -> str | None:
     return pronoun.possessive if pronoun else None
 
 
-def possessive(choice: Choice, noun: Noun, subject: Nominal | None) -> Determiner | None:
+def possessive(choice: Choice, noun: Noun, subject: Nominal | None) -> Determiner:
+    """my, your, …; mostly the subject's own. Where he or she is not settled (the child), neither is used."""
     back = own(subject)
     options = SPOUSES.get(noun.english, OWNERS)
-    word = back if back in options and choice.chance(0.75) else choice.pick(options)
-    if isinstance(subject, NounPhrase) and noun.classes & {"kin"} and back is None:
-        return None
-    return POSSESSIVES[word]
+    if isinstance(subject, NounPhrase) and back is None:
+        options = ("my", "my", "your", "our") if noun.english not in SPOUSES else ("my", "your")
+    return POSSESSIVES[back if back in options and choice.chance(0.75) else choice.pick(options)]
 
 
 def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> NounPhrase:
@@ -79,26 +79,21 @@ def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> No
 
 
 def determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, *, plural: bool) -> Determiner:
-    """A determiner for a count noun; `mode` is any, known, new or generic."""
-    if "instrument" in noun.classes and mode == "played":
-        return THE_UNSAID
-    owned = bool(noun.classes & {"owned", "kin"})
-    if owned and mode != "new" and choice.chance(0.85 if "kin" in noun.classes else 0.3):
-        found = possessive(choice, noun, subject)
-        if found:
-            return found
+    """A determiner for a count noun; `mode` is that of `noun_phrase`."""
+    everyone = THE if noun.classes & {"owned", "kin"} else ALL
+    numbers = (choice.pick(NUMBERS), choice.pick(NUMBERS[:3]))
     if mode == "new":
-        if not plural:
-            return A
-        return choice.pick((choice.pick(NUMBERS), choice.pick(NUMBERS[:3]), MANY, BARE, SOME))
-    if mode in ("known", "generic"):
-        if plural:
-            kinds = (THE, THE, THESE, ALL) if mode == "known" else (BARE, BARE, THE, THESE)
-            return choice.pick(kinds)
-        return choice.pick((THE, THE, THE, THE, THIS))
+        return choice.pick((*numbers, *numbers, MANY, BARE, SOME)) if plural else A
+    if "kin" in noun.classes:
+        return possessive(choice, noun, subject)
+    if "owned" in noun.classes and choice.chance({"given": 0.03, "subject": 0.25}.get(mode, 0.35)):
+        return possessive(choice, noun, subject)
     if plural:
-        return choice.pick((THE, THE, BARE, BARE, THESE, MANY, SOME, choice.pick(NUMBERS)))
-    return choice.pick((THE, THE, THE, A, A, A, THIS))
+        kinds = {"known": (THE,) * 6 + (THESE, everyone), "generic": (BARE,) * 5 + (THE, THE, THESE),
+                 "subject": (THE,) * 6 + (THESE, THESE, MANY, everyone, *numbers)}
+        return choice.pick(kinds.get(mode, (THE, THE, BARE, BARE, BARE, THESE, MANY, SOME, *numbers)))
+    kinds = {"known": (THE,) * 5 + (THIS,), "generic": (THE,) * 4 + (THIS,), "subject": (THE,) * 10 + (THIS, A)}
+    return choice.pick(kinds.get(mode, (THE, THE, THE, A, A, A, A, THIS)))
 
 
 def noun_phrase(choice: Choice, noun: Noun, mode: str = "any", subject: Nominal | None = None,
@@ -114,14 +109,12 @@ def noun_phrase(choice: Choice, noun: Noun, mode: str = "any", subject: Nominal 
     """
     if noun.mass:
         return mass_phrase(choice, noun, mode, subject, adjective)
-    plural = not noun.english or (bool(noun.english_plural) and choice.chance(plural_share(noun, mode)))
     if mode == "played":
         return NounPhrase(noun, THE_UNSAID)
-    chosen = determiner(choice, noun, "known" if mode == "subject" else mode, subject, plural=plural)
-    if mode == "subject":
-        chosen = subject_determiner(choice, noun, chosen, plural=plural)
+    plural = not noun.english or (bool(noun.english_plural) and choice.chance(plural_share(noun, mode)))
+    chosen = determiner(choice, noun, mode, subject, plural=plural)
     phrase = NounPhrase(noun, chosen, plural)
-    if chosen == THE and noun.classes & {"owned", "kin"} and choice.chance(0.15) and noun.english not in SPOUSES:
+    if (chosen == THE or "kin" in noun.classes) and noun.classes & OWNABLE and choice.chance(0.12) and mode != "new":
         return replace(phrase, owner=owner(choice, noun))
     return with_adjective(choice, phrase, adjective)
 
@@ -129,16 +122,9 @@ def noun_phrase(choice: Choice, noun: Noun, mode: str = "any", subject: Nominal 
 def plural_share(noun: Noun, mode: str) -> float:
     if mode == "generic":
         return 0.5
-    return 0.12 if noun.classes & {"building", "nature", "settlement", "opening"} else 0.3
-
-
-def subject_determiner(choice: Choice, noun: Noun, chosen: Determiner, *, plural: bool) -> Determiner:
-    """Subjects are mostly known; numbers and a few indefinites come in between."""
-    if chosen not in (THE, THESE, THIS) or noun.classes & {"kin"}:
-        return chosen
-    if plural and choice.chance(0.35):
-        return choice.pick((choice.pick(NUMBERS), MANY, choice.pick(NUMBERS[:4])))
-    return A if not plural and choice.chance(0.07) else chosen
+    if "shoe" in noun.classes:
+        return 0.8
+    return 0.2 if noun.classes & {"building", "nature", "settlement"} else 0.3
 
 
 def mass_phrase(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, adjective: float) -> NounPhrase:
@@ -148,11 +134,11 @@ def mass_phrase(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, 
         return NounPhrase(noun, THE)
     chosen = THE if mode in ("known", "subject") or choice.chance(0.25) else BARE
     if noun.classes & {"meal", "labour"}:
-        chosen = THE if "meal" in noun.classes and mode == "known" else BARE
+        chosen = choice.pick((THE, THE_ADDED, THE_ADDED, THE_ADDED)) if "meal" in noun.classes else BARE
     if noun.classes & {"owned"} and mode != "new" and choice.chance(0.5):
-        chosen = possessive(choice, noun, subject) or chosen
-    if noun.classes & {"labour"} and chosen in (BARE, THE):
-        chosen = POSSESSIVES[choice.pick(OWNERS)] if mode != "new" else BARE
+        chosen = possessive(choice, noun, subject)
+    if "labour" in noun.classes:
+        chosen = possessive(choice, noun, subject) if mode != "new" else BARE
     return with_adjective(choice, NounPhrase(noun, chosen), adjective if chosen != BARE else adjective * 0.8)
 
 
@@ -168,12 +154,14 @@ def owner(choice: Choice, noun: Noun) -> NounPhrase | Name:
     """Anna, or my father, as the owner of something."""
     if choice.chance(0.5):
         return choice.pick(NAMES)
+    if "kin" in noun.classes:
+        return NounPhrase(choice.pick(nouns_of(("friend", "neighbour", "teacher"))), POSSESSIVES[choice.pick(OWNERS)])
     kin = choice.rare([other for other in nouns_of(("kin", "friend", "neighbour", "teacher"))
                        if other.english and other.english not in SPOUSES])
     return NounPhrase(kin, POSSESSIVES[choice.pick(OWNERS)])
 
 
-def subject(choice: Choice, classes: tuple[str, ...]) -> Nominal:
+def subject(choice: Choice, classes: tuple[str, ...], mode: str = "subject") -> Nominal:
     """A subject of one of the classes; adults may be pronouns or names."""
     if "adult" in classes or "human" in classes:
         kind = choice.weighted((0.45, 0.13, 0.42))
@@ -182,7 +170,7 @@ def subject(choice: Choice, classes: tuple[str, ...]) -> Nominal:
         if kind == 1:
             return choice.pick(NAMES)
     noun = choice.rare(nouns_of(classes))
-    return noun_phrase(choice, noun, "subject", adjective=0.18)
+    return noun_phrase(choice, noun, mode, adjective=0.18)
 
 
 def object_phrase(choice: Choice, classes: tuple[str, ...], mode: str, subject: Nominal) -> Nominal:
@@ -193,13 +181,17 @@ def object_phrase(choice: Choice, classes: tuple[str, ...], mode: str, subject: 
     if "town" in classes and choice.chance(0.12):
         town = choice.pick(TOWNS)
         return Name(town.english, german=town.german)
-    wanted = tuple("human" if name == "person" else name for name in classes)
+    wanted = tuple(part for name in classes for part in (("adult", "young") if name == "person" else (name,)))
     same = subject.noun if isinstance(subject, NounPhrase) else None
-    options = [noun for noun in nouns_of(wanted) if noun != same and noun.english != "sea"]
+    he = sex_pronoun(subject) == HE or (isinstance(subject, NounPhrase) and "he" in subject.noun.classes)
+    options = [noun for noun in nouns_of(wanted) if noun != same and not (he and noun.english == "dress")]
     noun = choice.rare(options)
     if noun.classes & {"drink", "alcohol"} and mode == "any" and choice.chance(0.2):
         return measured(choice, noun)
-    return noun_phrase(choice, noun, mode, subject)
+    phrase = noun_phrase(choice, noun, mode, subject)
+    if subject.plural and "clothes" in noun.classes and not phrase.plural:
+        return NounPhrase(noun, POSSESSIVES[own(subject) or "their"], plural=True, adjective=phrase.adjective)
+    return phrase
 
 
 def object_pronoun(choice: Choice, subject: Nominal) -> Pronoun:

@@ -41,6 +41,7 @@ eat | at_home kitchen:in restaurant:in garden:in park:in office:in here
 cook | at_home kitchen:in
 shops | supermarket:in shop:in city:in here there IN_TOWN
 eatery | restaurant:in hotel:in here
+animal_rest | garden:in tree:under bed:under chair:on house:front kitchen:in
 from | station:from from_school hotel:from hospital:from
 seat | chair:on bed:on table:at garden:in kitchen:in park:in tree:under window:at restaurant:in cinema:in train:in bus:in
 stand | door:at window:at house:front school:front tree:behind car:next kitchen:in station:at street:on tree:under
@@ -51,7 +52,7 @@ come | home TO_TOWN to_school office:to restaurant:to village:to
 near | to_school to_bed home to_work garden:into kitchen:into park:to forest:into lake:an beach:an cinema:to museum:to church:to restaurant:to supermarket:to station:zu office:to hospital:to
 far | TO_TOWN TO_TOWN TO_COUNTRY sea:an to_the_mountains
 drive | home to_work TO_TOWN supermarket:zu station:zu lake:an hospital:zu
-onto | table:on chair:on bed:on bag:in kitchen:in bed:under lamp:next window:in
+onto | table:on chair:on bed:on bag:in kitchen:in bed:under lamp:next
 sit_to | chair:on bed:on table:at tree:under window:at
 animal_at | garden:in kitchen:in house:in table:under bed:under bed:on chair:on tree:behind door:front house:behind car:under street:on
 thing_at | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in lamp:next

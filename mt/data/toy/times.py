@@ -9,19 +9,22 @@ def phrases(text: str) -> list[Phrase]:
     return [Phrase(*(part.strip() for part in pair.split("/"))) for pair in text.split(",")]
 
 
-HABIT = phrases("every day/jeden Tag, every morning/jeden Morgen, every evening/jeden Abend, every week/jede Woche, "
-                "in the morning/am Morgen, in the evening/am Abend, in the afternoon/am Nachmittag, at night/in der Nacht, "
-                "at the weekend/am Wochenende, every year/jedes Jahr, in summer/im Sommer, in winter/im Winter, "
-                "in spring/im Frühling, in autumn/im Herbst")
+HABIT = phrases("every day/jeden Tag, every morning/jeden Morgen, every evening/jeden Abend, "
+                "in the morning/am Morgen, in the evening/am Abend, in the afternoon/am Nachmittag, "
+                "every day/jeden Tag, at the weekend/am Wochenende")
+LONG_HABIT = HABIT + phrases("every week/jede Woche, every year/jedes Jahr, in summer/im Sommer, in winter/im Winter, "
+                             "in spring/im Frühling, in autumn/im Herbst")
 NOW = phrases("now/jetzt, today/heute, now/jetzt, today/heute, at the moment/im Moment")
-COMING = phrases("tomorrow/morgen, soon/bald, tonight/heute Abend, next week/nächste Woche, next month/nächsten Monat, "
-                 "next year/nächstes Jahr, next summer/nächsten Sommer, later/später, at the weekend/am Wochenende, "
-                 "today/heute, tomorrow/morgen")
-GONE = phrases("yesterday/gestern, last week/letzte Woche, last month/letzten Monat, last year/letztes Jahr, "
-               "last summer/letzten Sommer, this morning/heute Morgen, today/heute, at the weekend/am Wochenende, "
-               "yesterday/gestern, last night/letzte Nacht, yesterday/gestern")
+COMING = phrases("tomorrow/morgen, soon/bald, tonight/heute Abend, later/später, today/heute, tomorrow/morgen")
+LONG_COMING = COMING + phrases("next week/nächste Woche, next month/nächsten Monat, next year/nächstes Jahr, "
+                               "next summer/nächsten Sommer, at the weekend/am Wochenende")
+GONE = phrases("yesterday/gestern, this morning/heute Morgen, today/heute, yesterday/gestern, yesterday/gestern, "
+               "last night/letzte Nacht")
+LONG_GONE = GONE + phrases("last week/letzte Woche, last month/letzten Monat, last year/letztes Jahr, "
+                           "last summer/letzten Sommer, at the weekend/am Wochenende")
 UNITS = (("minutes", "Minuten"), ("hours", "Stunden"), ("days", "Tagen"), ("weeks", "Wochen"), ("months", "Monaten"),
          ("years", "Jahren"))
+DURATION_UNITS = (("minutes", "Minuten"), ("hours", "Stunden"), ("hours", "Stunden"))
 ONE_UNIT = (("an hour", "einer Stunde"), ("a day", "einem Tag"), ("a week", "einer Woche"), ("a month", "einem Monat"),
             ("a year", "einem Jahr"))
 
@@ -45,41 +48,53 @@ def date(choice: Choice) -> Phrase:
     return Phrase(f"on the {day.english} of {month.english}", f"am {day.german} {month.german}")
 
 
-def distance(choice: Choice, *, past: bool) -> Phrase:
-    """two days ago, in an hour."""
+def distance(choice: Choice, *, past: bool, long: bool) -> Phrase:
+    """two days ago, in an hour; weeks, months and years only where the event is long."""
     number, zahl = choice.pick(NUMBER_WORDS)
-    unit, einheit = choice.pick(UNITS)
+    unit, einheit = choice.pick(UNITS[2:] if long else UNITS[:2])
     english, german = f"{number} {unit}", f"{zahl} {einheit}"
     if choice.chance(0.3):
-        english, german = choice.pick(ONE_UNIT)
+        english, german = choice.pick(ONE_UNIT[1:] if long else ONE_UNIT[:1])
     return Phrase(f"{english} ago", f"vor {german}") if past else Phrase(f"in {english}", f"in {german}")
 
 
-def past_time(choice: Choice) -> Phrase:
-    kind = choice.weighted((0.55, 0.15, 0.1, 0.12, 0.08))
+def past_time(choice: Choice, *, long: bool) -> Phrase:
+    """A time in the past; `long` allows weeks and years."""
+    kind = choice.weighted((0.5, 0.15, 0.15 if long else 0, 0.12, 0.08))
     if kind == 0:
-        return choice.pick(GONE)
+        return choice.pick(LONG_GONE if long else GONE)
     if kind == 1:
         return weekday(choice)
     if kind == 2:
         return date(choice)
-    return distance(choice, past=True) if kind == 3 else clock(choice)
+    return distance(choice, past=True, long=long) if kind == 3 else clock(choice)
 
 
-def coming_time(choice: Choice) -> Phrase:
-    kind = choice.weighted((0.55, 0.15, 0.08, 0.1, 0.12))
+def coming_time(choice: Choice, *, long: bool) -> Phrase:
+    """A time to come."""
+    kind = choice.weighted((0.5, 0.15, 0.15 if long else 0, 0.1, 0.12))
     if kind == 0:
-        return choice.pick(COMING)
+        return choice.pick(LONG_COMING if long else COMING)
     if kind == 1:
         return weekday(choice)
     if kind == 2:
         return date(choice)
     if kind == 3:
-        return distance(choice, past=False)
+        return distance(choice, past=False, long=long)
     hour = clock(choice)
     return hour if choice.chance(0.5) else Phrase(f"tomorrow {hour.english}", f"morgen {hour.german}")
 
 
-def habit_time(choice: Choice) -> Phrase:
-    kind = choice.weighted((0.75, 0.15, 0.1))
-    return (choice.pick(HABIT), weekday(choice), clock(choice))[kind]
+def habit_time(choice: Choice, *, long: bool) -> Phrase:
+    """A time of habit."""
+    kind = choice.weighted((0.8, 0.12, 0.08))
+    if kind == 0:
+        return choice.pick(LONG_HABIT if long else HABIT)
+    return weekday(choice) if kind == 1 else clock(choice)
+
+
+def duration(choice: Choice) -> Phrase:
+    """for two hours."""
+    unit, einheit = choice.pick(DURATION_UNITS)
+    number, zahl = choice.pick(NUMBER_WORDS)
+    return Phrase(f"for {number} {unit}", f"{zahl} {einheit}")

@@ -19,7 +19,7 @@ from mt.data.toy.features import Verb
 from mt.data.toy.nouns import entries
 
 TABLE = """
-sleep slept slept | schlafen schläft geschlafen | human,animal @rest %well,badly
+sleep slept slept | schlafen schläft geschlafen | human @rest %well,badly ; animal @animal_rest
 work | arbeiten arbeitet gearbeitet | adult @work %alone,together
 laugh | lachen lacht gelacht | human %loudly
 cry | weinen weint geweint | human %loudly,quietly
@@ -32,7 +32,7 @@ wait | warten wartet gewartet | adult,young @meet ; adult for:auf:accusative=per
 come came come | kommen kommt gekommen sein | adult %late,early,alone,together ; adult,young @!come %late,early ; adult from:aus:dative=town,country $state
 go went gone | gehen geht gegangen sein | adult,young @!near %alone,together
 go went gone | fahren fährt gefahren sein | adult @!far by %alone,together
-travel | reisen reist gereist sein | adult @!far by %alone,together
+travel travelled travelled | reisen reist gereist sein | adult @!far by %alone,together
 drive drove driven | fahren fährt gefahren sein | adult @!drive %slowly,fast,alone
 fly flew flown | fliegen fliegt geflogen sein | adult @!far ; bird %fast
 stay | bleiben bleibt geblieben sein | adult,young @!stay
@@ -63,60 +63,61 @@ make made made | machen macht gemacht | adult >meal,hot_drink
 read read read | lesen liest gelesen | adult,young >text @indoor ; adult,young @indoor %well,fast
 write wrote written | schreiben schreibt geschrieben | adult >written @indoor ; adult >letter =>person $known
 see saw seen | sehen sieht gesehen | adult,young >person,animal,watched,sky,public $state
-hear heard heard | hören hört gehört | adult,young >person,animal,sung $state
+hear heard heard | hören hört gehört | adult,young >person,animal,sung $state $known
 listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together,loudly
-buy bought bought | kaufen kauft gekauft | adult >bought @shops ; adult >gift,toy,text,clothes =>person $known
+buy bought bought | kaufen kauft gekauft | adult >bought @shops $given ; adult >gift,toy,text,clothes =>person $given $known
 sell sold sold | verkaufen verkauft verkauft | adult >sold
-find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money @surface
+find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money @surface $given
 lose lost lost | verlieren verliert verloren | adult,young >tool,carried,money,hat,toy
 look (for) | suchen sucht gesucht | adult,young >tool,carried,pet,clothes,lodging,transport,person
 need | brauchen braucht gebraucht | adult >tool,device,furniture,clothes,road,wheels,money,leisure,doctor,food,drink $state
 have had had | haben hat gehabt =hatte | adult,young >had_thing $state $new
 like | mögen mag gemocht =mochte | adult,young >food,drink,alcohol,dish,person,animal,tune,settlement,liked_place,sung,watched,text,town $state $generic
+want | wollen will gewollt =wollte | adult,young >drink,food,dish,snack,clothes,road,wheels,device,pet,flower,toy,money $state $new
 love | lieben liebt geliebt | adult >kin,pet,tune,nature,town,work $state $generic
 know knew known | kennen kennt gekannt =kannte | adult,young >person,settlement,sung,told,town,lodging,way,label $state $known
 visit | besuchen besucht besucht | adult >person,culture,settlement,town $known
 meet met met | treffen trifft getroffen | adult >person @meet $known
 help | helfen hilft geholfen | adult,young =>person @cook $known
 thank | danken dankt gedankt | adult =>person $known
-take took taken | nehmen nimmt genommen | adult >public,carried,tool,money
+take took taken | nehmen nimmt genommen | adult >public,carried,tool,money $known
 bring brought brought | bringen bringt gebracht | adult >portable,drink,gift =>person $known
 build built built | bauen baut gebaut | adult >built
 repair | reparieren repariert repariert | adult >road,wheels,device,clock,opening,furniture
-paint | malen malt gemalt | adult,young >painted
+paint | malen malt gemalt | adult,young >painted $new
 clean | putzen putzt geputzt | adult >opening,shoe,kitchen,lamp $known
 tidy (up) ~ | auf/räumen räumt aufgeräumt | adult,young >indoor,office $known
-wash | waschen wäscht gewaschen | adult >garment,road,fruit,vessel
+wash | waschen wäscht gewaschen | adult >garment,road,fruit,vessel $known
 open | auf/machen macht aufgemacht | adult,young >opening,bottle,letter,gift,carried $known
 close | zu/machen macht zugemacht | adult,young >opening,bottle,carried $known
 turn (on) ~ | an/machen macht angemacht | adult,young >switched $known
 turn (off) ~ | aus/machen macht ausgemacht | adult,young >switched $known
-put put put (on) ~ | an/ziehen zieht angezogen | adult,young >clothes $event
+put put put (on) ~ | an/ziehen zieht angezogen | adult,young >clothes $event $known
 wear wore worn | tragen trägt getragen | adult,young >clothes
 call | an/rufen ruft angerufen | adult >person $known
 invite | ein/laden lädt eingeladen | adult >person $known
 pick (up) ~ | ab/holen holt abgeholt | adult >person,young @from $known
 put put put | legen legt gelegt | adult >laid @!onto $event
 put put put | stellen stellt gestellt | adult >stood @!onto $event
-forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,learned,gift $known
+forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,word,gift $known
 understand understood understood | verstehen versteht verstanden | adult,young >asked,said,learned,speech,trouble,told,person $state $known
 learn | lernen lernt gelernt | adult,young >word,speech %fast,together
-speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; adult with:mit:dative=person
-talk | sprechen spricht gesprochen | adult about:über:accusative=topic $known ; adult with:mit:dative=person
+speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; adult with:mit:dative=person $known
+talk | sprechen spricht gesprochen | adult about:über:accusative=topic $known ; adult with:mit:dative=person $known
 show showed shown | zeigen zeigt gezeigt | adult >art,text,lodging,garden,settlement,wheels =>person $known
 give gave given | geben gibt gegeben | adult >portable,gift,money,food,snack =>person $known
 send sent sent | schicken schickt geschickt | adult >letter,gift,photo,flower,money =>person $known
 tell told told | erzählen erzählt erzählt | adult >story =>person $known
 ask | fragen fragt gefragt | adult,young >person $known
 answer | antworten antwortet geantwortet | adult =>person $known
-pay paid paid (for) | bezahlen bezahlt bezahlt | adult >drink,meal,dish,book,newspaper,clothes
-order | bestellen bestellt bestellt | adult >drink,alcohol,dish @eatery
+pay paid paid (for) | bezahlen bezahlt bezahlt | adult >drink,meal,dish,book,newspaper,clothes $known
+order | bestellen bestellt bestellt | adult >drink,alcohol,dish @eatery $given
 belong (to) | gehören gehört gehört | portable,road,wheels,pet,lodging =>person $state $known
 think thought thought | denken denkt gedacht =dachte | adult of:an:accusative=person,topic $known
 dream | träumen träumt geträumt | human ; adult of:von:dative=lodging,road,person,nature
 """
 
-IRREGULAR_ING = {"lie": "lying", "begin": "beginning", "forget": "forgetting"}
+IRREGULAR_ING = {"lie": "lying", "begin": "beginning", "forget": "forgetting", "travel": "travelling"}
 PLAIN = ("visit", "open", "order", "answer", "listen")
 
 
@@ -145,8 +146,24 @@ class Entry:
     frames: tuple[Frame, ...]
 
     @property
+    def name(self) -> str:
+        return f"{self.verb.english} {self.verb.english_rest}".strip()
+
+    @property
+    def brief(self) -> bool:
+        return self.name in BRIEF and self.verb.german not in ("fahren", "reisen")
+
+    @property
     def label(self) -> str:
         return f"{self.verb.english} {self.verb.english_rest} {self.verb.german}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.verb.english} {self.verb.english_rest}".strip()
+
+    @property
+    def brief(self) -> bool:
+        return self.name in BRIEF and self.verb.german not in ("fahren", "reisen")
 
     @property
     def label(self) -> str:
@@ -187,7 +204,7 @@ def parse_frame(text: str) -> tuple[Frame, bool]:
             found |= {"prepositions": tuple(words.split(":")), "prepositional": tuple(classes.split(","))}
         else:
             found |= {"by": {"by_vehicle": True}, "$event": {"event": True}, "$known": {"objects": "known"},
-                      "$new": {"objects": "new"}, "$generic": {"objects": "generic"}}.get(mark, {})
+                      "$new": {"objects": "new"}, "$generic": {"objects": "generic"}, "$given": {"objects": "given"}}.get(mark, {})
     return Frame(**found), "$state" in marks  # type: ignore[arg-type]
 
 
@@ -209,11 +226,27 @@ def make_verb(base: str, past: str, participle: str, rest: str, german: str, mov
                 "sein" if "sein" in marks else "haben", "sich" in marks, stative, movable, preterite)
 
 
+# Deeds of a moment or an hour: they go with *tonight*, not with *next year*.
+BRIEF = frozenset("""sit, stand, lie, fall asleep, wake up, get up, sit down, hurry, laugh, cry, turn on, turn off, open,
+close, put, put on, drink, eat, sleep, wait, feel, listen to, watch television, answer, run, bring, ask, thank, find, lose,
+leave, begin, come back, arrive, pick up, go, stay, order, pay for, look for, wear, cook, make, wash, clean, tidy up, call,
+help, talk, speak, tell, show, give, send, forget, take, read, dream, think, look forward, hear, see, come""".replace(
+    "\n", " ").split(", "))
+# Deeds done once: no *often* and no *every day*.
+ONCE = frozenset("""build, sell, lose, find, forget, repair, invite, show, give, send, tell, put, buy, arrive, leave, begin,
+thank, look for, remember, feel, belong to, look forward, bring, open, close, paint, fall asleep, order, take, ask, answer,
+pay for, hurry, sit down, lie, stand, write, think, dream""".replace("\n", " ").split(", "))
+NO_PROGRESSIVE = ("lose", "find", "forget", "thank")
+NO_FUTURE = ("lose", "find", "forget", "see", "hear", "like", "love", "know", "belong to", "need", "understand", "want")
+# Deeds without an end in view: no *already*.
+UNFINISHED = frozenset("""stay, live, sit, stand, lie, feel, wait, cry, laugh, dream, think, hurry, run, look forward, love,
+like, have, need, know, belong to, travel, come, fly, drive, take, wear, look for, look, remember, dance, swim""".replace(
+    "\n", " ").split(", "))
+
 ENTRIES = [parse(line) for line in entries(TABLE)]
 BE = Verb("be", "was", "been", "being", "", "sein", "ist", "gewesen", auxiliary="sein", stative=True, preterite="war")
 
 
 def entry(english: str, german: str = "") -> Entry:
     """The entry of an English verb with its rest (look for), picked by its German infinitive where there are two."""
-    return next(found for found in ENTRIES if f"{found.verb.english} {found.verb.english_rest}".strip() == english
-                and german in ("", found.verb.german))
+    return next(found for found in ENTRIES if found.name == english and german in ("", found.verb.german))

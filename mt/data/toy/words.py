@@ -21,6 +21,7 @@ COUNTRIES = [Phrase("Germany", "Deutschland"), Phrase("England", "England"), Phr
              Phrase("Italy", "Italien")]
 
 THE = Determiner("the", "d", "definite", definite=True)
+THE_ADDED = Determiner("", "d", "definite", definite=True)  # make dinner: das Abendessen machen
 THE_UNSAID = Determiner("the", "", "none")  # play the piano: Klavier spielen
 A = Determiner("a", "ein", "ein", plural=False)
 BARE = Determiner("", "", "none")
@@ -54,7 +55,7 @@ ADJECTIVE_TABLE = """
 big bigger | groß größer | animal sized furniture clothes carried vessel tree city garden room kitchen family sibling trouble coloured
 small smaller | klein kleiner | pet_small farm sized furniture carried vessel tree garden room kitchen village shop gift
 little | klein | young infant pet small_animal sibling village house
-old older | alt älter | adult animal building furniture device clothes art text vehicle told city village carried tree
+old older | alt älter | man woman neighbour teacher doctor friend grandmother grandfather aunt uncle dog cat horse building furniture device clothes art text vehicle told city village carried tree
 young younger | jung jünger | man woman teacher doctor student pet farm neighbour aunt uncle family
 new newer | neu neuer | building furniture device clothes vehicle text tool carried instrument thought friend teacher neighbour toy watched
 good better | gut besser | food dish snack meal drink alcohol told text said thought friend job eatery lodging instrument school watched
@@ -62,7 +63,7 @@ beautiful | schön | woman city village nature outdoor art flower clothes sung l
 long longer | lang länger | text told street watched asked
 short shorter | kurz kürzer | text told watched asked said
 hot hotter | heiß | hot
-cold colder | kalt kälter | cold water weather
+cold colder | kalt kälter | cold waters weather
 warm warmer | warm wärmer | warm weather
 expensive - | teuer/teur teurer | clothes vehicle_owned device furniture eatery lodging wine meat present instrument
 cheap cheaper | billig billiger | clothes vehicle_owned device eatery hotel furniture
@@ -78,8 +79,8 @@ nice nicer | nett netter | adult young family
 clever cleverer | klug klüger | adult young pet
 strong stronger | stark stärker | man boy horse
 tall taller | groß größer | man woman boy
-rich richer | reich reicher | man woman family uncle aunt
-poor poorer | arm ärmer | man woman family student
+rich richer | reich reicher | man woman uncle aunt neighbour
+poor poorer | arm ärmer | man woman student
 sick | krank | child animal man woman
 famous more_famous | berühmt berühmter | doctor man woman city museum film picture hotel
 hungry | hungrig | animal child boy guest
@@ -93,7 +94,7 @@ difficult - | schwierig schwieriger | asked word language trouble text_hard game
 easy easier | leicht leichter | asked word language game
 fresh fresher | frisch | fresh
 fast faster | schnell schneller | road wheels public horse
-clean cleaner | sauber sauberer | garment room kitchen vessel window street water lodging
+clean cleaner | sauber sauberer | garment room kitchen vessel window street waters lodging
 dirty dirtier | schmutzig schmutziger | garment room kitchen vessel window street shoe pet
 empty | leer | vessel room carried street restaurant
 quiet quieter | ruhig ruhiger | street village lodging room child
@@ -106,6 +107,7 @@ PREDICATES = {
     "angry": Adjective("angry", "wütend", "wütend"),
     "open": Adjective("open", "offen", "offen"),
     "closed": Adjective("closed", "geschlossen", "geschlossen"),
+    "dark": Adjective("dark", "dunkel", "dunkl"),
     "full": Adjective("full", "voll", "voll"),
     "healthy": Adjective("healthy", "gesund", "gesund"),
     "alone": Adjective("alone", "allein", "allein"),
@@ -143,3 +145,4 @@ WANT = Modal("want to", ("will", "willst", "will", "wollen"), inflected=True)
 WANTED = Modal("want to", ("wollte", "wolltest", "wollte", "wollten"), inflected=True, past=True)
 HAVE_TO = Modal("have to", ("muss", "musst", "muss", "müssen"), inflected=True)
 HAD_TO = Modal("have to", ("musste", "musstest", "musste", "mussten"), inflected=True, past=True)
+COLOURS = ("red", "blue", "green", "white", "black", "yellow", "brown")

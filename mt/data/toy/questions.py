@@ -1,0 +1,179 @@
+"""Questions: yes or no, and those with a question word."""
+
+from dataclasses import replace
+
+from mt.data.toy import english, german
+from mt.data.toy.choice import Choice
+from mt.data.toy.clauses import STATES, any_clause, copula_clause, location_clause, predicate, verb_clause
+from mt.data.toy.features import Clause, Coordination, Name, Noun, NounPhrase, Phrase, Pronoun
+from mt.data.toy.phrases import noun_phrase, subject
+from mt.data.toy.nouns import nouns_of
+from mt.data.toy.verbs import BE, ENTRIES, entry
+from mt.data.toy.words import ADJECTIVE, HOW_MANY, WHICH, YOU, I
+
+Sentence = tuple[Phrase, str]
+ALIKE = (("drink",), ("alcohol",), ("food",), ("snack",), ("vegetable",), ("dish",), ("clothes",), ("road", "wheels"), ("public",),
+         ("pet",), ("farm",), ("surface",), ("device",), ("text",), ("kin",), ("friend", "neighbour", "teacher", "doctor"),
+         ("pen", "key", "bag"), ("house", "flat"), ("city", "village"), ("culture",), ("lodging",))
+OR = Phrase("or", "oder")
+TRANSITIVE = [found for found in ENTRIES if any(frame.accusative for frame in found.frames)]
+MOVING = [entry("go", "gehen"), entry("travel"), entry("drive"), entry("run")]
+STAYING = [entry(name) for name in ("live", "work", "wait", "sleep", "sit", "play", "eat", "swim", "meet")]
+WHO_VERBS = [found for found in ENTRIES if found.frames[0].subjects[0] in ("adult", "human")]
+
+
+def askable(body: Clause) -> bool:
+    """One does not ask what one does oneself, unless whether one may; nor about the indefinite."""
+    if body.subject == I or (isinstance(body.subject, Pronoun) and body.subject.english == "we"):
+        return body.modal is not None and not body.modal.past and body.modal.english != "would like to"
+    if isinstance(body.subject, NounPhrase) and body.subject.determiner.english in ("a", "many", "all"):
+        return False
+    return body.middle is None and (body.modal is None or body.modal.english not in ("could", "must"))
+
+
+def asked(choice: Choice, make, **options) -> Clause:  # type: ignore[no-untyped-def]
+    """A clause that can be asked about."""
+    while True:
+        body: Clause = make(choice, **options)
+        if askable(body) and not body.negated:
+            return body
+
+
+def yes_no(choice: Choice) -> Sentence:
+    """Do you like the old house? Is she tired?"""
+    body = asked(choice, any_clause, rich=choice.pick((0.0, 0.0, 0.3)), negation=0)
+    return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
+
+
+def similar(choice: Choice, noun: Noun) -> Noun:
+    """Another noun of the same kind, or the noun itself where it stands alone."""
+    for classes in ALIKE:
+        if noun in nouns_of(classes):
+            return choice.rare(nouns_of(classes))
+    return noun
+
+
+def alternative(choice: Choice) -> Sentence:
+    """Do you drink coffee or tea?"""
+    while True:
+        body = asked(choice, verb_clause, entry=choice.pick((entry("drink"), entry("eat", "essen"), entry("need"),
+                                                            entry("like"), entry("order"), entry("buy"))),
+                     rich=0.0, negation=0)
+        first = body.accusative
+        if not isinstance(first, NounPhrase) or first.owner or first.measure or first.adjective:
+            continue
+        second = similar(choice, first.noun)
+        if second == first.noun or second.mass != first.noun.mass or (first.plural and not second.english_plural):
+            continue
+        pair = Coordination(first, NounPhrase(second, first.determiner, first.plural), OR)
+        body = replace(body, accusative=pair)
+        return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
+
+
+def with_word(body: Clause, word: Phrase, missing: str) -> Phrase:
+    """The question about the missing part."""
+    return Phrase(f"{word.english} {english.clause(body, question=True, without=missing)}",
+                  german.clause(body, "question", front=word.german, without=missing))
+
+
+def where(choice: Choice) -> Sentence:
+    """Where is the book? Where do you live? Where are they going?"""
+    kind = choice.weighted((0.5, 0.3, 0.2))
+    if kind == 0:
+        return with_word(asked(choice, location_clause), Phrase("where", "wo"), "complements"), "?"
+    word = Phrase("where", "wo") if kind == 1 else Phrase("where", "wohin")
+    while True:
+        body = asked(choice, verb_clause, entry=choice.pick(STAYING if kind == 1 else MOVING), rich=0.15, negation=0)
+        preposition = body.complements[-1].english.split()[0] if body.complements else ""
+        if preposition not in ("with", "for") and (kind == 1 or preposition):
+            return with_word(body, word, "complements"), "?"
+
+
+def when_why(choice: Choice) -> Sentence:
+    """When does the film begin? Why are you sad?"""
+    if choice.chance(0.5):
+        while True:
+            body = asked(choice, verb_clause, rich=0.1, negation=0)
+            if not body.verb.stative and body.form != "perfect":
+                break
+        return with_word(body, Phrase("when", "wann"), "time"), "?"
+    body = asked(choice, verb_clause, rich=0.15, negation=0)
+    if choice.chance(0.25):
+        body = Clause(body.subject, BE, choice.pick(("present", "past")), complements=(predicate(choice.pick(STATES)),))
+        if isinstance(body.subject, NounPhrase) and "human" not in body.subject.noun.classes:
+            body = replace(body, subject=YOU)
+    negated = choice.chance(0.2) and body.modal is None and not isinstance(body.accusative, Coordination)
+    body = replace(body, negated=negated and body.manner is None and askable_negated(body))
+    return with_word(body, Phrase("why", "warum"), ""), "?"
+
+
+def askable_negated(body: Clause) -> bool:
+    return not (isinstance(body.accusative, NounPhrase) and body.accusative.determiner.plural)
+
+
+def who(choice: Choice) -> Sentence:
+    """Who lives here?"""
+    missing = Pronoun("who", "who", "wer", "wen", "wem", 3, False, "")
+    while True:
+        body = verb_clause(choice, entry=choice.rare(WHO_VERBS), who=missing, rich=0.25, negation=0)
+        if not body.modal or body.modal.english in ("can", "must", "want to", "have to"):
+            break
+    return Phrase(english.clause(body), german.clause(body, "main")), "?"
+
+
+def whom_what(choice: Choice) -> Sentence:
+    """What are you reading? Who did they invite? Who are you helping?"""
+    while True:
+        body = asked(choice, verb_clause, entry=choice.rare(ENTRIES), rich=0.12, negation=0)
+        target = body.accusative or body.dative
+        if target is None or (body.accusative and body.dative) or body.verb.english_rest in ("up", "on", "off"):
+            continue
+        human = isinstance(target, Pronoun | Name) or "human" in target.noun.classes  # type: ignore[union-attr]
+        if isinstance(target, Name) and not target.possessive:
+            continue
+        missing = "accusative" if body.accusative else "dative"
+        word = "wem" if missing == "dative" else "wen" if human else "was"
+        return with_word(body, Phrase("who" if human else "what", word), missing), "?"
+
+
+def which(choice: Choice) -> Sentence:
+    """Which book are you reading? How many apples did she buy?"""
+    many = choice.chance(0.4)
+    while True:
+        body = asked(choice, verb_clause, entry=choice.rare(TRANSITIVE), rich=0.12, negation=0)
+        target = body.accusative
+        if not isinstance(target, NounPhrase) or target.noun.mass or body.dative:
+            continue
+        if target.noun.classes & {"kin", "opening"} or (many and not target.noun.english_plural):
+            continue
+        noun = NounPhrase(target.noun, HOW_MANY if many else WHICH, plural=many or target.plural)
+        word = Phrase(english.nominal(noun), german.nominal(noun, "accusative"))
+        return with_word(body, word, "accusative"), "?"
+
+
+def how(choice: Choice) -> Sentence:
+    """How old is your brother? How big is the house? How is the soup? How much does the shirt cost?"""
+    kind = choice.weighted((0.5, 0.2, 0.3))
+    if kind == 0:
+        adjective, classes = choice.pick((("old", ("adult", "young", "building", "vehicle", "pet")), ("tall", ("young", "sibling")),
+                                         ("big", ("building", "pet", "city", "garden")), ("long", ("film", "street", "river", "letter")),
+                                         ("expensive", ("vehicle", "clothes", "device", "furniture"))))
+        person = adjective == "old" and choice.chance(0.5)
+        about = subject(choice, ("adult", "young")) if person else noun_phrase(choice, choice.rare(nouns_of(classes)), "known", adjective=0.1)
+        if about == I:
+            about = YOU
+        word = ADJECTIVE[adjective]
+        body = Clause(about, BE, "present" if choice.chance(0.8) else "past")
+        return with_word(body, Phrase(f"how {word.english}", f"wie {word.german}"), "complements"), "?"
+    if kind == 1:
+        body = asked(choice, copula_clause, negation=0)
+        return with_word(replace(body, form="past" if choice.chance(0.4) else "present", time=None),
+                         Phrase("how", "wie"), "complements"), "?"
+    thing = noun_phrase(choice, choice.rare(nouns_of(("clothes", "device", "furniture", "road", "wheels", "book", "bag", "dish", "cake"))),
+                        "known", adjective=0.35)
+    english_verb = "do" if thing.plural else "does"
+    german_verb = "kosten" if thing.plural else "kostet"
+    return Phrase(f"how much {english_verb} {english.nominal(thing)} cost",
+                  f"wie viel {german_verb} {german.nominal(thing, 'nominative')}"), "?"
+
+
