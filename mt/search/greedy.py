@@ -32,16 +32,15 @@ def greedy_search(
     if not limits:
         return []
     logits = next_token(torch.full((len(max_lengths),), bos, device=max_lengths.device))
-    dtype = accumulation_dtype(logits)
     finished = FinishedHypotheses(
         max_lengths=max_lengths,
         num_kept=1,
         length_penalty=length_penalty,
         length_penalty_form=length_penalty_form,
-        dtype=dtype,
+        dtype=accumulation_dtype(logits),
     )
     sentences = torch.arange(len(max_lengths), device=max_lengths.device)
-    totals = torch.zeros(len(max_lengths), dtype=dtype, device=max_lengths.device)
+    totals = torch.zeros(len(max_lengths), device=max_lengths.device)
     prefixes = torch.zeros((len(max_lengths), max(limits)), dtype=torch.int64, device=max_lengths.device)
     for length in range(1, max(limits) + 1):
         log_probabilities = permitted_log_probabilities(
