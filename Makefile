@@ -6,8 +6,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# A Python 3.11 or 3.12; PYTHON=/path/to/python chooses another.
-PYTHON ?= $(shell command -v python3.12 || command -v python3.11 || command -v python3)
+# A Python 3.11 or 3.12 that really starts; PYTHON=/path/to/python chooses another.
+SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
+PYTHON ?= $(shell for python in python3.12 python3.11 python3 python; do \
+  if $$python -c '$(SUITS)' 2>/dev/null; then echo $$python; break; fi; done)
 # Overrides for the program, as one would type them: ARGS="seed=2 training.max_steps=100"
 ARGS ?=
 VENV := .venv
@@ -23,15 +25,16 @@ export MT_RUN := $(value RUN)
 
 help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort -u | awk -F ':.*## ' '{ printf "  %-12s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-12s %s\n", $$1, $$2 }'
 
 setup: $(READY) ## make .venv with pinned dependencies
 
 $(READY): pyproject.toml constraints.txt
-	@"$(PYTHON)" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' \
-	  || { echo 'error: Python 3.11 or 3.12 is needed; name one with PYTHON=/path/to/python' >&2; exit 2; }
-	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@python='$(PYTHON)'; "$${python:-false}" -c '$(SUITS)' \
+	  || { echo 'error: Python 3.11 or 3.12 is needed; name one with make PYTHON=/path/to/python' >&2; exit 2; }
+	@echo 'Setting up $(VENV) with the pinned dependencies (once; minutes on a slow line) ...'
+	@test -x $(BIN)/pip || "$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
 train: $(READY) ## train a translator; the generated corpus unless ARGS say otherwise

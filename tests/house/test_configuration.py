@@ -139,7 +139,8 @@ def test_the_wheel_holds_every_room() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     listed = set(project["tool"]["setuptools"]["packages"])
     rooms = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "mt").rglob("__init__.py")}
-    assert listed == rooms | {"mt.conf", "mt.scripts"}
+    groups = {f"mt.conf.{path.name}" for path in CONF.iterdir() if path.is_dir()}
+    assert listed == rooms | groups | {"mt.conf", "mt.scripts"}
     commands = {f"mt-{path.stem}" for path in (ROOT / "scripts").glob("*.py") if path.stem != "__init__"}
     assert set(project["project"]["scripts"]) == commands == {f"mt-{name}" for name in SCHEMAS}
 
