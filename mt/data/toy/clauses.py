@@ -12,7 +12,6 @@ from mt.data.toy.places import DIRECTIONS, GROUPS, fixed_places, place
 from mt.data.toy.times import NOW, coming_time, duration, habit_time, past_time
 from mt.data.toy.verbs import BE, ENTRIES, NO_FUTURE, NO_PROGRESSIVE, ONCE, UNFINISHED, Entry, Frame
 from mt.data.toy.words import (
-    A,
     ADJECTIVE,
     ADJECTIVES,
     ALREADY,
@@ -32,21 +31,51 @@ from mt.data.toy.words import (
     WANT,
     WANTED,
     WOULD_LIKE,
+    A,
 )
 
-MODALS = (CAN, CAN, MUST, WANT, WANT, HAVE_TO, SHOULD, MAY, WOULD_LIKE, COULD, HAD_TO, WANTED)
+MODALS = (CAN, CAN, COULD, MUST, WANT, WANT, HAVE_TO, SHOULD, MAY, WOULD_LIKE, COULD, HAD_TO, WANTED)
 NOT_NEGATED = (MUST, WOULD_LIKE)  # *must not* is not *muss nicht*
 FORMS: tuple[Form, ...] = ("present", "progressive", "past", "perfect", "future", "modal")
 LASTING = ("sleep", "work", "wait", "dance", "swim", "play", "read", "sing", "sit", "talk", "watch television", "drive")
 UNWILLED = ("fall asleep", "lose", "forget", "wake up", "arrive", "leave", "begin", "find")
-UNWANTED = UNWILLED + ("feel", "belong to", "want", "hurry", "cry", "remember", "need", "have", "like", "love", "know", "look forward")
-BY = [Phrase(f"by {noun}", f"mit {article} {word}") for noun, article, word in (
-    ("train", "dem", "Zug"), ("bus", "dem", "Bus"), ("car", "dem", "Auto"), ("ship", "dem", "Schiff"))]
-STATES = [ADJECTIVE[word] for word in ("tired", "hungry", "happy", "sick", "sad", "thirsty", "angry", "healthy", "tired",
-                                      "busy", "ready", "alone")]
+UNWANTED = UNWILLED + (
+    "feel",
+    "belong to",
+    "want",
+    "hurry",
+    "cry",
+    "remember",
+    "need",
+    "have",
+    "like",
+    "love",
+    "know",
+    "look forward",
+)
+BY = [
+    Phrase(f"by {noun}", f"mit {article} {word}")
+    for noun, article, word in (("train", "dem", "Zug"), ("bus", "dem", "Bus"), ("car", "dem", "Auto"))
+]
+STATES = [
+    ADJECTIVE[word]
+    for word in (
+        "tired",
+        "hungry",
+        "happy",
+        "sick",
+        "sad",
+        "thirsty",
+        "angry",
+        "healthy",
+        "tired",
+        "busy",
+        "ready",
+        "alone",
+    )
+]
 FELT = [ADJECTIVE[word] for word in ("tired", "happy", "sick", "strong", "healthy", "old", "young", "alone")]
-TRAITS = ("old", "young", "friendly", "nice", "clever", "strong", "tall", "rich", "poor", "famous", "funny", "beautiful",
-          "quiet")
+TRAITS = ("old", "young", "friendly", "nice", "clever", "strong", "tall", "rich", "funny", "beautiful", "quiet")
 
 
 def chosen_place(choice: Choice, group: str, who: Nominal | None) -> Phrase | None:
@@ -80,9 +109,9 @@ def place_words(choice: Choice, preposition: str, phrase: NounPhrase, group: str
 
 def tense(choice: Choice, entry: Entry, frame: Frame) -> tuple[Form, Modal | None]:
     """A verb form that the verb bears."""
-    weights = [0.26, 0.15, 0.24, 0.1, 0.08, 0.17]
+    weights = [0.34, 0.13, 0.22, 0.09, 0.07, 0.15]
     if entry.name in ONCE:
-        weights = [0.14, 0.12, 0.34, 0.14, 0.1, 0.16]
+        weights = [0.28, 0.12, 0.26, 0.1, 0.09, 0.15]
     if entry.verb.stative:
         weights = [0.62, 0, 0.28, 0, 0.05, 0.05]
     if entry.name in NO_PROGRESSIVE:
@@ -114,8 +143,15 @@ def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | N
     return coming_time(choice, long=long) if form in ("future", "modal") else None
 
 
-def verb_clause(choice: Choice, *, entry: Entry | None = None, who: Nominal | None = None, rich: float = 0.35,
-                negation: float = 0.13) -> Clause:
+def verb_clause(
+    choice: Choice,
+    *,
+    entry: Entry | None = None,
+    who: Nominal | None = None,
+    rich: float = 0.35,
+    negation: float = 0.13,
+    form: Form | None = None,
+) -> Clause:
     """A clause around a verb of the lexicon.
 
     Args:
@@ -124,12 +160,15 @@ def verb_clause(choice: Choice, *, entry: Entry | None = None, who: Nominal | No
         who: the subject, if it is already known.
         rich: the probability of each optional part.
         negation: the probability of a negated clause.
+        form: the form of the verb, if it is already known.
     """
     entry = entry or choice.rare(ENTRIES)
     frame = choice.pick(entry.frames)
     who = who or subject(choice, frame.subjects if frame.subjects != ("feeling",) else ("adult",))
-    form, modal = tense(choice, entry, frame)
-    body = Clause(who, entry.verb, form, modal)
+    chosen, modal = tense(choice, entry, frame) if form is None else (form, None)
+    if form and frame.event:
+        chosen = "progressive"
+    body = Clause(who, entry.verb, chosen, modal)
     body = with_objects(choice, body, frame)
     if frame.subjects == ("feeling",):
         body = replace(body, complements=(predicate(choice.pick(FELT)),))
@@ -203,7 +242,9 @@ def counted(phrase: Nominal | None) -> bool:
     """Phrases that a negation would make ambiguous: two, many, some, all, a subject with a."""
     if not isinstance(phrase, NounPhrase):
         return isinstance(phrase, Coordination)
-    return phrase.determiner.plural is True and phrase.determiner.english != "these" or phrase.determiner.english == "no"
+    return (
+        phrase.determiner.plural is True and phrase.determiner.english != "these"
+    ) or phrase.determiner.english == "no"
 
 
 def unambiguous(body: Clause) -> Clause:

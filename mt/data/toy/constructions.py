@@ -2,24 +2,28 @@
 
 from collections.abc import Callable
 
+from mt.data.toy.being import comparison, existence, identity, presentation
 from mt.data.toy.choice import Choice
+from mt.data.toy.counting import numbers, weather
 from mt.data.toy.features import Phrase
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
 from mt.data.toy.reasons import and_but, because, two_deeds, when_if
-from mt.data.toy.reported import embedded_question, relative_object, relative_place, relative_subject, reported, uncertain
-from mt.data.toy.simple import (
-    comparison,
-    existence,
-    identity,
+from mt.data.toy.reported import (
+    embedded_question,
+    relative_object,
+    relative_place,
+    relative_subject,
+    reported,
+    uncertain,
+)
+from mt.data.toy.statements import (
     liking,
-    numbers,
-    presentation,
+    paradigm,
     request,
     short_statement,
     statement,
     two_objects,
     two_subjects,
-    weather,
     wish,
 )
 
@@ -27,8 +31,9 @@ from mt.data.toy.simple import (
 Construction = Callable[[Choice], tuple[Phrase, str]]
 
 CONSTRUCTIONS: list[tuple[float, Construction]] = [
-    (22, statement),
+    (26, statement),
     (14, short_statement),
+    (12, paradigm),
     (9, yes_no),
     (1.2, alternative),
     (3, where),
@@ -39,7 +44,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (2, how),
     (2.4, identity),
     (2.5, presentation),
-    (2.5, existence),
+    (2.8, existence),
     (3, comparison),
     (1.8, liking),
     (1.5, wish),
@@ -47,7 +52,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.5, two_subjects),
     (1.8, two_objects),
     (1.4, weather),
-    (2.2, numbers),
+    (4.5, numbers),
     (4, reported),
     (2, uncertain),
     (2, embedded_question),

@@ -61,4 +61,8 @@ def main(count: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*[int(argument) for argument in (*sys.argv[1:], "100", "1")[:2]] if len(sys.argv) != 2 else (int(sys.argv[1]), 1))
+    main(
+        *[int(argument) for argument in (*sys.argv[1:], "100", "1")[:2]]
+        if len(sys.argv) != 2
+        else (int(sys.argv[1]), 1)
+    )

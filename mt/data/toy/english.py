@@ -121,8 +121,9 @@ def objects(body: Clause) -> list[str]:
     return rest + receiver + direct
 
 
-def clause(body: Clause, *, question: bool = False, with_subject: bool = True, front_time: bool = False,
-           without: str = "") -> str:
+def clause(
+    body: Clause, *, question: bool = False, with_subject: bool = True, front_time: bool = False, without: str = ""
+) -> str:
     """The clause in English order; `without` leaves out what a question word stands for.
 
     Args:
@@ -164,11 +165,20 @@ def contracted(sentence: str) -> str:
     """The same sentence as it is spoken: isn't, don't, I'm. *has* is never shortened, so that *'s* stays *is*."""
     for full, short in (("cannot", "can't"), ("will not", "won't")):
         sentence = re.sub(rf"\b{full}\b", short, sentence)
-    sentence = re.sub(r"\b(is|are|was|were|do|does|did|has|have|could|should) not\b", r"\1n't", sentence, flags=re.I)
-    pairs = (("I am", "I'm"), ("he is", "he's"), ("she is", "she's"), ("it is", "it's"), ("you are", "you're"),
-             ("we are", "we're"), ("they are", "they're"))
+    sentence = re.sub(
+        r"\b(is|are|was|were|do|does|did|has|have|could|should) not\b", r"\1n't", sentence, flags=re.IGNORECASE
+    )
+    pairs = (
+        ("I am", "I'm"),
+        ("he is", "he's"),
+        ("she is", "she's"),
+        ("it is", "it's"),
+        ("you are", "you're"),
+        ("we are", "we're"),
+        ("they are", "they're"),
+    )
     for full, short in pairs:
-        sentence = re.sub(rf"^{full} ", f"{short} ", sentence, flags=re.I)
+        sentence = re.sub(rf"^{full} ", f"{short} ", sentence, flags=re.IGNORECASE)
         sentence = re.sub(rf"\b(because|that|if|when|although) {full} ", rf"\1 {short} ", sentence)
     return sentence
 

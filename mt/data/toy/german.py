@@ -8,13 +8,29 @@ end the verb's other parts. In a subordinate clause the finite verb comes last.
 import re
 from typing import Literal
 
-from mt.data.toy.features import Case, Clause, Coordination, Modal, Name, Nominal, Noun, NounPhrase, Pronoun, Relative, Verb
+from mt.data.toy.features import (
+    Case,
+    Clause,
+    Coordination,
+    Modal,
+    Name,
+    Nominal,
+    Noun,
+    NounPhrase,
+    Pronoun,
+    Relative,
+    Verb,
+)
 
 Order = Literal["main", "question", "final"]
 
 # Endings by case, in the columns masculine, feminine, neuter, plural. "-" is no ending.
-DEFINITE = {"nominative": "der die das die", "accusative": "den die das die",
-            "dative": "dem der dem den", "genitive": "des der des der"}
+DEFINITE = {
+    "nominative": "der die das die",
+    "accusative": "den die das die",
+    "dative": "dem der dem den",
+    "genitive": "des der des der",
+}
 DER_ENDINGS = {"nominative": "er e es e", "accusative": "en e es e", "dative": "em er em en", "genitive": "es er es er"}
 EIN_ENDINGS = {"nominative": "- e - e", "accusative": "en e - e", "dative": "em er em en", "genitive": "es er es er"}
 WEAK = {"nominative": "e e e en", "accusative": "en e e en", "dative": "en en en en", "genitive": "en en en en"}
@@ -23,15 +39,28 @@ STRONG = {"nominative": "er e es e", "accusative": "en e es e", "dative": "em er
 COLUMNS = ("masculine", "feminine", "neuter")
 ADJECTIVE_ENDINGS = {"definite": WEAK, "der": WEAK, "ein": MIXED, "none": STRONG}
 RELATIVE = DEFINITE | {"dative": "dem der dem denen"}
-CONTRACTIONS = {"in dem": "im", "in das": "ins", "an dem": "am", "an das": "ans", "zu dem": "zum", "zu der": "zur",
-                "von dem": "vom", "bei dem": "beim"}
+CONTRACTIONS = {
+    "in dem": "im",
+    "in das": "ins",
+    "an dem": "am",
+    "an das": "ans",
+    "zu dem": "zum",
+    "zu der": "zur",
+    "von dem": "vom",
+    "bei dem": "beim",
+}
 KEIN_STEM = "kein"
 HABEN = ("habe", "hast", "hat", "haben")
 SEIN = ("bin", "bist", "ist", "sind")
 WERDEN = ("werde", "wirst", "wird", "werden")
-IRREGULAR_PRESENT = {"sein": SEIN, "haben": HABEN, "wissen": ("weiß", "weißt", "weiß", "wissen"),
-                     "mögen": ("mag", "magst", "mag", "mögen"), "wollen": ("will", "willst", "will", "wollen"),
-                     "möchten": ("möchte", "möchtest", "möchte", "möchten")}
+IRREGULAR_PRESENT = {
+    "sein": SEIN,
+    "haben": HABEN,
+    "wissen": ("weiß", "weißt", "weiß", "wissen"),
+    "mögen": ("mag", "magst", "mag", "mögen"),
+    "wollen": ("will", "willst", "will", "wollen"),
+    "möchten": ("möchte", "möchtest", "möchte", "möchten"),
+}
 PRETERITE_ENDINGS = {"war": ("", "st", "", "en"), "gab": ("", "st", "", "en")}
 
 
@@ -104,8 +133,12 @@ def determiner(phrase: NounPhrase, case: Case) -> str:
 
 def relative_clause(head: NounPhrase, relative: Relative) -> str:
     """The clause after its head: the pronoun takes gender and number from the head, case from the clause."""
-    cases: dict[str, Case] = {"subject": "nominative", "accusative": "accusative", "dative": "dative",
-                              "prepositional": "dative"}
+    cases: dict[str, Case] = {
+        "subject": "nominative",
+        "accusative": "accusative",
+        "dative": "dative",
+        "prepositional": "dative",
+    }
     pronoun = cell(RELATIVE, cases[relative.role], head.noun, head.plural)
     if relative.role == "prepositional":
         assert relative.preposition

@@ -7,7 +7,6 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.features import Adjective, Determiner, Name, Nominal, Noun, NounPhrase, Pronoun
 from mt.data.toy.nouns import fits, nouns_of
 from mt.data.toy.words import (
-    A,
     ADJECTIVES,
     ALL,
     BARE,
@@ -26,9 +25,10 @@ from mt.data.toy.words import (
     THEY,
     THIS,
     TOWNS,
-    I,
     WE,
     YOU,
+    A,
+    I,
 )
 
 SPOUSES = {"husband": ("my", "your", "her"), "wife": ("my", "your", "his")}
@@ -89,15 +89,19 @@ def determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, *
     if "owned" in noun.classes and choice.chance({"given": 0.03, "subject": 0.25}.get(mode, 0.35)):
         return possessive(choice, noun, subject)
     if plural:
-        kinds = {"known": (THE,) * 6 + (THESE, everyone), "generic": (BARE,) * 5 + (THE, THE, THESE),
-                 "subject": (THE,) * 6 + (THESE, THESE, MANY, everyone, *numbers)}
+        kinds = {
+            "known": (THE,) * 6 + (THESE, everyone),
+            "generic": (BARE,) * 5 + (THE, THE, THESE),
+            "subject": (THE,) * 6 + (THESE, THESE, MANY, everyone, *numbers),
+        }
         return choice.pick(kinds.get(mode, (THE, THE, BARE, BARE, BARE, THESE, MANY, SOME, *numbers)))
     kinds = {"known": (THE,) * 5 + (THIS,), "generic": (THE,) * 4 + (THIS,), "subject": (THE,) * 10 + (THIS, A)}
     return choice.pick(kinds.get(mode, (THE, THE, THE, A, A, A, A, THIS)))
 
 
-def noun_phrase(choice: Choice, noun: Noun, mode: str = "any", subject: Nominal | None = None,
-                adjective: float = 0.25) -> NounPhrase:
+def noun_phrase(
+    choice: Choice, noun: Noun, mode: str = "any", subject: Nominal | None = None, adjective: float = 0.25
+) -> NounPhrase:
     """A phrase around the noun: number, determiner, adjective, sometimes an owner.
 
     Args:
@@ -156,15 +160,20 @@ def owner(choice: Choice, noun: Noun) -> NounPhrase | Name:
         return choice.pick(NAMES)
     if "kin" in noun.classes:
         return NounPhrase(choice.pick(nouns_of(("friend", "neighbour", "teacher"))), POSSESSIVES[choice.pick(OWNERS)])
-    kin = choice.rare([other for other in nouns_of(("kin", "friend", "neighbour", "teacher"))
-                       if other.english and other.english not in SPOUSES])
+    kin = choice.rare(
+        [
+            other
+            for other in nouns_of(("kin", "friend", "neighbour", "teacher"))
+            if other.english and other.english not in SPOUSES
+        ]
+    )
     return NounPhrase(kin, POSSESSIVES[choice.pick(OWNERS)])
 
 
 def subject(choice: Choice, classes: tuple[str, ...], mode: str = "subject") -> Nominal:
     """A subject of one of the classes; adults may be pronouns or names."""
     if "adult" in classes or "human" in classes:
-        kind = choice.weighted((0.45, 0.13, 0.42))
+        kind = choice.weighted((0.5, 0.12, 0.38))
         if kind == 0:
             return choice.rare(PERSONAL) if choice.chance(0.7) else choice.pick((I, I, HE, SHE, WE, YOU))
         if kind == 1:

@@ -11,26 +11,43 @@ from mt.data.toy.features import Case, NounPhrase, Phrase
 from mt.data.toy.nouns import entries
 from mt.data.toy.words import COUNTRIES, TOWNS
 
-PREPOSITIONS = {"in": ("in", "in"), "at": ("at", "an"), "on": ("on", "auf"), "under": ("under", "unter"),
-                "behind": ("behind", "hinter"), "front": ("in front of", "vor"), "next": ("next to", "neben"),
-                "to": ("to", "in"), "into": ("into", "in"), "zu": ("to", "zu"), "an": ("to", "an"),
-                "from": ("from", "von"), "inside": ("at", "in")}
+PREPOSITIONS = {
+    "in": ("in", "in"),
+    "at": ("at", "an"),
+    "on": ("on", "auf"),
+    "under": ("under", "unter"),
+    "behind": ("behind", "hinter"),
+    "front": ("in front of", "vor"),
+    "next": ("next to", "neben"),
+    "to": ("to", "in"),
+    "into": ("into", "in"),
+    "zu": ("to", "zu"),
+    "an": ("to", "an"),
+    "from": ("from", "von"),
+    "inside": ("at", "in"),
+}
 ALWAYS_DATIVE = {"zu", "from"}
-FIXED = {"at_home": Phrase("at home", "zu Hause"), "here": Phrase("here", "hier"), "there": Phrase("there", "dort"),
-         "in_bed": Phrase("in bed", "im Bett"), "at_school": Phrase("at school", "in der Schule"),
-         "home": Phrase("home", "nach Hause", direction=True),
-         "to_school": Phrase("to school", "in die Schule", direction=True),
-         "to_bed": Phrase("to bed", "ins Bett", direction=True),
-         "to_work": Phrase("to work", "zur Arbeit", direction=True),
-         "to_the_mountains": Phrase("to the mountains", "in die Berge", direction=True),
-         "in_the_sun": Phrase("in the sun", "in der Sonne"), "from_school": Phrase("from school", "von der Schule")}
+FIXED = {
+    "at_home": Phrase("at home", "zu Hause"),
+    "here": Phrase("here", "hier"),
+    "there": Phrase("there", "dort"),
+    "in_bed": Phrase("in bed", "im Bett"),
+    "at_school": Phrase("at school", "in der Schule"),
+    "home": Phrase("home", "nach Hause", direction=True),
+    "to_school": Phrase("to school", "in die Schule", direction=True),
+    "to_bed": Phrase("to bed", "ins Bett", direction=True),
+    "to_work": Phrase("to work", "zur Arbeit", direction=True),
+    "to_the_mountains": Phrase("to the mountains", "in die Berge", direction=True),
+    "in_the_sun": Phrase("in the sun", "in der Sonne"),
+    "from_school": Phrase("from school", "von der Schule"),
+}
 
 TABLE = """
 rest | at_home in_bed room:in garden:in hotel:in here
 work | at_home office:in school:in hospital:in restaurant:in hotel:in supermarket:in shop:in museum:in garden:in IN_TOWN here
 leisure | park:in garden:in kitchen:in street:on church:in forest:in at_school
 party | restaurant:in kitchen:in garden:in park:in street:on beach:at at_home
-water | lake:in sea:in river:in here
+water | lake:in sea:in here
 play | garden:in park:in street:on room:in house:in at_school kitchen:in beach:at
 meet | station:at park:in restaurant:in hotel:in cinema:front school:front museum:front here church:front
 stay | at_home here in_bed hotel:in IN_TOWN office:in room:in city:in village:in
@@ -57,7 +74,7 @@ sit_to | chair:on bed:on table:at tree:under window:at
 animal_at | garden:in kitchen:in house:in table:under bed:under bed:on chair:on tree:behind door:front house:behind car:under street:on
 thing_at | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in lamp:next
 person_at | at_home at_school here there kitchen:in garden:in room:in office:in hospital:in park:in IN_TOWN restaurant:in train:in house:front
-building_at | city:in village:in street:in IN_TOWN park:next station:next church:behind river:at sea:at lake:at
+building_at | city:in village:in street:in IN_TOWN park:next station:next church:behind sea:at lake:at
 """
 GROUPS = {name.strip(): tuple(members.split()) for name, members in (line.split("|") for line in entries(TABLE))}
 DIRECTIONS = {"run", "come", "near", "far", "drive", "onto", "sit_to"}
@@ -71,8 +88,14 @@ def fixed_places(member: str) -> tuple[Phrase, ...]:
     preposition, _, kind = member.partition("_")
     places = TOWNS if kind == "TOWN" else COUNTRIES
     german_preposition = {"IN": "in", "TO": "nach"}[preposition]
-    return tuple(Phrase(f"{preposition.lower()} {place.english}", f"{german_preposition} {place.german}",
-                        direction=preposition == "TO") for place in places)
+    return tuple(
+        Phrase(
+            f"{preposition.lower()} {place.english}",
+            f"{german_preposition} {place.german}",
+            direction=preposition == "TO",
+        )
+        for place in places
+    )
 
 
 def place(preposition: str, phrase: NounPhrase, english: str, *, direction: bool) -> Phrase:

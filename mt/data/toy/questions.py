@@ -6,18 +6,38 @@ from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import STATES, any_clause, copula_clause, location_clause, predicate, verb_clause
 from mt.data.toy.features import Clause, Coordination, Name, Noun, NounPhrase, Phrase, Pronoun
-from mt.data.toy.phrases import noun_phrase, subject
 from mt.data.toy.nouns import nouns_of
+from mt.data.toy.phrases import noun_phrase, subject
 from mt.data.toy.verbs import BE, ENTRIES, entry
 from mt.data.toy.words import ADJECTIVE, HOW_MANY, WHICH, YOU, I
 
 Sentence = tuple[Phrase, str]
-ALIKE = (("drink",), ("alcohol",), ("food",), ("snack",), ("vegetable",), ("dish",), ("clothes",), ("road", "wheels"), ("public",),
-         ("pet",), ("farm",), ("surface",), ("device",), ("text",), ("kin",), ("friend", "neighbour", "teacher", "doctor"),
-         ("pen", "key", "bag"), ("house", "flat"), ("city", "village"), ("culture",), ("lodging",))
+ALIKE = (
+    ("drink",),
+    ("alcohol",),
+    ("food",),
+    ("snack",),
+    ("vegetable",),
+    ("dish",),
+    ("clothes",),
+    ("road", "wheels"),
+    ("public",),
+    ("pet",),
+    ("farm",),
+    ("surface",),
+    ("device",),
+    ("text",),
+    ("kin",),
+    ("friend", "neighbour", "teacher", "doctor"),
+    ("pen", "key", "bag"),
+    ("house", "flat"),
+    ("city", "village"),
+    ("culture",),
+    ("lodging",),
+)
 OR = Phrase("or", "oder")
 TRANSITIVE = [found for found in ENTRIES if any(frame.accusative for frame in found.frames)]
-MOVING = [entry("go", "gehen"), entry("travel"), entry("drive"), entry("run")]
+MOVING = [entry("go", "gehen"), entry("go", "fahren"), entry("drive"), entry("run")]
 STAYING = [entry(name) for name in ("live", "work", "wait", "sleep", "sit", "play", "eat", "swim", "meet")]
 WHO_VERBS = [found for found in ENTRIES if found.frames[0].subjects[0] in ("adult", "human")]
 
@@ -56,14 +76,25 @@ def similar(choice: Choice, noun: Noun) -> Noun:
 def alternative(choice: Choice) -> Sentence:
     """Do you drink coffee or tea?"""
     while True:
-        body = asked(choice, verb_clause, entry=choice.pick((entry("drink"), entry("eat", "essen"), entry("need"),
-                                                            entry("like"), entry("order"), entry("buy"))),
-                     rich=0.0, negation=0)
+        body = asked(
+            choice,
+            verb_clause,
+            entry=choice.pick(
+                (entry("drink"), entry("eat", "essen"), entry("need"), entry("like"), entry("order"), entry("buy"))
+            ),
+            rich=0.0,
+            negation=0,
+        )
         first = body.accusative
         if not isinstance(first, NounPhrase) or first.owner or first.measure or first.adjective:
             continue
         second = similar(choice, first.noun)
-        if second == first.noun or second.mass != first.noun.mass or (first.plural and not second.english_plural):
+        if (
+            second == first.noun
+            or second.mass != first.noun.mass
+            or (first.plural and not second.english_plural)
+            or not second.english
+        ):
             continue
         pair = Coordination(first, NounPhrase(second, first.determiner, first.plural), OR)
         body = replace(body, accusative=pair)
@@ -72,8 +103,10 @@ def alternative(choice: Choice) -> Sentence:
 
 def with_word(body: Clause, word: Phrase, missing: str) -> Phrase:
     """The question about the missing part."""
-    return Phrase(f"{word.english} {english.clause(body, question=True, without=missing)}",
-                  german.clause(body, "question", front=word.german, without=missing))
+    return Phrase(
+        f"{word.english} {english.clause(body, question=True, without=missing)}",
+        german.clause(body, "question", front=word.german, without=missing),
+    )
 
 
 def where(choice: Choice) -> Sentence:
@@ -155,11 +188,21 @@ def how(choice: Choice) -> Sentence:
     """How old is your brother? How big is the house? How is the soup? How much does the shirt cost?"""
     kind = choice.weighted((0.5, 0.2, 0.3))
     if kind == 0:
-        adjective, classes = choice.pick((("old", ("adult", "young", "building", "vehicle", "pet")), ("tall", ("young", "sibling")),
-                                         ("big", ("building", "pet", "city", "garden")), ("long", ("film", "street", "river", "letter")),
-                                         ("expensive", ("vehicle", "clothes", "device", "furniture"))))
+        adjective, classes = choice.pick(
+            (
+                ("old", ("adult", "young", "building", "vehicle", "pet")),
+                ("tall", ("young", "sibling")),
+                ("big", ("building", "pet", "city", "garden")),
+                ("long", ("film", "street", "river", "letter")),
+                ("expensive", ("vehicle", "clothes", "device", "furniture")),
+            )
+        )
         person = adjective == "old" and choice.chance(0.5)
-        about = subject(choice, ("adult", "young")) if person else noun_phrase(choice, choice.rare(nouns_of(classes)), "known", adjective=0.1)
+        about = (
+            subject(choice, ("adult", "young"))
+            if person
+            else noun_phrase(choice, choice.rare(nouns_of(classes)), "known", adjective=0.1)
+        )
         if about == I:
             about = YOU
         word = ADJECTIVE[adjective]
@@ -167,13 +210,20 @@ def how(choice: Choice) -> Sentence:
         return with_word(body, Phrase(f"how {word.english}", f"wie {word.german}"), "complements"), "?"
     if kind == 1:
         body = asked(choice, copula_clause, negation=0)
-        return with_word(replace(body, form="past" if choice.chance(0.4) else "present", time=None),
-                         Phrase("how", "wie"), "complements"), "?"
-    thing = noun_phrase(choice, choice.rare(nouns_of(("clothes", "device", "furniture", "road", "wheels", "book", "bag", "dish", "cake"))),
-                        "known", adjective=0.35)
+        return with_word(
+            replace(body, form="past" if choice.chance(0.4) else "present", time=None),
+            Phrase("how", "wie"),
+            "complements",
+        ), "?"
+    thing = noun_phrase(
+        choice,
+        choice.rare(nouns_of(("clothes", "device", "furniture", "road", "wheels", "book", "bag", "dish", "cake"))),
+        "known",
+        adjective=0.35,
+    )
     english_verb = "do" if thing.plural else "does"
     german_verb = "kosten" if thing.plural else "kostet"
-    return Phrase(f"how much {english_verb} {english.nominal(thing)} cost",
-                  f"wie viel {german_verb} {german.nominal(thing, 'nominative')}"), "?"
-
-
+    return Phrase(
+        f"how much {english_verb} {english.nominal(thing)} cost",
+        f"wie viel {german_verb} {german.nominal(thing, 'nominative')}",
+    ), "?"

@@ -13,24 +13,24 @@ from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import noun_phrase, object_phrase, sex_pronoun, subject, with_adjective
 from mt.data.toy.places import FIXED, place
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import ADJECTIVE, A, BARE, CAN, IT, MUST, NO, NUMBERS, THE, WANT
+from mt.data.toy.words import ADJECTIVE, BARE, CAN, IT, MUST, NO, NUMBERS, THE, WANT, A
 
 Sentence = tuple[Phrase, str]
 
 # state | what follows from it | what one does all the same
 SCENES = """
 tired | sleep; go@to_bed; stay@at_home; -work; go@home; can't dance; can't run; fall asleep; -go shopping; want sleep; must sleep; drink>coffee; sit@chair:on | work; -sleep; read>book,newspaper; clean>kitchen; go@to_work; cook; help=>human; repair>car,bicycle
-hungry | eat>bread,apple,egg,soup,cake; cook>soup,potato,egg,rice; make>dinner,breakfast; buy>bread,cheese,apple,tomato; order>soup,cake; want eat; must eat; go@restaurant:to; can't work | -eat; work; -cook; wait@here; can't eat; stay@at_home
+hungry | eat>bread,apple,egg,soup,cake; cook>soup,potato,egg; make>dinner,breakfast; buy>bread,cheese,apple; order>soup,cake; want eat; must eat; go@restaurant:to; can't work | -eat; work; -cook; wait@here; can't eat; stay@at_home
 thirsty | drink>water,juice,tea,milk; need>water; order>juice,water,beer; buy>water,juice; want drink>water,juice | -drink; can't drink; -order>juice,water
-sick | stay@at_home; stay@in_bed; -work; call>doctor; can't come; can't work; can't swim; -eat; sleep; need>doctor; go@home; -go@to_work; must stay@at_home | work; go@to_work; swim; play>football; go shopping; -call>doctor; travel@TO; want dance
+sick | stay@at_home; stay@in_bed; -work; call>doctor; can't come; can't work; can't swim; -eat; sleep; need>doctor; go@home; -go@to_work; must stay@at_home | work; go@to_work; swim; play>football; go shopping; -call>doctor; go@TO; want dance
 happy | laugh; sing; dance; sing>song; -cry; write>letter | -laugh; -sing; cry; -dance
 sad | cry; -laugh; -sing; -eat; can't sleep; -dance; go@home; call>friend,mother; stay@at_home | laugh; sing; -cry; work; dance; cook
 busy | can't come; -go shopping; can't help=>human; -watch television; work; -visit>kin,friend; must work; -call>friend; can't cook | help=>human; watch television; visit>kin,friend; cook; wait; call>friend
 late | hurry; must hurry; can't wait; take>bus,train; -eat; call>friend | -hurry; drink>coffee; eat; wait; read>newspaper
 TIME | can't come; can't wait; -read>book,newspaper; -visit>kin,friend; hurry; -cook; can't help=>human; must hurry; can't play@garden:in | help=>human; read>book; visit>kin,friend; cook; wait; watch television
-MONEY | can't travel@TO; -buy>car,house,coat,jacket,computer; must work; sell>car,bicycle,house; can't buy>car,house,shoe; need>work; -order>wine,cake | buy>car,house,coat,computer; travel@TO; -work; order>wine,cake; go shopping
-RAIN | stay@at_home; take>bus; -go@park:to; play@room:in; watch television; close>window; read@kitchen:in; -swim; need>coat,jacket; wear>coat,hat; can't play@garden:in; work@at_home | go@park:to; play@garden:in; swim@lake:in; -stay@at_home; run@park:into; go swimming; open>window
-COLD | wear>coat,jacket,hat; stay@at_home; close>window,door; drink>tea; -swim; need>coat,jacket; put on>coat,jacket,hat; make>tea; -go swimming | swim@lake:in; open>window; go swimming; -wear>coat; play@garden:in; sit@garden:in
+MONEY | can't go@TO; -buy>car,house,coat,computer; must work; sell>car,bicycle,house; can't buy>car,house,shoe; need>work; -order>wine,cake | buy>car,house,coat,computer; go@TO; -work; order>wine,cake; go shopping
+RAIN | stay@at_home; take>bus; -go@park:to; play@room:in; watch television; close>window; read@kitchen:in; -swim; need>coat; wear>coat,hat; can't play@garden:in; work@at_home | go@park:to; play@garden:in; swim@lake:in; -stay@at_home; run@park:into; go swimming; open>window
+COLD | wear>coat,hat; stay@at_home; close>window,door; drink>tea; -swim; need>coat; put on>coat,hat; make>tea; -go swimming | swim@lake:in; open>window; go swimming; -wear>coat; play@garden:in; sit@garden:in
 WARM | swim@lake:in; go@beach:an; open>window,door; drink>water,juice; sit@garden:in; sit@tree:under; go swimming; wear>hat; play@garden:in; -need>coat | stay@at_home; wear>coat; -swim; work; close>window; -go swimming
 LATE | go@to_bed; go@home; hurry; sleep; must go@home; must sleep; turn off>lamp | work; -sleep; watch television; -go@home; read>book; cook; wait; play@room:in
 """
@@ -38,16 +38,37 @@ LATE | go@to_bed; go@home; hurry; sleep; must go@home; must sleep; turn off>lamp
 
 def parse(line: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     state, effects, contrary = (part.strip() for part in line.split("|"))
-    return (state, tuple(part.strip() for part in effects.split(";")), tuple(part.strip() for part in contrary.split(";")))
+    return (
+        state,
+        tuple(part.strip() for part in effects.split(";")),
+        tuple(part.strip() for part in contrary.split(";")),
+    )
 
 
 SCENE_LIST = [parse(line) for line in SCENES.strip().split("\n") if not line.startswith("#")]
 IMPERSONAL = ("RAIN", "COLD", "WARM", "LATE")
 FORMS: tuple[Form, ...] = ("present", "progressive", "past")
-RAIN_VERB = replace(BE, english="rain", english_past="rained", english_participle="rained", english_ing="raining",
-                    german="regnen", german_third="regnet", participle="geregnet", auxiliary="haben", preterite="")
-SNOW_VERB = replace(RAIN_VERB, english="snow", english_past="snowed", english_ing="snowing", german="schneien",
-                    german_third="schneit", participle="geschneit")
+RAIN_VERB = replace(
+    BE,
+    english="rain",
+    english_past="rained",
+    english_participle="rained",
+    english_ing="raining",
+    german="regnen",
+    german_third="regnet",
+    participle="geregnet",
+    auxiliary="haben",
+    preterite="",
+)
+SNOW_VERB = replace(
+    RAIN_VERB,
+    english="snow",
+    english_past="snowed",
+    english_ing="snowing",
+    german="schneien",
+    german_third="schneit",
+    participle="geschneit",
+)
 
 
 def state_clause(choice: Choice, state: str, who: Nominal, form: Form) -> Clause:
@@ -80,7 +101,7 @@ def effect_clause(choice: Choice, text: str, who: Nominal, form: Form) -> Clause
     text, _, where = text.partition("@")
     text, _, receiver = text.partition("=>")
     name, _, objects = text.partition(">")
-    german_verb = {"eat": "essen", "go": "gehen"}.get(name, "")
+    german_verb = {"eat": "essen", "go": "fahren" if where == "TO" else "gehen"}.get(name, "")
     verb = entry(name, german_verb).verb
     body = Clause(who, verb, form if not verb.stative or form == "past" else "present", negated=negated)
     if modal:
@@ -95,10 +116,12 @@ def effect_clause(choice: Choice, text: str, who: Nominal, form: Form) -> Clause
 def scene_object(choice: Choice, classes: tuple[str, ...], name: str, who: Nominal) -> Nominal:
     noun = choice.rare(nouns_of(classes))
     if name in ("take", "close", "open", "clean", "turn off", "repair", "call") and not noun.classes & {"owned", "kin"}:
-        return NounPhrase(noun, THE, bool(noun.english_plural) and noun.english in ("window", "door") and choice.chance(0.5))
+        return NounPhrase(
+            noun, THE, bool(noun.english_plural) and noun.english in ("window", "door") and choice.chance(0.5)
+        )
     if noun.mass and "meal" not in noun.classes:
         return NounPhrase(noun, BARE)
-    if noun.mass or name in ("visit", "call", "sell", "repair", "clean", "tidy up", "wash"):
+    if noun.mass or name in ("visit", "call", "sell", "repair", "clean", "wash"):
         return noun_phrase(choice, noun, "known", who, adjective=0.08)
     eaten = bool(noun.classes & {"snack", "vegetable"}) and choice.chance(0.6)
     plural = eaten or noun.english == "shoe" or ("clothes" in noun.classes and who.plural)
@@ -108,8 +131,19 @@ def scene_object(choice: Choice, classes: tuple[str, ...], name: str, who: Nomin
 
 def scene_place(choice: Choice, where: str, name: str) -> Phrase:
     if where == "TO":
-        return Phrase(*choice.pick((("to Berlin", "nach Berlin"), ("to Italy", "nach Italien"), ("to Paris", "nach Paris"),
-                                    ("to Germany", "nach Deutschland"), ("to Rome", "nach Rom"), ("to London", "nach London"))), direction=True)
+        return Phrase(
+            *choice.pick(
+                (
+                    ("to Berlin", "nach Berlin"),
+                    ("to Italy", "nach Italien"),
+                    ("to Paris", "nach Paris"),
+                    ("to Germany", "nach Deutschland"),
+                    ("to Rome", "nach Rom"),
+                    ("to London", "nach London"),
+                )
+            ),
+            direction=True,
+        )
     if where in FIXED:
         return FIXED[where]
     noun, _, preposition = where.partition(":")
@@ -123,7 +157,9 @@ def person(choice: Choice) -> tuple[Nominal, Pronoun]:
     while True:
         who = subject(choice, ("adult",))
         pronoun = sex_pronoun(who)
-        if pronoun is not None and not (isinstance(who, NounPhrase) and (who.adjective or who.determiner.plural and choice.chance(0.7))):
+        if pronoun is not None and not (
+            isinstance(who, NounPhrase) and (who.adjective or (who.determiner.plural and choice.chance(0.7)))
+        ):
             return who, pronoun
 
 
@@ -156,12 +192,16 @@ def ordered(choice: Choice, word: Phrase, inner: Clause, outer: Clause, pronoun:
     """Main and subordinate clause in either order; the second takes up the subject by its pronoun."""
     if choice.chance(first):
         outer = replace(outer, subject=pronoun)
-        return Phrase(f"{word.english} {english.clause(inner)}, {english.clause(outer)}",
-                      f"{word.german} {german.clause(inner, 'final')}, {german.clause(outer, 'question')}")
+        return Phrase(
+            f"{word.english} {english.clause(inner)}, {english.clause(outer)}",
+            f"{word.german} {german.clause(inner, 'final')}, {german.clause(outer, 'question')}",
+        )
     if inner.subject != IT:
         inner = replace(inner, subject=pronoun)
-    return Phrase(f"{english.clause(outer)} {word.english} {english.clause(inner)}",
-                  f"{german.clause(outer, 'main')}, {word.german} {german.clause(inner, 'final')}")
+    return Phrase(
+        f"{english.clause(outer)} {word.english} {english.clause(inner)}",
+        f"{german.clause(outer, 'main')}, {word.german} {german.clause(inner, 'final')}",
+    )
 
 
 def when_if(choice: Choice) -> Sentence:
@@ -190,20 +230,55 @@ def and_but(choice: Choice) -> Sentence:
     state, effect, pronoun = pair(choice, contrary=contrary)
     if contrary:
         effect = replace(effect, subject=pronoun)
-        return Phrase(f"{english.clause(state)}, but {english.clause(effect)}",
-                      f"{german.clause(state, 'main')}, aber {german.clause(effect, 'main')}"), "."
+        return Phrase(
+            f"{english.clause(state)}, but {english.clause(effect)}",
+            f"{german.clause(state, 'main')}, aber {german.clause(effect, 'main')}",
+        ), "."
     if state.subject == IT:
-        return Phrase(f"{english.clause(state)} and {english.clause(effect)}",
-                      f"{german.clause(state, 'main')} und {german.clause(effect, 'main')}"), "."
-    return Phrase(f"{english.clause(state)} and {english.clause(effect, with_subject=False)}",
-                  f"{german.clause(state, 'main')} und {german.clause(effect, 'main', without='subject')}"), "."
+        return Phrase(
+            f"{english.clause(state)} and {english.clause(effect)}",
+            f"{german.clause(state, 'main')} und {german.clause(effect, 'main')}",
+        ), "."
+    return Phrase(
+        f"{english.clause(state)} and {english.clause(effect, with_subject=False)}",
+        f"{german.clause(state, 'main')} und {german.clause(effect, 'main', without='subject')}",
+    ), "."
 
 
-EVERYDAY = ("read>book,newspaper; drink>coffee,tea,water,juice,milk; eat>bread,apple,egg,soup,cake,cheese; cook>soup,rice,egg,potato; "
-            "make>dinner,breakfast; write>letter; watch television; clean>kitchen; tidy up>room; go@home; go@to_bed; sing>song; "
-            "listen to>music; play>football; play@garden:in; work@office:in; sit@garden:in; sleep; dance; laugh; read; go@park:to; "
-            "go shopping; go swimming; help=>human; wash>car; buy>bread,cheese,milk,apple; "
-            "call>friend,doctor; repair>car,bicycle; visit>kin,friend; wait@station:at; stay@at_home; clean>window").split("; ")
+EVERYDAY = [
+    "read>book,newspaper",
+    "drink>coffee,tea,water,juice,milk",
+    "eat>bread,apple,egg,soup,cake,cheese",
+    "cook>soup,egg,potato",
+    "make>dinner,breakfast",
+    "write>letter",
+    "watch television",
+    "clean>kitchen",
+    "go@home",
+    "go@to_bed",
+    "sing>song",
+    "listen to>music",
+    "play>football",
+    "play@garden:in",
+    "work@office:in",
+    "sit@garden:in",
+    "sleep",
+    "dance",
+    "laugh",
+    "read",
+    "go@park:to",
+    "go shopping",
+    "go swimming",
+    "help=>human",
+    "wash>car",
+    "buy>bread,cheese,milk,apple",
+    "call>friend,doctor",
+    "repair>car,bicycle",
+    "visit>kin,friend",
+    "wait@station:at",
+    "stay@at_home",
+    "clean>window",
+]
 
 
 def two_deeds(choice: Choice) -> Sentence:
@@ -216,17 +291,21 @@ def two_deeds(choice: Choice) -> Sentence:
     one = effect_clause(choice, first, who, form)
     if choice.chance(0.45):
         other, _ = person(choice)
-        while other == who or isinstance(other, NounPhrase) and isinstance(who, NounPhrase) and other.noun == who.noun:
+        while other == who or (
+            isinstance(other, NounPhrase) and isinstance(who, NounPhrase) and other.noun == who.noun
+        ):
             other, _ = person(choice)
         two = effect_clause(choice, second, other, form)
-        return Phrase(f"{english.clause(one)} and {english.clause(two)}",
-                      f"{german.clause(one, 'main')} und {german.clause(two, 'main')}"), "."
+        return Phrase(
+            f"{english.clause(one)} and {english.clause(two)}",
+            f"{german.clause(one, 'main')} und {german.clause(two, 'main')}",
+        ), "."
     two = effect_clause(choice, second, who, form)
     told = german.clause(two, "main", without="subject")
     finite = german.verb_complex(one)[0]
     if form == "past" and german.verb_complex(two)[0] == finite:
         told = told.removeprefix(f"{finite} ")
-    return Phrase(f"{english.clause(one)} and {english.clause(two, with_subject=False)}",
-                  f"{german.clause(one, 'main')} und {told}"), "."
-
-
+    return Phrase(
+        f"{english.clause(one)} and {english.clause(two, with_subject=False)}",
+        f"{german.clause(one, 'main')} und {told}",
+    ), "."

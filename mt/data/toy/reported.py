@@ -7,10 +7,10 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import any_clause, location_clause, predicate, verb_clause
 from mt.data.toy.features import Clause, Coordination, Noun, NounPhrase, Phrase, Relative, Verb
 from mt.data.toy.nouns import NOUNS, nouns_of
-from mt.data.toy.phrases import adjectives_of, noun_phrase, subject
+from mt.data.toy.phrases import adjectives_of, subject
 from mt.data.toy.questions import MOVING, STAYING, asked
 from mt.data.toy.verbs import BE, ENTRIES, Entry, entry
-from mt.data.toy.words import I, POSSESSIVES, THE
+from mt.data.toy.words import POSSESSIVES, THE, I
 
 Sentence = tuple[Phrase, str]
 
@@ -34,8 +34,10 @@ HEAR = matrix("hear heard heard", "hören hört gehört")
 def joined(outer: Clause, word: Phrase, spoken: str, told: str, *, question: bool = False) -> Phrase:
     """Main clause, conjunction, subordinate clause."""
     order = "question" if question else "main"
-    return Phrase(f"{english.clause(outer, question=question)} {word.english} {spoken}",
-                  f"{german.clause(outer, order)}, {word.german} {told}")  # type: ignore[arg-type]
+    return Phrase(
+        f"{english.clause(outer, question=question)} {word.english} {spoken}",
+        f"{german.clause(outer, order)}, {word.german} {told}",
+    )  # type: ignore[arg-type]
 
 
 def reported(choice: Choice) -> Sentence:
@@ -45,8 +47,15 @@ def reported(choice: Choice) -> Sentence:
     who = subject(choice, ("adult",))
     while True:
         body = any_clause(choice, rich=0.22, negation=0.1)
-        if past == looks_back(body) and (verb != HOPE or body.form in ("future", "present") and body.verb.english == "be"
-                                     or body.form == "future" and body.verb.english not in UNHOPED) and body.subject not in (I, who):
+        if (
+            past == looks_back(body)
+            and (
+                verb != HOPE
+                or (body.form in ("future", "present") and body.verb.english == "be")
+                or (body.form == "future" and body.verb.english not in UNHOPED)
+            )
+            and body.subject not in (I, who)
+        ):
             break
     outer = Clause(who, verb, "past" if past else "present")
     return joined(outer, Phrase("that", "dass"), english.clause(body), german.clause(body, "final")), "."
@@ -91,9 +100,18 @@ def embedded_question(choice: Choice) -> Sentence:
         body = asked(choice, location_clause)
     elif kind == 1:
         word, missing = Phrase("where", "wo"), "complements"
-        body = asked(choice, verb_clause, entry=entry("live") if choice.chance(0.5) else choice.pick(STAYING[1:6]), rich=0.1, negation=0)
+        body = asked(
+            choice,
+            verb_clause,
+            entry=entry("live") if choice.chance(0.5) else choice.pick(STAYING[1:6]),
+            rich=0.1,
+            negation=0,
+        )
         if choice.chance(0.3):
-            word, body = Phrase("where", "wohin"), asked(choice, verb_clause, entry=choice.pick(MOVING[:2]), rich=0.1, negation=0)
+            word, body = (
+                Phrase("where", "wohin"),
+                asked(choice, verb_clause, entry=choice.pick(MOVING[:2]), rich=0.1, negation=0),
+            )
         if body.complements and body.complements[0].english.split()[0] in ("with", "for"):
             return embedded_question(choice)
     elif kind == 2:
@@ -106,13 +124,21 @@ def embedded_question(choice: Choice) -> Sentence:
     outer, question = doubting(choice, looks_back(body))
     if choice.chance(0.3):
         outer, question = replace(outer, negated=False, verb=KNOW), False
-    return joined(outer, word, english.clause(body, without=missing),
-                  german.clause(body, "final", without=missing), question=question), mark(question)
+    return joined(
+        outer,
+        word,
+        english.clause(body, without=missing),
+        german.clause(body, "final", without=missing),
+        question=question,
+    ), mark(question)
 
 
 UNHOPED = ("cry", "fall", "wake", "leave", "feel")
-ACTIVE = [found for found in ENTRIES if found.frames[0].subjects[0] in ("adult", "human") and found.name not in
-          ("hurry", "feel", "arrive")]
+ACTIVE = [
+    found
+    for found in ENTRIES
+    if found.frames[0].subjects[0] in ("adult", "human") and found.name not in ("hurry", "feel", "arrive")
+]
 KNOWING = [entry(name) for name in ("know", "see", "help", "visit", "ask", "like", "meet")]
 
 
@@ -124,7 +150,11 @@ def head(choice: Choice, noun: Noun, *, plural: bool | None = None) -> NounPhras
 
 def relative_subject(choice: Choice) -> Sentence:
     """The man who lives here is my teacher. I know the woman who sings."""
-    noun = choice.rare(nouns_of(("man", "woman", "boy", "girl", "child", "teacher", "doctor", "student", "neighbour", "friend", "guest")))
+    noun = choice.rare(
+        nouns_of(
+            ("man", "woman", "boy", "girl", "child", "teacher", "doctor", "student", "neighbour", "friend", "guest")
+        )
+    )
     bare = head(choice, noun)
     body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
     while body.form == "future" or (isinstance(body.accusative, NounPhrase) and body.accusative.noun == noun):
@@ -137,10 +167,16 @@ def about_person(choice: Choice, phrase: NounPhrase) -> Phrase:
     """A short main clause around somebody described by a relative clause."""
     kind = choice.weighted((0.45, 0.25, 0.3))
     if kind == 0:
-        from_adjective = choice.pick([found for found in adjectives_of(phrase.noun) if found.english not in ("little", "big", "good", "new")]
-                                     or adjectives_of(phrase.noun))
-        outer = Clause(phrase, BE, complements=(predicate(from_adjective, choice.pick(("", "", "very"))),),
-                       negated=choice.chance(0.1))
+        from_adjective = choice.pick(
+            [found for found in adjectives_of(phrase.noun) if found.english not in ("little", "big", "good", "new")]
+            or adjectives_of(phrase.noun)
+        )
+        outer = Clause(
+            phrase,
+            BE,
+            complements=(predicate(from_adjective, choice.pick(("", "", "very"))),),
+            negated=choice.chance(0.1),
+        )
     elif kind == 1:
         while True:
             outer = verb_clause(choice, entry=choice.rare(ACTIVE), who=phrase, rich=0.0, negation=0.08)
@@ -158,10 +194,43 @@ def about_person(choice: Choice, phrase: NounPhrase) -> Phrase:
     return Phrase(english.clause(outer), german.clause(outer, "main"))
 
 
-MADE = [found for found in ENTRIES if found.frames[-1].accusative and found.name in (
-    "read", "write", "buy", "sell", "find", "look for", "see", "eat", "drink", "wear", "repair", "build", "paint", "order",
-    "like", "know", "need", "cook", "visit", "take", "wash", "open", "show", "give", "send", "lose", "help", "meet", "call", "invite")
-    and found.verb.german != "fressen"]
+MADE = [
+    found
+    for found in ENTRIES
+    if found.frames[-1].accusative
+    and found.name
+    in (
+        "read",
+        "write",
+        "buy",
+        "sell",
+        "find",
+        "look for",
+        "see",
+        "eat",
+        "drink",
+        "wear",
+        "repair",
+        "order",
+        "like",
+        "know",
+        "need",
+        "cook",
+        "visit",
+        "take",
+        "wash",
+        "open",
+        "show",
+        "give",
+        "send",
+        "lose",
+        "help",
+        "meet",
+        "call",
+        "invite",
+    )
+    and found.verb.german != "fressen"
+]
 
 
 def relative_object(choice: Choice) -> Sentence:
@@ -183,20 +252,35 @@ def relative_object(choice: Choice) -> Sentence:
     if "human" in target.noun.classes:
         return about_person(choice, phrase), "."
     adjective = choice.pick(adjectives_of(target.noun))
-    outer = Clause(phrase, BE, choice.pick(("present", "present", "past")),
-                   complements=(predicate(adjective, choice.pick(("", "", "very"))),), negated=choice.chance(0.12))
+    outer = Clause(
+        phrase,
+        BE,
+        choice.pick(("present", "present", "past")),
+        complements=(predicate(adjective, choice.pick(("", "", "very"))),),
+        negated=choice.chance(0.12),
+    )
     if choice.chance(0.2):
-        outer = Clause(subject(choice, ("adult",)), choice.pick((entry("like"), entry("look for"))).verb, accusative=phrase)
+        outer = Clause(
+            subject(choice, ("adult",)), choice.pick((entry("like"), entry("look for"))).verb, accusative=phrase
+        )
     elif choice.chance(0.15):
         sein = "sind" if phrase.plural else "ist"
         spoken = "are" if phrase.plural else "is"
-        return Phrase(f"where {spoken} {english.nominal(phrase)}", f"wo {sein} {german.nominal(phrase, 'nominative')}"), "?"
+        return Phrase(
+            f"where {spoken} {english.nominal(phrase)}", f"wo {sein} {german.nominal(phrase, 'nominative')}"
+        ), "?"
     return Phrase(english.clause(outer), german.clause(outer, "main")), "."
 
 
-LIVED_IN = (("live", ("house", "flat", "city", "village", "room")), ("work", ("office", "hospital", "school", "restaurant", "hotel", "shop", "museum")),
-            ("sleep", ("bed", "room", "hotel")), ("play", ("garden", "park", "room")), ("eat", ("restaurant", "kitchen", "hotel")),
-            ("swim", ("lake", "river")), ("wait", ("restaurant", "hotel", "room")))
+LIVED_IN = (
+    ("live", ("house", "flat", "city", "village", "room")),
+    ("work", ("office", "hospital", "school", "restaurant", "hotel", "shop", "museum")),
+    ("sleep", ("bed", "room", "hotel")),
+    ("play", ("garden", "park", "room")),
+    ("eat", ("restaurant", "kitchen", "hotel")),
+    ("swim", ("lake",)),
+    ("wait", ("restaurant", "hotel", "room")),
+)
 
 
 def relative_place(choice: Choice) -> Sentence:
@@ -211,8 +295,11 @@ def relative_place(choice: Choice) -> Sentence:
     body = Clause(who, entry("eat", "essen").verb if name == "eat" else found.verb, form)  # type: ignore[arg-type]
     phrase = replace(phrase, relative=Relative(body, "prepositional", Phrase("in", "in")))
     adjective = choice.pick([found for found in adjectives_of(phrase.noun) if found.english not in ("little", "good")])
-    outer = Clause(phrase, BE, "present" if form != "past" else choice.pick(("present", "past")),  # type: ignore[arg-type]
-                   complements=(predicate(adjective, choice.pick(("", "", "very"))),), negated=choice.chance(0.12))
+    outer = Clause(
+        phrase,
+        BE,
+        "present" if form != "past" else choice.pick(("present", "past")),  # type: ignore[arg-type]
+        complements=(predicate(adjective, choice.pick(("", "", "very"))),),
+        negated=choice.chance(0.12),
+    )
     return Phrase(english.clause(outer), german.clause(outer, "main")), "."
-
-

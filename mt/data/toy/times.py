@@ -9,24 +9,45 @@ def phrases(text: str) -> list[Phrase]:
     return [Phrase(*(part.strip() for part in pair.split("/"))) for pair in text.split(",")]
 
 
-HABIT = phrases("every day/jeden Tag, every morning/jeden Morgen, every evening/jeden Abend, "
-                "in the morning/am Morgen, in the evening/am Abend, in the afternoon/am Nachmittag, "
-                "every day/jeden Tag, at the weekend/am Wochenende")
-LONG_HABIT = HABIT + phrases("every week/jede Woche, every year/jedes Jahr, in summer/im Sommer, in winter/im Winter, "
-                             "in spring/im Frühling, in autumn/im Herbst")
+HABIT = phrases(
+    "every day/jeden Tag, every morning/jeden Morgen, every evening/jeden Abend, "
+    "in the morning/am Morgen, in the evening/am Abend, in the afternoon/am Nachmittag, "
+    "every day/jeden Tag, at the weekend/am Wochenende"
+)
+LONG_HABIT = HABIT[2:5] + phrases(
+    "every day/jeden Tag, every week/jede Woche, every year/jedes Jahr, in summer/im Sommer, in winter/im Winter, "
+    "in spring/im Frühling, in autumn/im Herbst"
+)
 NOW = phrases("now/jetzt, today/heute, now/jetzt, today/heute, at the moment/im Moment")
 COMING = phrases("tomorrow/morgen, soon/bald, tonight/heute Abend, later/später, today/heute, tomorrow/morgen")
-LONG_COMING = COMING + phrases("next week/nächste Woche, next month/nächsten Monat, next year/nächstes Jahr, "
-                               "next summer/nächsten Sommer, at the weekend/am Wochenende")
-GONE = phrases("yesterday/gestern, this morning/heute Morgen, today/heute, yesterday/gestern, yesterday/gestern, "
-               "last night/letzte Nacht")
-LONG_GONE = GONE + phrases("last week/letzte Woche, last month/letzten Monat, last year/letztes Jahr, "
-                           "last summer/letzten Sommer, at the weekend/am Wochenende")
-UNITS = (("minutes", "Minuten"), ("hours", "Stunden"), ("days", "Tagen"), ("weeks", "Wochen"), ("months", "Monaten"),
-         ("years", "Jahren"))
+LONG_COMING = COMING + phrases(
+    "next week/nächste Woche, next month/nächsten Monat, next year/nächstes Jahr, "
+    "next summer/nächsten Sommer, at the weekend/am Wochenende"
+)
+GONE = phrases(
+    "yesterday/gestern, this morning/heute Morgen, today/heute, yesterday/gestern, yesterday/gestern, "
+    "last night/letzte Nacht"
+)
+LONG_GONE = GONE + phrases(
+    "last week/letzte Woche, last month/letzten Monat, last year/letztes Jahr, "
+    "last summer/letzten Sommer, at the weekend/am Wochenende"
+)
+UNITS = (
+    ("minutes", "Minuten"),
+    ("hours", "Stunden"),
+    ("days", "Tagen"),
+    ("weeks", "Wochen"),
+    ("months", "Monaten"),
+    ("years", "Jahren"),
+)
 DURATION_UNITS = (("minutes", "Minuten"), ("hours", "Stunden"), ("hours", "Stunden"))
-ONE_UNIT = (("an hour", "einer Stunde"), ("a day", "einem Tag"), ("a week", "einer Woche"), ("a month", "einem Monat"),
-            ("a year", "einem Jahr"))
+ONE_UNIT = (
+    ("an hour", "einer Stunde"),
+    ("a day", "einem Tag"),
+    ("a week", "einer Woche"),
+    ("a month", "einem Monat"),
+    ("a year", "einem Jahr"),
+)
 
 
 def clock(choice: Choice) -> Phrase:
@@ -60,7 +81,7 @@ def distance(choice: Choice, *, past: bool, long: bool) -> Phrase:
 
 def past_time(choice: Choice, *, long: bool) -> Phrase:
     """A time in the past; `long` allows weeks and years."""
-    kind = choice.weighted((0.5, 0.15, 0.15 if long else 0, 0.12, 0.08))
+    kind = choice.weighted((0.5, 0.15, 0.22 if long else 0, 0.14, 0.08))
     if kind == 0:
         return choice.pick(LONG_GONE if long else GONE)
     if kind == 1:
@@ -72,7 +93,7 @@ def past_time(choice: Choice, *, long: bool) -> Phrase:
 
 def coming_time(choice: Choice, *, long: bool) -> Phrase:
     """A time to come."""
-    kind = choice.weighted((0.5, 0.15, 0.15 if long else 0, 0.1, 0.12))
+    kind = choice.weighted((0.5, 0.15, 0.22 if long else 0, 0.12, 0.12))
     if kind == 0:
         return choice.pick(LONG_COMING if long else COMING)
     if kind == 1:

@@ -22,7 +22,7 @@ TABLE = """
 sleep slept slept | schlafen schläft geschlafen | human @rest %well,badly ; animal @animal_rest
 work | arbeiten arbeitet gearbeitet | adult @work %alone,together
 laugh | lachen lacht gelacht | human %loudly
-cry | weinen weint geweint | human %loudly,quietly
+cry | weinen weint geweint | human %loudly
 sing sang sung | singen singt gesungen | adult,young >sung ; adult,young @leisure %well,loudly,together,badly
 dance | tanzen tanzt getanzt | adult,young @party %well,together,alone,badly
 swim swam swum | schwimmen schwimmt geschwommen sein | adult,young @water %well,fast,together
@@ -32,7 +32,6 @@ wait | warten wartet gewartet | adult,young @meet ; adult for:auf:accusative=per
 come came come | kommen kommt gekommen sein | adult %late,early,alone,together ; adult,young @!come %late,early ; adult from:aus:dative=town,country $state
 go went gone | gehen geht gegangen sein | adult,young @!near %alone,together
 go went gone | fahren fährt gefahren sein | adult @!far by %alone,together
-travel travelled travelled | reisen reist gereist sein | adult @!far by %alone,together
 drive drove driven | fahren fährt gefahren sein | adult @!drive %slowly,fast,alone
 fly flew flown | fliegen fliegt geflogen sein | adult @!far ; bird %fast
 stay | bleiben bleibt geblieben sein | adult,young @!stay
@@ -41,7 +40,6 @@ get got got (up) | auf/stehen steht aufgestanden sein | adult,young %late,early
 arrive | an/kommen kommt angekommen sein | adult,public @arrival %late,early
 come came come (back) | zurück/kommen kommt zurückgekommen sein | adult %late,early
 fall fell fallen (asleep) | ein/schlafen schläft eingeschlafen sein | human %late
-wake woke woken (up) | auf/wachen wacht aufgewacht sein | human %late,early
 go went gone (shopping) | einkaufen_/gehen geht einkaufen_gegangen sein | adult %alone,together
 go went gone (swimming) | schwimmen_/gehen geht schwimmen_gegangen sein | adult,young %alone,together
 watch (television) | fern/sehen sieht ferngesehen | adult,young @indoor %together,alone
@@ -50,11 +48,9 @@ begin began begun | an/fangen fängt angefangen | event
 hurry | beeilen beeilt beeilt sich | adult
 sit sat sat (down) | setzen setzt gesetzt sich | adult,young @sit_to
 feel felt felt | fühlen fühlt gefühlt sich | feeling $state
-remember | erinnern erinnert erinnert sich | adult :an:accusative=person,label,told,lodging $state $known
 look (forward) | freuen freut gefreut sich | adult to:auf:accusative=awaited,meal $state $known
 sit sat sat | sitzen sitzt gesessen | adult,young,pet @!seat
 stand stood stood | stehen steht gestanden | adult,young @!stand
-lie lay lain | liegen liegt gelegen | pet @!lie ; laid @!surface
 eat ate eaten | essen isst gegessen | adult,young >food,dish,snack,vegetable @eat %slowly,fast
 eat ate eaten | fressen frisst gefressen | animal %fast,slowly ; pet >prey
 drink drank drunk | trinken trinkt getrunken | adult >drink,alcohol @eat ; young >drink
@@ -62,7 +58,7 @@ cook | kochen kocht gekocht | adult >cooked @cook ; adult @cook %well,badly,toge
 make made made | machen macht gemacht | adult >meal,hot_drink
 read read read | lesen liest gelesen | adult,young >text @indoor ; adult,young @indoor %well,fast
 write wrote written | schreiben schreibt geschrieben | adult >written @indoor ; adult >letter =>person $known
-see saw seen | sehen sieht gesehen | adult,young >person,animal,watched,sky,public $state
+see saw seen | sehen sieht gesehen | adult,young >person,animal,watched,public,plant,building $state
 hear heard heard | hören hört gehört | adult,young >person,animal,sung $state $known
 listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together,loudly
 buy bought bought | kaufen kauft gekauft | adult >bought @shops $given ; adult >gift,toy,text,clothes =>person $given $known
@@ -79,14 +75,10 @@ know knew known | kennen kennt gekannt =kannte | adult,young >person,settlement,
 visit | besuchen besucht besucht | adult >person,culture,settlement,town $known
 meet met met | treffen trifft getroffen | adult >person @meet $known
 help | helfen hilft geholfen | adult,young =>person @cook $known
-thank | danken dankt gedankt | adult =>person $known
 take took taken | nehmen nimmt genommen | adult >public,carried,tool,money $known
 bring brought brought | bringen bringt gebracht | adult >portable,drink,gift =>person $known
-build built built | bauen baut gebaut | adult >built
-repair | reparieren repariert repariert | adult >road,wheels,device,clock,opening,furniture
-paint | malen malt gemalt | adult,young >painted $new
+repair | reparieren repariert repariert | adult >road,wheels,device,opening,furniture
 clean | putzen putzt geputzt | adult >opening,shoe,kitchen,lamp $known
-tidy (up) ~ | auf/räumen räumt aufgeräumt | adult,young >indoor,office $known
 wash | waschen wäscht gewaschen | adult >garment,road,fruit,vessel $known
 open | auf/machen macht aufgemacht | adult,young >opening,bottle,letter,gift,carried $known
 close | zu/machen macht zugemacht | adult,young >opening,bottle,carried $known
@@ -103,21 +95,18 @@ forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,lab
 understand understood understood | verstehen versteht verstanden | adult,young >asked,said,learned,speech,trouble,told,person $state $known
 learn | lernen lernt gelernt | adult,young >word,speech %fast,together
 speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; adult with:mit:dative=person $known
-talk | sprechen spricht gesprochen | adult about:über:accusative=topic $known ; adult with:mit:dative=person $known
 show showed shown | zeigen zeigt gezeigt | adult >art,text,lodging,garden,settlement,wheels =>person $known
 give gave given | geben gibt gegeben | adult >portable,gift,money,food,snack =>person $known
 send sent sent | schicken schickt geschickt | adult >letter,gift,photo,flower,money =>person $known
 tell told told | erzählen erzählt erzählt | adult >story =>person $known
 ask | fragen fragt gefragt | adult,young >person $known
 answer | antworten antwortet geantwortet | adult =>person $known
-pay paid paid (for) | bezahlen bezahlt bezahlt | adult >drink,meal,dish,book,newspaper,clothes $known
 order | bestellen bestellt bestellt | adult >drink,alcohol,dish @eatery $given
 belong (to) | gehören gehört gehört | portable,road,wheels,pet,lodging =>person $state $known
 think thought thought | denken denkt gedacht =dachte | adult of:an:accusative=person,topic $known
-dream | träumen träumt geträumt | human ; adult of:von:dative=lodging,road,person,nature
 """
 
-IRREGULAR_ING = {"lie": "lying", "begin": "beginning", "forget": "forgetting", "travel": "travelling"}
+IRREGULAR_ING = {"lie": "lying", "begin": "beginning", "forget": "forgetting"}
 PLAIN = ("visit", "open", "order", "answer", "listen")
 
 
@@ -203,8 +192,14 @@ def parse_frame(text: str) -> tuple[Frame, bool]:
             words, _, classes = mark.partition("=")
             found |= {"prepositions": tuple(words.split(":")), "prepositional": tuple(classes.split(","))}
         else:
-            found |= {"by": {"by_vehicle": True}, "$event": {"event": True}, "$known": {"objects": "known"},
-                      "$new": {"objects": "new"}, "$generic": {"objects": "generic"}, "$given": {"objects": "given"}}.get(mark, {})
+            found |= {
+                "by": {"by_vehicle": True},
+                "$event": {"event": True},
+                "$known": {"objects": "known"},
+                "$new": {"objects": "new"},
+                "$generic": {"objects": "generic"},
+                "$given": {"objects": "given"},
+            }.get(mark, {})
     return Frame(**found), "$state" in marks  # type: ignore[arg-type]
 
 
@@ -214,34 +209,66 @@ def parse(line: str) -> Entry:
     forms = re.sub(r"\(.*\)|~", "", english).split()
     base, past, participle = forms if len(forms) == 3 else (forms[0], *[regular_past(forms[0])] * 2)
     frames = [parse_frame(text) for text in frame_text.split(";")]
-    return Entry(make_verb(base, past, participle, rest[1] if rest else "", german, "~" in english,
-                           any(stative for _, stative in frames)), tuple(frame for frame, _ in frames))
+    return Entry(
+        make_verb(
+            base,
+            past,
+            participle,
+            rest[1] if rest else "",
+            german,
+            "~" in english,
+            any(stative for _, stative in frames),
+        ),
+        tuple(frame for frame, _ in frames),
+    )
 
 
 def make_verb(base: str, past: str, participle: str, rest: str, german: str, movable: bool, stative: bool) -> Verb:
     whole, third, german_participle, *marks = (word.replace("_", " ") for word in german.split())
     particle, _, infinitive = whole.rpartition("/")
     preterite = "".join(mark[1:] for mark in marks if mark.startswith("="))
-    return Verb(base, past, participle, ing(base), rest, infinitive, third, german_participle, particle,
-                "sein" if "sein" in marks else "haben", "sich" in marks, stative, movable, preterite)
+    return Verb(
+        base,
+        past,
+        participle,
+        ing(base),
+        rest,
+        infinitive,
+        third,
+        german_participle,
+        particle,
+        "sein" if "sein" in marks else "haben",
+        "sich" in marks,
+        stative,
+        movable,
+        preterite,
+    )
 
 
 # Deeds of a moment or an hour: they go with *tonight*, not with *next year*.
-BRIEF = frozenset("""sit, stand, lie, fall asleep, wake up, get up, sit down, hurry, laugh, cry, turn on, turn off, open,
+BRIEF = frozenset(
+    """sit, stand, lie, fall asleep, wake up, get up, sit down, hurry, laugh, cry, turn on, turn off, open,
 close, put, put on, drink, eat, sleep, wait, feel, listen to, watch television, answer, run, bring, ask, thank, find, lose,
 leave, begin, come back, arrive, pick up, go, stay, order, pay for, look for, wear, cook, make, wash, clean, tidy up, call,
 help, talk, speak, tell, show, give, send, forget, take, read, dream, think, look forward, hear, see, come""".replace(
-    "\n", " ").split(", "))
+        "\n", " "
+    ).split(", ")
+)
 # Deeds done once: no *often* and no *every day*.
-ONCE = frozenset("""build, sell, lose, find, forget, repair, invite, show, give, send, tell, put, buy, arrive, leave, begin,
+ONCE = frozenset(
+    """build, sell, lose, find, forget, repair, invite, show, give, send, tell, put, buy, arrive, leave, begin,
 thank, look for, remember, feel, belong to, look forward, bring, open, close, paint, fall asleep, order, take, ask, answer,
-pay for, hurry, sit down, lie, stand, write, think, dream""".replace("\n", " ").split(", "))
+pay for, hurry, sit down, lie, stand, write, think, dream""".replace("\n", " ").split(", ")
+)
 NO_PROGRESSIVE = ("lose", "find", "forget", "thank")
 NO_FUTURE = ("lose", "find", "forget", "see", "hear", "like", "love", "know", "belong to", "need", "understand", "want")
 # Deeds without an end in view: no *already*.
-UNFINISHED = frozenset("""stay, live, sit, stand, lie, feel, wait, cry, laugh, dream, think, hurry, run, look forward, love,
+UNFINISHED = frozenset(
+    """stay, live, sit, stand, lie, feel, wait, cry, laugh, dream, think, hurry, run, look forward, love,
 like, have, need, know, belong to, travel, come, fly, drive, take, wear, look for, look, remember, dance, swim""".replace(
-    "\n", " ").split(", "))
+        "\n", " "
+    ).split(", ")
+)
 
 ENTRIES = [parse(line) for line in entries(TABLE)]
 BE = Verb("be", "was", "been", "being", "", "sein", "ist", "gewesen", auxiliary="sein", stative=True, preterite="war")

@@ -15,10 +15,21 @@ I, YOU, HE, SHE, IT, WE, THEY = PRONOUNS = (
 PERSONAL = (I, YOU, HE, SHE, WE, THEY)
 NAMES = [Name(word, "her") for word in ("Anna", "Maria", "Lisa", "Emma", "Julia")]
 NAMES += [Name(word, "his") for word in ("Peter", "Paul", "Tom", "Martin", "Leon")]
-TOWNS = [Phrase("Berlin", "Berlin"), Phrase("Hamburg", "Hamburg"), Phrase("Munich", "München"), Phrase("Vienna", "Wien"),
-         Phrase("London", "London"), Phrase("Paris", "Paris"), Phrase("Rome", "Rom")]
-COUNTRIES = [Phrase("Germany", "Deutschland"), Phrase("England", "England"), Phrase("France", "Frankreich"),
-             Phrase("Italy", "Italien")]
+TOWNS = [
+    Phrase("Berlin", "Berlin"),
+    Phrase("Hamburg", "Hamburg"),
+    Phrase("Munich", "München"),
+    Phrase("Vienna", "Wien"),
+    Phrase("London", "London"),
+    Phrase("Paris", "Paris"),
+    Phrase("Rome", "Rom"),
+]
+COUNTRIES = [
+    Phrase("Germany", "Deutschland"),
+    Phrase("England", "England"),
+    Phrase("France", "Frankreich"),
+    Phrase("Italy", "Italien"),
+]
 
 THE = Determiner("the", "d", "definite", definite=True)
 THE_ADDED = Determiner("", "d", "definite", definite=True)  # make dinner: das Abendessen machen
@@ -34,21 +45,78 @@ ALL = Determiner("all", "all", "der", plural=True, definite=True)
 MANY = Determiner("many", "viele", "none", plural=True)
 SOME = Determiner("some", "einige", "none", plural=True)
 HOW_MANY = Determiner("how many", "wie viele", "none", plural=True)
-POSSESSIVES = {word: Determiner(word, stem, "ein", definite=True) for word, stem in (
-    ("my", "mein"), ("your", "dein"), ("his", "sein"), ("her", "ihr"), ("our", "unser"), ("their", "ihr"))}
-NUMBER_WORDS = [tuple(pair.split("/")) for pair in (
-    "two/zwei three/drei four/vier five/fünf six/sechs seven/sieben eight/acht nine/neun ten/zehn eleven/elf "
-    "twelve/zwölf").split()]
+POSSESSIVES = {
+    word: Determiner(word, stem, "ein", definite=True)
+    for word, stem in (
+        ("my", "mein"),
+        ("your", "dein"),
+        ("his", "sein"),
+        ("her", "ihr"),
+        ("our", "unser"),
+        ("their", "ihr"),
+    )
+}
+NUMBER_WORDS = [
+    tuple(pair.split("/"))
+    for pair in [
+        "two/zwei",
+        "three/drei",
+        "four/vier",
+        "five/fünf",
+        "six/sechs",
+        "seven/sieben",
+        "eight/acht",
+        "nine/neun",
+        "ten/zehn",
+        "eleven/elf",
+        "twelve/zwölf",
+    ]
+]
 NUMBERS = [Determiner(english, german, "none", plural=True) for english, german in NUMBER_WORDS]
-ORDINALS = [Phrase(*pair.split("/")) for pair in (
-    "first/ersten second/zweiten third/dritten fourth/vierten fifth/fünften sixth/sechsten seventh/siebten "
-    "eighth/achten ninth/neunten tenth/zehnten").split()]
-MONTHS = [Phrase(*pair.split("/")) for pair in (
-    "January/Januar February/Februar March/März April/April May/Mai June/Juni July/Juli August/August "
-    "September/September October/Oktober November/November December/Dezember").split()]
-DAYS = [Phrase(*pair.split("/")) for pair in (
-    "Monday/Montag Tuesday/Dienstag Wednesday/Mittwoch Thursday/Donnerstag Friday/Freitag Saturday/Samstag "
-    "Sunday/Sonntag").split()]
+ORDINALS = [
+    Phrase(*pair.split("/"))
+    for pair in [
+        "first/ersten",
+        "second/zweiten",
+        "third/dritten",
+        "fourth/vierten",
+        "fifth/fünften",
+        "sixth/sechsten",
+        "seventh/siebten",
+        "eighth/achten",
+        "ninth/neunten",
+        "tenth/zehnten",
+    ]
+]
+MONTHS = [
+    Phrase(*pair.split("/"))
+    for pair in [
+        "January/Januar",
+        "February/Februar",
+        "March/März",
+        "April/April",
+        "May/Mai",
+        "June/Juni",
+        "July/Juli",
+        "August/August",
+        "September/September",
+        "October/Oktober",
+        "November/November",
+        "December/Dezember",
+    ]
+]
+DAYS = [
+    Phrase(*pair.split("/"))
+    for pair in [
+        "Monday/Montag",
+        "Tuesday/Dienstag",
+        "Wednesday/Mittwoch",
+        "Thursday/Donnerstag",
+        "Friday/Freitag",
+        "Saturday/Samstag",
+        "Sunday/Sonntag",
+    ]
+]
 
 ADJECTIVE_TABLE = """
 # English (comparative) | German, comparative | the noun classes it is said of, before the noun; * : only after to be
@@ -71,18 +139,15 @@ red | rot | clothes coloured road wheels art_no flower wine
 blue | blau | clothes coloured_made road wheels
 green | grün | clothes coloured road wheels tree
 white | weiß | pet clothes house furniture road flower
-black | schwarz | pet clothes road wheels carried horse
+black | schwarz | pet clothes road wheels carried horse shoe
 yellow | gelb | clothes flower coloured_made road
-brown | braun | pet farm shoe jacket carried
 friendly friendlier | freundlich freundlicher | adult young animal_pet
 nice nicer | nett netter | adult young family
 clever cleverer | klug klüger | adult young pet
 strong stronger | stark stärker | man boy horse
 tall taller | groß größer | man woman boy
 rich richer | reich reicher | man woman uncle aunt neighbour
-poor poorer | arm ärmer | man woman student
 sick | krank | child animal man woman
-famous more_famous | berühmt berühmter | doctor man woman city museum film picture hotel
 hungry | hungrig | animal child boy guest
 tired | müde/müd | child man woman boy girl student
 happy happier | glücklich glücklicher | child family man woman girl
@@ -91,7 +156,6 @@ interesting - | interessant interessanter | text told watched art culture city a
 boring - | langweilig langweiliger | text told watched game
 important - | wichtig wichtiger | asked said letter word thought trouble
 difficult - | schwierig schwieriger | asked word language trouble text_hard game
-easy easier | leicht leichter | asked word language game
 fresh fresher | frisch | fresh
 fast faster | schnell schneller | road wheels public horse
 clean cleaner | sauber sauberer | garment room kitchen vessel window street waters lodging
@@ -122,17 +186,30 @@ def parse(line: str) -> tuple[Adjective, frozenset[str]]:
     base, *german_comparative = german.split()
     predicative, _, stem = base.partition("/")
     compared = "".join(comparative).replace("_", " ").replace("-", f"more {word}")
-    return (Adjective(word, predicative, stem or predicative, compared, "".join(german_comparative)),
-            frozenset(classes.split()))
+    return (
+        Adjective(word, predicative, stem or predicative, compared, "".join(german_comparative)),
+        frozenset(classes.split()),
+    )
 
 
 ADJECTIVES = [parse(line) for line in entries(ADJECTIVE_TABLE)]
 ADJECTIVE = {adjective.english: adjective for adjective, _ in ADJECTIVES} | PREDICATES
 
-MANNERS = {english: Phrase(english, german) for english, german in (
-    ("well", "gut"), ("badly", "schlecht"), ("fast", "schnell"), ("slowly", "langsam"), ("loudly", "laut"),
-    ("quietly", "leise"), ("together", "zusammen"), ("alone", "allein"), ("late", "spät"), ("early", "früh"))}
-HABITS = [Phrase(*pair.split("/")) for pair in "often/oft always/immer never/nie sometimes/manchmal".split()]
+MANNERS = {
+    english: Phrase(english, german)
+    for english, german in (
+        ("well", "gut"),
+        ("badly", "schlecht"),
+        ("fast", "schnell"),
+        ("slowly", "langsam"),
+        ("loudly", "laut"),
+        ("together", "zusammen"),
+        ("alone", "allein"),
+        ("late", "spät"),
+        ("early", "früh"),
+    )
+}
+HABITS = [Phrase(*pair.split("/")) for pair in ["often/oft", "always/immer", "never/nie", "sometimes/manchmal"]]
 ALREADY, NEVER = Phrase("already", "schon"), HABITS[2]
 
 CAN = Modal("can", ("kann", "kannst", "kann", "können"))
@@ -145,4 +222,4 @@ WANT = Modal("want to", ("will", "willst", "will", "wollen"), inflected=True)
 WANTED = Modal("want to", ("wollte", "wolltest", "wollte", "wollten"), inflected=True, past=True)
 HAVE_TO = Modal("have to", ("muss", "musst", "muss", "müssen"), inflected=True)
 HAD_TO = Modal("have to", ("musste", "musstest", "musste", "mussten"), inflected=True, past=True)
-COLOURS = ("red", "blue", "green", "white", "black", "yellow", "brown")
+COLOURS = ("red", "blue", "green", "white", "black", "yellow")

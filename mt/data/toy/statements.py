@@ -1,0 +1,268 @@
+"""Statements and requests: the plain clause, two subjects or objects, liking, wishing, asking for something."""
+
+from dataclasses import replace
+
+from mt.data.toy import english, german
+from mt.data.toy.choice import Choice
+from mt.data.toy.clauses import any_clause, verb_clause
+from mt.data.toy.features import Clause, Coordination, Name, Nominal, NounPhrase, Phrase, Pronoun
+from mt.data.toy.nouns import nouns_of
+from mt.data.toy.phrases import noun_phrase, object_phrase, sex_pronoun, subject
+from mt.data.toy.questions import similar
+from mt.data.toy.verbs import BE, ENTRIES, entry
+from mt.data.toy.words import (
+    BARE,
+    HE,
+    NAMES,
+    POSSESSIVES,
+    SHE,
+    THEY,
+    WE,
+    WOULD_LIKE,
+    YOU,
+    A,
+    I,
+)
+
+Sentence = tuple[Phrase, str]
+PERSONS = ("adult", "human", "young", "feeling")
+AND = Phrase("and", "und")
+LIKED = [
+    entry(*name)
+    for name in (
+        ("sleep",),
+        ("work",),
+        ("sing",),
+        ("dance",),
+        ("swim",),
+        ("read",),
+        ("cook",),
+        ("eat", "essen"),
+        ("drink",),
+        ("listen to",),
+        ("play",),
+        ("go shopping",),
+        ("go swimming",),
+        ("watch television",),
+        ("speak",),
+        ("learn",),
+        ("drive",),
+        ("run",),
+    )
+]
+
+
+def plain(body: Clause, *, front: bool = False) -> Phrase:
+    """The clause as a statement, with its time first or in its place."""
+    if not front or body.time is None:
+        return Phrase(english.clause(body), german.clause(body, "main"))
+    return Phrase(
+        english.clause(body, front_time=True), german.clause(body, "main", front=body.time.german, without="time")
+    )
+
+
+def statement(choice: Choice) -> Sentence:
+    """A main clause; where the time comes first, German puts the verb before the subject."""
+    body = any_clause(choice)
+    return plain(body, front=choice.chance(0.3)), "."
+
+
+def short_statement(choice: Choice) -> Sentence:
+    """The dog sleeps. We drank coffee yesterday."""
+    return plain(any_clause(choice, rich=0.08)), "."
+
+
+def paradigm(choice: Choice) -> Sentence:
+    """A verb in one of its persons in the present: I bring, you bring."""
+    body = verb_clause(
+        choice,
+        who=choice.rare((I, YOU, I, YOU, HE, SHE, WE, THEY)),
+        rich=0.12,
+        form="present",
+        entry=choice.rare([found for found in ENTRIES if found.frames[0].subjects[0] in PERSONS]),
+    )
+    if choice.chance(0.15) and body.subject not in (I, WE) and not body.negated:
+        return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
+    return plain(body), "."
+
+
+def two_subjects(choice: Choice) -> Sentence:
+    """My brother and Anna are dancing."""
+    first: Nominal = choice.pick(NAMES)
+    kin = noun_phrase(choice, choice.rare(nouns_of(("kin", "friend", "neighbour"))), "subject", adjective=0)
+    second: Nominal = kin if choice.chance(0.6) else choice.pick([name for name in NAMES if name != first])
+    if isinstance(second, NounPhrase) and choice.chance(0.5):
+        first, second = second, first
+    if isinstance(first, NounPhrase) and first.owner:
+        first = replace(first, owner=None, determiner=POSSESSIVES["my"])
+    assert not isinstance(first, Pronoun | Coordination) and not isinstance(second, Pronoun | Coordination)
+    pair = Coordination(first, second, AND)
+    while True:
+        found = choice.rare(ENTRIES)
+        if found.frames[0].subjects[0] in ("adult", "human"):
+            body = verb_clause(choice, entry=found, who=pair, rich=0.2, negation=0)
+            return plain(body), "."
+
+
+def two_objects(choice: Choice) -> Sentence:
+    """I buy bread and milk."""
+    while True:
+        body = verb_clause(
+            choice,
+            entry=entry(
+                *choice.pick(
+                    (
+                        ("buy",),
+                        ("eat", "essen"),
+                        ("drink",),
+                        ("need",),
+                        ("like",),
+                        ("have",),
+                        ("see",),
+                        ("visit",),
+                        ("know",),
+                        ("invite",),
+                    )
+                )
+            ),
+            rich=0.2,
+            negation=0,
+        )
+        first = body.accusative
+        if isinstance(first, Name) and not first.possessive:
+            continue
+        if isinstance(first, Pronoun) or first is None or body.dative:
+            continue
+        second = object_phrase(choice, ("person",), "known", body.subject) if isinstance(first, Name) else None
+        if isinstance(first, NounPhrase):
+            if first.measure or first.owner or body.middle:
+                continue
+            second = noun_phrase(
+                choice,
+                similar(choice, first.noun),
+                "known" if first.definite else "new" if not first.noun.mass and first.determiner != BARE else "generic",
+                body.subject,
+            )
+            if first.determiner == BARE and (not isinstance(second, NounPhrase) or not second.noun.mass):
+                continue
+        if isinstance(second, Name | NounPhrase) and isinstance(first, Name | NounPhrase):
+            if getattr(second, "noun", second) != getattr(first, "noun", first) and second.definite == first.definite:
+                return plain(replace(body, accusative=Coordination(first, second, AND))), "."
+
+
+def liking(choice: Choice) -> Sentence:
+    """She likes to swim: Sie schwimmt gern."""
+    while True:
+        body = verb_clause(choice, entry=choice.rare(LIKED), rich=0.15, negation=0)
+        target = body.accusative
+        if target is not None and (target.definite if not isinstance(target, Pronoun) else True):
+            continue
+        if isinstance(target, NounPhrase) and target.determiner not in (BARE, A) and target.noun.english_plural:
+            continue
+        if isinstance(target, NounPhrase) and (target.measure or target.determiner == A):
+            continue
+        if sex_pronoun(body.subject) is None or (
+            body.manner and body.manner.english not in ("together", "alone", "fast")
+        ):
+            continue
+        body = replace(body, form="like to", modal=None, time=None, middle=None, negated=choice.chance(0.2))
+        if choice.chance(0.2) and not body.negated and body.subject.person != 1:
+            return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
+        return plain(body), "."
+
+
+def wish(choice: Choice) -> Sentence:
+    """I would like a cup of tea. Do they want a new car?"""
+    who = subject(choice, ("adult",))
+    wanted = entry("buy") if choice.chance(0.5) else entry("drink")
+    thing = verb_clause(choice, entry=wanted, who=who, rich=0, negation=0)
+    while (
+        thing.accusative is None
+        or thing.dative
+        or isinstance(thing.accusative, Name)
+        or (isinstance(thing.accusative, NounPhrase) and thing.accusative.definite)
+    ):
+        thing = verb_clause(choice, entry=wanted, who=who, rich=0, negation=0)
+    bare = replace(WOULD_LIKE, english="would like")
+    verb = replace(BE, english="", german="", particle="")
+    body = Clause(who, verb, "modal", bare, accusative=thing.accusative)
+    if choice.chance(0.25) and who.person != 1:
+        return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
+    return plain(body), "."
+
+
+REQUESTS = (
+    "open",
+    "close",
+    "turn on",
+    "turn off",
+    "read",
+    "come",
+    "go",
+    "wait",
+    "sing",
+    "help",
+    "bring",
+    "give",
+    "show",
+    "wash",
+    "clean",
+    "buy",
+    "take",
+    "eat",
+    "drink",
+    "call",
+    "ask",
+    "learn",
+    "write",
+    "get up",
+    "sit down",
+    "stay",
+    "put on",
+    "tell",
+    "pick up",
+    "look for",
+    "cook",
+    "forget",
+    "sleep",
+    "work",
+    "play",
+    "visit",
+    "invite",
+)
+
+
+def request(choice: Choice) -> Sentence:
+    """Open the window! Please bring me the book. Do not forget your key!"""
+    while True:
+        body = verb_clause(
+            choice,
+            entry=choice.rare(
+                [
+                    found
+                    for found in ENTRIES
+                    if found.name in REQUESTS and found.verb.german not in ("fressen", "fahren")
+                ]
+            ),
+            who=YOU,
+            rich=0.15,
+            negation=0,
+        )
+        spoken = english.clause(replace(body, form="present", modal=None, middle=None, time=None))
+        if (body.verb.english == "come" and "from" in spoken) or (" your " in f"{spoken} " and choice.chance(0.5)):
+            continue
+        break
+    negated = body.verb.english == "forget" or choice.chance(0.12)
+    indefinite = (
+        isinstance(body.accusative, NounPhrase)
+        and not body.accusative.definite
+        and body.accusative.determiner not in (A, BARE)
+    )
+    negated = negated and not indefinite and not isinstance(body.accusative, Coordination) and body.manner is None
+    body = replace(body, form="present", modal=None, middle=None, time=None, negated=negated)
+    if body.verb.english == "forget" and not negated:
+        return request(choice)
+    spoken, told = english.imperative(body), german.imperative(body)
+    if not negated and choice.chance(0.35):
+        return Phrase(f"please {spoken}", f"bitte {told}"), "."
+    return Phrase(spoken, told), "!"
