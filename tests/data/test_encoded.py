@@ -1,5 +1,6 @@
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("encoded")
     random = np.random.default_rng(0)
     pairs = [
-        (" ".join(random.choice(ENGLISH, size=length)), " ".join(random.choice(GERMAN, size=length)))
-        for length in random.integers(1, 12, size=CHUNK_PAIRS * 5 // 2)
+        (" ".join(random.choice(ENGLISH, size=words[0])), " ".join(random.choice(GERMAN, size=words[1])))
+        for words in random.integers(1, 12, size=(CHUNK_PAIRS * 5 // 2, 2))
     ]
     pairs[5:5] = pairs[CHUNK_PAIRS - 2 : CHUNK_PAIRS - 2] = ODD
     source = write_lines(folder / "source", [pair[0] for pair in pairs])
@@ -116,6 +117,8 @@ def test_dropout_is_decided_by_the_seed_and_keeps_the_text(made: dict[str, Path]
     first, other = (encode(made, tmp_path / str(epoch), bpe_dropout=0.2, seed=(7, epoch)) for epoch in (1, 2))
     again = encode(made, tmp_path / "again", bpe_dropout=0.2, seed=(7, 1))
     assert contents(first) == contents(again) != contents(other)
+    joined = encode(made, tmp_path / "joined", bpe_dropout=0.2, seed=(71,))
+    assert contents(joined) != contents(first)
     assert int(first.source_lengths.sum()) > int(plain.source_lengths.sum())
     tokenizer = Tokenizer.load(made["joint"])
     for index in range(0, len(plain), 7):
@@ -151,6 +154,7 @@ def test_any_change_encodes_again(made: dict[str, Path], tmp_path: Path) -> None
         {},
     ):
         encode(made, folder, **changes)
+        shutil.rmtree(tmp_path / "fresh", ignore_errors=True)
         fresh = encode(made, tmp_path / "fresh", **changes)
         assert contents(EncodedCorpus.open(folder)) == contents(fresh)
         assert EncodedCorpus.open(folder).origin == fresh.origin
@@ -184,7 +188,8 @@ def test_an_empty_corpus_and_one_without_pieces_open(made: dict[str, Path], tmp_
 
 def test_a_last_line_without_its_end_counts(made: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "a").write_text("the dog\nthe field")
-    corpus = encode(made, tmp_path / "ids", source_file=tmp_path / "a", target_file=tmp_path / "a")
+    whole = write_lines(tmp_path / "b", ["the dog", "the field"])
+    corpus = encode(made, tmp_path / "ids", source_file=whole, target_file=tmp_path / "a")
     tokenizer = Tokenizer.load(made["joint"])
     assert [tokenizer.decode(corpus.target(i)) for i in range(len(corpus))] == ["the dog", "the field"]
 

@@ -179,6 +179,15 @@ def test_training_uses_lines_of_all_files_up_to_the_limit(tmp_path: Path) -> Non
     assert UNKNOWN not in Tokenizer.load(tmp_path / "model").encode("a b c d e f g h i j k l m n o p")
 
 
+def test_lines_beyond_the_limit_are_not_used(tmp_path: Path) -> None:
+    lines = sentences(100)
+    lines[3] = "ж"
+    settings = {"byte_fallback": False, "vocabulary_size": 60}
+    for most, known in ((10, False), (99, True), (100, True), (10_000, True)):
+        tokenizer = Tokenizer.load(train(tmp_path, lines, max_training_sentences=most, **settings))
+        assert (UNKNOWN not in tokenizer.encode("ж")) == known
+
+
 def test_a_long_line_is_learned_from_too(tmp_path: Path) -> None:
     lines = [*sentences(100), "word " * 20_000 + "ж"]
     tokenizer = Tokenizer.load(train(tmp_path, lines, byte_fallback=False, vocabulary_size=120))
@@ -250,6 +259,14 @@ def test_files_that_are_no_model_are_refused(tmp_path: Path, content: bytes) -> 
     path.write_bytes(content)
     with pytest.raises(BadFileError, match=r"tokenizer .*tokenizer\.model: .*; train it again"):
         Tokenizer.load(path)
+
+
+@pytest.mark.parametrize("piece", [b"<unk>", b"</s>", b"stands"])
+def test_pieces_that_are_no_text_are_refused(model_path: Path, piece: bytes) -> None:
+    model = model_path.read_bytes()
+    assert piece in model
+    with pytest.raises(BadFileError, match="not a SentencePiece model, or a damaged one"):
+        Tokenizer(model=model.replace(piece, piece[:-1] + b"\xff"))
 
 
 def test_a_missing_model_is_named(tmp_path: Path) -> None:
