@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, Integer
 
 from mt.data.batch import Batch, make_batch
 from mt.data.batching import Indices, plan_epoch, plan_in_order, split_batch
@@ -17,8 +17,11 @@ class Pairs(Protocol):
     source_lengths: Int[np.ndarray, " pairs"]
     target_lengths: Int[np.ndarray, " pairs"]
 
-    def source(self, index: int) -> Int[np.ndarray, " pieces"]: ...
-    def target(self, index: int) -> Int[np.ndarray, " pieces"]: ...
+    def source(self, index: int) -> Integer[np.ndarray, " pieces"]:
+        """The source's piece ids."""
+
+    def target(self, index: int) -> Integer[np.ndarray, " pieces"]:
+        """The target's piece ids."""
 
 
 class TrainingOrder:

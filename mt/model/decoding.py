@@ -55,18 +55,19 @@ class KeptDecoder:
         self, model: Transformer, source: Int[Tensor, "sentences source"], *, rows_per_sentence: int = 1
     ) -> None:
         self.model = model
+        self.layers = model.decoder_layers()
         self.rows_per_sentence = rows_per_sentence
         self.length = 0
         mask = padding_mask(source, pad=model.pad)
         memory = model.encode(source, mask)
         self.memory_mask: Bool[Tensor, "sentences 1 1 source"] = mask.unsqueeze(1)
-        self.memory = [layer.cross_attention.project_memory(memory) for layer in model.decoder]
-        self.kept = [_KeptPositions() for _ in model.decoder]
+        self.memory = [layer.cross_attention.project_memory(memory) for layer in self.layers]
+        self.kept = [_KeptPositions() for _ in self.layers]
 
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
         """Append each row's newest token and return the logits of the one after it."""
         x = self.model.positions(self.model.target_embedding(tokens.unsqueeze(1)), start=self.length)
-        for layer, kept, memory in zip(self.model.decoder, self.kept, self.memory, strict=True):
+        for layer, kept, memory in zip(self.layers, self.kept, self.memory, strict=True):
             x = layer.self_attention_norm(x, self._attend_to_prefix(layer.self_attention, kept, x))
             x = layer.cross_attention_norm(x, self._attend_to_source(layer.cross_attention, memory, x))
             x = layer.feed_forward_norm(x, layer.feed_forward(x))

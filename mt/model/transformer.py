@@ -1,5 +1,7 @@
 """Figure 1: the whole model."""
 
+import functools
+
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -35,9 +37,10 @@ class Transformer(nn.Module):
         else:
             self.source_embedding = TokenEmbedding(vocabulary_size=source_vocabulary_size, d_model=d_model)
         self.positions = PositionalEncoding(d_model=d_model, dropout=dropout)
-        layer = {"d_model": d_model, "d_ff": d_ff, "num_heads": num_heads, "dropout": dropout}
-        self.encoder = nn.ModuleList(EncoderLayer(**layer) for _ in range(num_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(**layer) for _ in range(num_layers))
+        encoder = functools.partial(EncoderLayer, d_model=d_model, d_ff=d_ff, num_heads=num_heads, dropout=dropout)
+        decoder = functools.partial(DecoderLayer, d_model=d_model, d_ff=d_ff, num_heads=num_heads, dropout=dropout)
+        self.encoder = nn.ModuleList(encoder() for _ in range(num_layers))
+        self.decoder = nn.ModuleList(decoder() for _ in range(num_layers))
         for module in self.modules():
             reset = getattr(module, "reset_parameters", None)
             if reset is not None:
@@ -62,7 +65,7 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "batch source d_model"]:
         """Left side of figure 1."""
         x = self.positions(self.source_embedding(source))
-        for layer in self.encoder:
+        for layer in self.encoder_layers():
             x = layer(x, mask)
         return x
 
@@ -75,6 +78,14 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "batch target d_model"]:
         """Right side of figure 1, all target positions at once."""
         x = self.positions(self.target_embedding(target))
-        for layer in self.decoder:
+        for layer in self.decoder_layers():
             x = layer(x, memory, mask, memory_mask)
         return x
+
+    def encoder_layers(self) -> list[EncoderLayer]:
+        """The N layers of the encoder, bottom first."""
+        return [layer for layer in self.encoder if isinstance(layer, EncoderLayer)]
+
+    def decoder_layers(self) -> list[DecoderLayer]:
+        """The N layers of the decoder, bottom first."""
+        return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]

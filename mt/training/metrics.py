@@ -29,7 +29,7 @@ class MetricsFile:
         self._file = open(path, "a", encoding="utf-8", newline="\n")  # noqa: SIM115  it stays open for the run
         self._events = _event_writer(path.parent / "tensorboard") if tensorboard else None
 
-    def write(self, *, step: int, kind: str, **values: float | int | str | None) -> None:
+    def write(self, *, step: int, kind: str, **values: float | str | None) -> None:
         """Append one line."""
         self._file.write(json.dumps({"step": step, "kind": kind, **values}) + "\n")
         self._file.flush()

@@ -65,7 +65,7 @@ class Trainer:
         optimizer: torch.optim.Optimizer,
         schedule: Callable[[int], float],
         order: TrainingOrder,
-        validate: Callable[[], Validation],
+        validate: Callable[[], Validation] | None,
         checkpoints: Checkpoints,
         metrics: MetricsFile,
         stop: StopRequest,
@@ -184,8 +184,8 @@ class Trainer:
 
     def _after_step(self, state: TrainingState) -> None:
         last = state.step >= self.max_steps
-        if state.step % self.validate_every_steps == 0 or last:
-            self._validate(state)
+        if self.validate is not None and (state.step % self.validate_every_steps == 0 or last):
+            self._validate(state, self.validate)
         leaving = bool(self.stop) or time.monotonic() > self._deadline
         if state.step % self.checkpoint_every_steps == 0 or last or leaving or self._finished(state):
             state.training_seconds = time.monotonic() - self._started
@@ -198,11 +198,11 @@ class Trainer:
                 signal_number=self.stop.signal_number,
             )
 
-    def _validate(self, state: TrainingState) -> None:
+    def _validate(self, state: TrainingState, validate: Callable[[], Validation]) -> None:
         start = time.monotonic()
         self.model.eval()
         with torch.inference_mode():
-            seen = self.validate()
+            seen = validate()
         score = seen.bleu if seen.bleu is not None else -seen.negative_log_likelihood
         if state.best_score is None or score > state.best_score:
             state.best_score, state.best_step, state.validations_without_progress = score, state.step, 0

@@ -1,0 +1,243 @@
+"""The one place where configuration becomes objects. What they do together stands in `mt/jobs/`."""
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import torch
+
+from mt import config as schema
+from mt.data.corpus import Corpus, FileCorpus, GeneratedCorpus
+from mt.data.encoded import EncodedCorpus, encode_corpus
+from mt.data.hub import HubCorpus
+from mt.data.loader import TrainingOrder
+from mt.data.text_cache import PreparedText, prepare_text
+from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
+from mt.data.toy import corpus as toy
+from mt.errors import BadFileError, UserError
+from mt.loading import load_run
+from mt.model.transformer import Transformer
+from mt.runtime import autocast, choose_device, choose_precision, seed_everything
+from mt.training.checkpoint import load_model_tensors, read_tensors
+from mt.training.durable import replace_file
+from mt.training.schedule import learning_rate
+from mt.translation import Translator
+
+TOKENIZER, SOURCE_TOKENIZER, MODEL = "tokenizer.model", "tokenizer.source.model", "model.safetensors"
+_LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
+
+Splits = tuple[list[Corpus], Corpus | None, Corpus | None]
+
+
+def corpora(data: schema.Data) -> Splits:
+    """The corpora for training, validation and test."""
+    if isinstance(data, schema.ToyData):
+        return _toy_corpora(data)
+    languages = {"source_language": data.source_language, "target_language": data.target_language}
+    if isinstance(data, schema.FilesData):
+
+        file = functools.partial(_file_corpus, languages=languages)
+        test = None if data.test is None else file(data.test)
+        return [file(corpus) for corpus in data.train], file(data.validation), test
+    names = ("path", "subset", "revision", "source_column", "target_column")
+    hub = functools.partial(HubCorpus, **{name: getattr(data, name) for name in names}, **languages)
+    splits = [None if split is None else hub(split=split) for split in (data.validation_split, data.test_split)]
+    return [hub(split=data.train_split)], splits[0], splits[1]
+
+
+def _file_corpus(corpus: schema.Corpus, languages: dict[str, str]) -> Corpus:
+    return FileCorpus(**vars(corpus), **languages)
+
+
+def _toy_corpora(data: schema.ToyData) -> Splits:
+    sizes = {"train_pairs": data.train_pairs, "validation_pairs": data.validation_pairs, "test_pairs": data.test_pairs}
+    make = functools.cache(functools.partial(toy.generate, seed=data.seed, **sizes))
+    code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(toy.__file__).parent.glob("*.py")))).hexdigest()
+
+    def split(name: str) -> Corpus:
+        identity = json.dumps([code, data.seed, sizes, name])
+        return GeneratedCorpus(name=f"toy {name}", identity=identity, make_pairs=lambda: make()[name])
+
+    return [split("train")], split("validation"), split("test")
+
+
+def text(data: schema.Data) -> PreparedText:
+    """The filtered text of all splits, in the cache folder. Raises UserError, DiskError."""
+    train, validation, test = corpora(data)
+    return prepare_text(
+        train=train,
+        validation=validation,
+        test=test,
+        max_length_ratio=data.filters.max_length_ratio,
+        remove_copies=data.filters.remove_copies,
+        remove_duplicates=data.filters.remove_duplicates,
+        remove_held_out=data.filters.remove_held_out,
+        cache_dir=Path(data.cache_dir),
+    )
+
+
+def make_tokenizers(tokenizer: schema.Tokenizer, prepared: PreparedText, run_dir: Path) -> None:
+    """Train the tokenizers on the training split into the run folder, unless they lie there. Raises UserError."""
+    sides = {"source": prepared.path("train", "source"), "target": prepared.path("train", "target")}
+    files = {TOKENIZER: list(sides.values())}
+    if not tokenizer.joint:
+        files = {SOURCE_TOKENIZER: [sides["source"]], TOKENIZER: [sides["target"]]}
+    for name, text_files in files.items():
+        if not (run_dir / name).exists():
+            train_tokenizer(
+                text_files=text_files,
+                output=run_dir / name,
+                vocabulary_size=tokenizer.vocabulary_size,
+                character_coverage=tokenizer.character_coverage,
+                byte_fallback=tokenizer.byte_fallback,
+                max_training_sentences=tokenizer.max_training_sentences,
+            )
+
+
+def tokenizer_paths(run_dir: Path, tokenizer: schema.Tokenizer) -> tuple[Path, Path]:
+    """The model files of the source and the target tokenizer, the same file twice when joint."""
+    target = run_dir / TOKENIZER
+    return (target if tokenizer.joint else run_dir / SOURCE_TOKENIZER), target
+
+
+def encoded(config: schema.TrainConfig, prepared: PreparedText, split: str, *, epoch: int | None) -> EncodedCorpus:
+    """A split as ids in the cache folder; with an epoch, as BPE-dropout splits the words in that epoch."""
+    run_dir = Path(config.run_dir)
+    source_tokenizer, target_tokenizer = tokenizer_paths(run_dir, config.tokenizer)
+    sampling = 0.0 if epoch is None else config.tokenizer.bpe_dropout
+    fingerprints = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (source_tokenizer, target_tokenizer)]
+    limit = config.data.filters.max_tokens if split == "train" else None
+    key = json.dumps([prepared.fingerprint, fingerprints, split, limit, sampling, config.seed if sampling else None])
+    slot = "" if not sampling else f"-{(epoch or 0) % 2}"  # an epoch's sample replaces that before the last
+    return encode_corpus(
+        source_file=prepared.folder / f"{split}.source",
+        target_file=prepared.folder / f"{split}.target",
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+        folder=Path(config.data.cache_dir) / f"ids-{hashlib.sha256(key.encode()).hexdigest()[:32]}{slot}",
+        max_tokens=limit,
+        bpe_dropout=sampling,
+        seed=(config.seed, epoch or 0),
+    )
+
+
+_MAY_CHANGE = {
+    "max_steps", "max_minutes", "micro_batch_tokens", "validate_every_steps", "checkpoint_every_steps",
+    "average_checkpoints", "keep_checkpoints", "early_stopping_validations", "log_every_steps", "tensorboard",
+}  # fmt: skip
+
+
+def check_same_run(config: schema.TrainConfig, prepared: PreparedText, run_dir: Path) -> None:
+    """Note in the run folder what decides its results, and on continuing compare.
+
+    Raises UserError naming the fields that differ from those the run began with.
+    """
+    training = {key: value for key, value in vars(config.training).items() if key not in _MAY_CHANGE}
+    parts = {"model": vars(config.model), "tokenizer": vars(config.tokenizer), "training": training}
+    identity = {f"{part}.{key}": value for part, values in parts.items() for key, value in values.items()}
+    identity |= {"seed": config.seed, "data (text and filters)": prepared.fingerprint}
+    identity["data.filters.max_tokens"] = config.data.filters.max_tokens
+    path = run_dir / "identity.json"
+    if not path.exists():
+        replace_file(path, json.dumps(identity, indent=1).encode())
+        return
+    try:
+        before = dict(json.loads(path.read_bytes()))
+    except (ValueError, TypeError) as error:
+        raise BadFileError(f"{path}: damaged ({error}); choose another run_dir") from error
+    changes = [f"{key}: {before.get(key)} -> {now}" for key, now in identity.items() if before.get(key) != now]
+    if changes:
+        raise UserError(f"{run_dir} holds a run that differs in {'; '.join(changes)}: choose another run_dir")
+
+
+def training_order(config: schema.TrainConfig, prepared: PreparedText) -> TrainingOrder:
+    """The stream of batches of a run."""
+    if config.tokenizer.bpe_dropout:
+        corpus_of_epoch = functools.lru_cache(1)(lambda epoch: encoded(config, prepared, "train", epoch=epoch))
+    else:
+        plain = encoded(config, prepared, "train", epoch=None)
+        corpus_of_epoch = functools.lru_cache(1)(lambda _: plain)
+    return TrainingOrder(
+        corpus_of_epoch=corpus_of_epoch,
+        batch_tokens=config.training.batch_tokens,
+        micro_batch_tokens=config.training.micro_batch_tokens,
+        seed=config.seed,
+    )
+
+
+def model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Transformer:
+    """A new model for the run's vocabulary, initialised by the run's seed."""
+    source, target = tokenizer_paths(run_dir, config.tokenizer)
+    seed_everything(config.seed, 0)
+    return Transformer(
+        vocabulary_size=Tokenizer.load(target).vocabulary_size,
+        source_vocabulary_size=None if config.tokenizer.joint else Tokenizer.load(source).vocabulary_size,
+        num_layers=config.model.num_layers,
+        d_model=config.model.d_model,
+        d_ff=config.model.d_ff,
+        num_heads=config.model.num_heads,
+        dropout=config.model.dropout,
+        pad=PAD,
+    ).to(device)
+
+
+def trained_model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Transformer:
+    """The model that a run delivered. Raises BadFileError."""
+    empty = model(config, run_dir, device)
+    path = run_dir / MODEL
+    load_model_tensors(empty, read_tensors(path.read_bytes(), origin=path), origin=path)
+    return empty
+
+
+def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -> torch.optim.Adam:
+    """Section 5.3: Adam with β1 = 0.9, β2 = 0.98, ε = 1e-9; the learning rate is set at every step."""
+    return torch.optim.Adam(
+        parameters,
+        lr=0.0,
+        betas=(training.adam_beta1, training.adam_beta2),
+        eps=training.adam_epsilon,
+        fused=parameters[0].device.type in ("cpu", "cuda"),
+    )
+
+
+def schedule(config: schema.TrainConfig) -> Callable[[int], float]:
+    """The learning rate of a step."""
+    return functools.partial(
+        learning_rate,
+        d_model=config.model.d_model,
+        warmup_steps=config.training.warmup_steps,
+        factor=config.training.learning_rate_factor,
+    )
+
+
+def training_autocast(
+    training: schema.Training, device: torch.device
+) -> Callable[[], AbstractContextManager[None]]:
+    """What makes the matrix products of training run in its precision."""
+    return functools.partial(autocast, device, choose_precision(training.precision, device))
+
+
+def translator(config: schema.TrainConfig, decoding: schema.Decoding, model: Transformer, run_dir: Path) -> Translator:
+    """A model with the tokenizers of a run folder and the search settings of `decoding`."""
+    source, target = tokenizer_paths(run_dir, config.tokenizer)
+    device = next(model.parameters()).device
+    forbidden = [PAD, BOS, UNKNOWN] if config.tokenizer.byte_fallback else [PAD, BOS]
+    precision = choose_precision("auto" if device.type == "cuda" else "fp32", device)
+    return Translator(
+        model=model,
+        source_tokenizer=Tokenizer.load(source),
+        target_tokenizer=Tokenizer.load(target),
+        autocast=functools.partial(autocast, device, precision),
+        forbidden=forbidden,
+        **vars(decoding),
+        joiner="" if config.data.target_language in _LANGUAGES_WITHOUT_SPACES else " ",
+    )
+
+
+def translator_of_run(run_dir: Path, decoding: schema.Decoding, device_name: str) -> Translator:
+    """The translator that a finished run delivered. Raises UserError, BadFileError."""
+    config = load_run(run_dir)
+    return translator(config, decoding, trained_model(config, run_dir, choose_device(device_name)), run_dir)

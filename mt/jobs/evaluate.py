@@ -1,0 +1,98 @@
+"""mt-evaluate: sacreBLEU scores on raw references, printed and saved."""
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from mt import build
+from mt.config import EvaluateConfig, Expected, TrainConfig
+from mt.data.lines import encode_lines, read_lines
+from mt.errors import UserError
+from mt.evaluation import Scores, compare, corpus_scores, report
+from mt.jobs.messages import tell
+from mt.loading import load_run
+from mt.runtime import use_cores
+from mt.training.durable import replace_file
+from mt.translation import Translator
+
+
+def evaluate(config: EvaluateConfig) -> None:
+    """Score a hypothesis file, the translation of a file, or a split of a run's own data."""
+    if config.hypothesis is not None:
+        _score_files(config)
+        return
+    use_cores()
+    run_dir = Path(str(config.run_dir))
+    run = load_run(run_dir)
+    if config.source is None:
+        translator = build.translator_of_run(run_dir, config.decoding, config.device)
+        score_split(run_dir, run, translator, config.split)
+        return
+    sources, references = _paired(str(config.source), str(config.reference))
+    translator = build.translator_of_run(run_dir, config.decoding, config.device)
+    hypotheses, seconds = _translate(translator, sources)
+    language = config.target_language or run.data.target_language
+    scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
+    _save(run_dir, hypotheses, scores, seconds=seconds, origin=f"{config.source} against {config.reference}")
+    print(report(scores), flush=True)
+
+
+def score_split(run_dir: Path, run: TrainConfig, translator: Translator, split: str) -> None:
+    """Translate a held-out split that the run folder holds, and save and print its scores.
+
+    On the test split a recipe's expected score is compared. Raises UserError when the run has no such split.
+    """
+    source, target = (run_dir / "data" / f"{split}.{side}" for side in ("source", "target"))
+    if not source.exists():
+        raise UserError(f"{run_dir}: its data has no {split} split; give source=FILE reference=FILE")
+    sources, references = _paired(str(source), str(target))
+    tell(f"translating the {split} split: {len(sources):,} sentences, beam {translator.beam_size}")
+    hypotheses, seconds = _translate(translator, sources)
+    scores = corpus_scores(
+        hypotheses=hypotheses, references=references, target_language=run.data.target_language
+    )
+    _save(run_dir, hypotheses, scores, seconds=seconds, origin=f"{split} split of {run.data.name}")
+    print(report(scores), flush=True)
+    if run.expected is not None and split == "test":
+        print(_compared(run.expected, scores), flush=True)
+
+
+def _score_files(config: EvaluateConfig) -> None:
+    hypotheses, references = _paired(str(config.hypothesis), str(config.reference))
+    language = config.target_language
+    if language is None:
+        language = load_run(config.run_dir).data.target_language if config.run_dir else ""
+    print(report(corpus_scores(hypotheses=hypotheses, references=references, target_language=language)), flush=True)
+
+
+def _paired(first: str, second: str) -> tuple[list[str], list[str]]:
+    """The lines of two files. Raises UserError when the counts differ."""
+    sides = list(read_lines(first)), list(read_lines(second))
+    if len(sides[0]) != len(sides[1]):
+        counts = f"{first} has {len(sides[0])} lines but {second} has {len(sides[1])}"
+        raise UserError(f"{counts}: they must pair line by line")
+    return sides
+
+
+def _translate(translator: Translator, sources: list[str]) -> tuple[list[str], float]:
+    start = time.monotonic()
+    hypotheses = [translation.text for translation in translator.translate_all(sources)]
+    return hypotheses, time.monotonic() - start
+
+
+def _save(run_dir: Path, hypotheses: list[str], scores: Scores, *, seconds: float, origin: str) -> None:
+    """Write `hypotheses.txt` and `evaluation.json`. Raises DiskError."""
+    values = asdict(scores)
+    values["signature"] = values["bleu_signature"]
+    replace_file(run_dir / "hypotheses.txt", encode_lines(hypotheses, at_file_start=True))
+    content = json.dumps({"scored": origin, **values, "seconds": round(seconds, 3)}, indent=1, ensure_ascii=False)
+    replace_file(run_dir / "evaluation.json", content.encode())
+    tell(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {run_dir}/evaluation.json, {run_dir}/hypotheses.txt")
+
+
+def _compared(expected: Expected, scores: Scores) -> str:
+    bleu = scores.bleu if expected.form == "sacrebleu" else scores.bleu_compound_split
+    if bleu is None:
+        return f"expected: BLEU {expected.bleu:.2f} in the form {expected.form}, which this language has not"
+    return compare(expected_bleu=expected.bleu, tolerance=expected.tolerance, bleu=bleu)[1]

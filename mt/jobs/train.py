@@ -1,0 +1,148 @@
+"""mt-train: corpora in, a run folder with a model and its score out."""
+
+import functools
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from mt import build
+from mt.config import TrainConfig
+from mt.data.encoded import EncodedCorpus
+from mt.data.lines import read_lines
+from mt.data.loader import validation_batches
+from mt.data.text_cache import PreparedText, Side, Split
+from mt.evaluation import corpus_bleu
+from mt.jobs.average import deliver
+from mt.jobs.evaluate import score_split
+from mt.jobs.messages import tell
+from mt.loading import to_yaml
+from mt.model.transformer import Transformer
+from mt.runtime import choose_device, choose_precision, use_cores
+from mt.training.checkpoint import Checkpoints, TrainingState
+from mt.training.durable import replace_file
+from mt.training.interruption import StopRequest, lock_folder, stop_on_signals
+from mt.training.metrics import MetricsFile, draw_curves, format_seconds
+from mt.training.step import batch_loss
+from mt.training.trainer import Trainer, Validation
+
+_HELD_OUT: tuple[Split, ...] = ("validation", "test")
+_SIDES: tuple[Side, Side] = ("source", "target")
+
+
+def train(config: TrainConfig) -> None:
+    """Run or continue the training of a run folder, deliver the averaged model, and score it on the test split."""
+    use_cores()
+    run_dir = Path(config.run_dir)
+    with lock_folder(run_dir), stop_on_signals() as stop:
+        prepared = prepare(config, run_dir)
+        device = choose_device(config.device)
+        model = build.model(config, run_dir, device)
+        checkpoints = Checkpoints(run_dir / "checkpoints", keep=config.training.keep_checkpoints)
+        state = _train(config, prepared, model, checkpoints, stop)
+        deliver(run_dir, checkpoints, count=config.training.average_checkpoints, output=run_dir / build.MODEL)
+        draw_curves(run_dir / "metrics.jsonl", run_dir)
+        seconds = format_seconds(state.training_seconds)
+        tell(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
+    if (run_dir / "data" / "test.source").exists():
+        translator = build.translator_of_run(run_dir, config.decoding, config.device)
+        score_split(run_dir, config, translator, "test")
+
+
+def prepare(config: TrainConfig, run_dir: Path) -> PreparedText:
+    """Read the corpora, and give the run folder its configuration, tokenizer and held-out texts.
+
+    Raises UserError when the folder holds a run of another model, vocabulary or corpus.
+    """
+    prepared = build.text(config.data)
+    build.check_same_run(config, prepared, run_dir)
+    tell(prepared.report.table())
+    build.make_tokenizers(config.tokenizer, prepared, run_dir)
+    (run_dir / "data").mkdir(exist_ok=True)
+    for split in _HELD_OUT:
+        for side in _SIDES:
+            if prepared.path(split, side).exists():
+                shutil.copyfile(prepared.path(split, side), run_dir / "data" / f"{split}.{side}")
+    replace_file(run_dir / "config.yaml", to_yaml(config).encode())
+    return prepared
+
+
+def _train(
+    config: TrainConfig, prepared: PreparedText, model: Transformer, checkpoints: Checkpoints, stop: StopRequest
+) -> TrainingState:
+    run_dir, training = Path(config.run_dir), config.training
+    order = build.training_order(config, prepared)
+    optimizer = build.optimizer(training, list(model.parameters()))
+    loaded = checkpoints.load_newest(model, optimizer)
+    state, passed_over = loaded if loaded is not None else (TrainingState(), [])
+    device = next(model.parameters()).device
+    tell("\n".join([*passed_over, _describe(config, model, state, device)]))
+    metrics = MetricsFile(run_dir / "metrics.jsonl", step=state.step, tensorboard=training.tensorboard)
+    try:
+        return Trainer(
+            model=model,
+            optimizer=optimizer,
+            schedule=build.schedule(config),
+            order=order,
+            validate=_validation(config, prepared, model),
+            checkpoints=checkpoints,
+            metrics=metrics,
+            stop=stop,
+            autocast=build.training_autocast(training, device),
+            label_smoothing=training.label_smoothing,
+            seed=config.seed,
+            max_steps=training.max_steps,
+            max_minutes=training.max_minutes,
+            validate_every_steps=training.validate_every_steps,
+            checkpoint_every_steps=training.checkpoint_every_steps,
+            early_stopping_validations=training.early_stopping_validations,
+            log_every_steps=training.log_every_steps,
+        ).run(state)
+    finally:
+        metrics.close()
+
+
+def _describe(config: TrainConfig, model: Transformer, state: TrainingState, device: torch.device) -> str:
+    size = sum(parameter.numel() for parameter in model.parameters())
+    precision = str(choose_precision(config.training.precision, device)).removeprefix("torch.")
+    begin = f"continues after step {state.step:,}" if state.step else "begins"
+    return (
+        f"{config.name}: training {begin}: {size:,} parameters, {model.target_embedding.weight.shape[0]:,} pieces, "
+        f"{precision} on {device}, to step {config.training.max_steps:,}; run folder {config.run_dir}"
+    )
+
+
+def _validation(config: TrainConfig, prepared: PreparedText, model: Transformer) -> Callable[[], Validation] | None:
+    """Loss and greedy BLEU on the validation split, None without one."""
+    if not prepared.path("validation", "source").exists():
+        return None
+    corpus = build.encoded(config, prepared, "validation", epoch=None)
+    sources, references = (list(read_lines(str(prepared.path("validation", side)))) for side in _SIDES)
+    greedy = build.translator(config, replace(config.decoding, beam_size=1), model, Path(config.run_dir))
+    loss = functools.partial(validation_loss, model, corpus, config)
+    language = config.data.target_language
+
+    def validate() -> Validation:
+        hypotheses = [translation.text for translation in greedy.translate_all(sources)]
+        smoothed, likelihood = loss()
+        bleu = corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)
+        return Validation(loss=smoothed, negative_log_likelihood=likelihood, bleu=bleu)
+
+    return validate
+
+
+def validation_loss(model: Transformer, corpus: EncodedCorpus, config: TrainConfig) -> tuple[float, float]:
+    """Smoothed loss and negative log-likelihood over a corpus, in nats per target token."""
+    device = next(model.parameters()).device
+    autocast = build.training_autocast(config.training, device)
+    smoothed = likelihood = 0.0
+    tokens = 0
+    for batch in validation_batches(corpus, batch_tokens=config.training.micro_batch_tokens):
+        with autocast():
+            sums = batch_loss(model, batch.to(device), label_smoothing=config.training.label_smoothing)
+        smoothed += float(sums.smoothed)
+        likelihood += float(sums.negative_log_likelihood)
+        tokens += sums.tokens
+    return smoothed / tokens, likelihood / tokens
