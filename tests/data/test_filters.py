@@ -62,6 +62,7 @@ def test_copies(source: str, target: str, copied: bool) -> None:
         ("Oh!", "Ach du meine Güte!", False),  # short sides differ for good reasons
         ("Tom jumped bail.", "Tom erschien nach der Freilassung auf Kaution nicht mehr zur Verhandlung.", True),
         ("金閣寺は京都にある。", "Kinkaku-ji Temple is in the city of Kyoto.", False),  # 10 characters for 42
+        ("京" * 50, "Kyoto " * 30, False),  # 50 characters for 180, but 150 bytes
         ("x" * 100, "y" * 33, False),
         ("x" * 120, "y" * 33, True),
         ("y" * 33, "x" * 120, True),

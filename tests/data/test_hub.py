@@ -71,8 +71,10 @@ def test_fingerprints_tell_data_apart_and_a_changed_file_is_read_anew(translatio
         corpus(translation, subset="en-fr").fingerprint(),
         corpus(translation, subset="de-en", split="test").fingerprint(),
         corpus(translation, subset="de-en", source_language="en", target_language="de").fingerprint(),
+        corpus(translation, subset="de-en", target_language="de").fingerprint(),
+        corpus(translation, subset="de-en", source_column="translation").fingerprint(),
     }
-    assert len(prints) == 4
+    assert len(prints) == 6
     assert corpus(translation, subset="de-en").fingerprint() in prints
     assert list(corpus(translation, subset="de-en").pairs()) == PAIRS
     rows = [{"translation": {"de": "neu", "en": "new"}}]

@@ -19,9 +19,14 @@ from mt.data.text_cache import PreparedText, prepare_text
 from mt.errors import DiskError, UserError
 
 Pair = tuple[str, str]
-TRAIN = [(f"Satz Nummer {i}", f"sentence number {i}") for i in range(100)]
+TRAIN = [(f"\ufeffSatz Nummer {i}", f"sentence number {i}") for i in range(100)]
 VALIDATION = [("\ufeffGilt.", "Valid."), ("", "blank"), ("Satz Nummer 7!", "sentence number 7")]
 TEST = [("Ein\rPrüf\u2028satz\r", "A test\x85sentence"), ("Gilt.", "Valid."), ("Gilt.", "Valid.")]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mt.data.text_cache, "BLOCK_PAIRS", 7)
 
 
 def generated(pairs: list[Pair], identity: str | None = None) -> GeneratedCorpus:
@@ -67,7 +72,7 @@ def test_only_training_is_filtered_and_every_text_comes_back_exactly(tmp_path: P
 def test_removed_held_out_pairs_are_listed_with_their_numbers(tmp_path: Path) -> None:
     text = prepare(tmp_path, train=[generated(TRAIN), generated([TRAIN[7]], "second")])
     leaks = [json.loads(line) for line in read_lines(str(text.held_out_path))]
-    common = {"split": "validation", "split_number": 3, "source": "Satz Nummer 7", "target": "sentence number 7"}
+    common = {"split": "validation", "split_number": 3, "source": "\ufeffSatz Nummer 7", "target": "sentence number 7"}
     assert leaks == [{"corpus": "generated", "number": number, **common} for number in (8, 1)]
 
 
@@ -91,6 +96,7 @@ def test_unchanged_text_is_reused_and_any_change_makes_another(tmp_path: Path) -
     ):
         folders.add(prepare(tmp_path, **changed).folder)
     assert len(folders) == 9
+    assert pairs_of(prepare(tmp_path, remove_held_out=False), "train") == TRAIN
     assert sorted(tmp_path.iterdir()) == sorted(folders)
 
 
