@@ -5,8 +5,9 @@ from functools import cache
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import chosen_place, place_phrase, place_words
-from mt.data.toy.features import Clause, Nominal, Noun, NounPhrase, Phrase, Pronoun
+from mt.data.toy.clauses import chosen_place
+from mt.data.toy.features import Clause, Nominal, Noun, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.german_words import person_index, present, preterite
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import noun_phrase, sex_pronoun, subject, with_adjective
 from mt.data.toy.statements import plain
@@ -23,7 +24,6 @@ from mt.data.toy.words import (
     A,
 )
 
-Sentence = tuple[Phrase, str]
 FEMALE_JOBS = {
     "teacher": "Lehrerin",
     "doctor": "Ärztin",
@@ -34,6 +34,7 @@ FEMALE_JOBS = {
 
 
 def female(who: Nominal) -> bool:
+    """Whether the subject is a woman, so that her profession takes -in."""
     return sex_pronoun(who) == SHE and not who.plural
 
 
@@ -57,9 +58,7 @@ def identity(choice: Choice) -> Sentence:
     personal = noun.english in ("friend", "neighbour")
     chosen = BARE if who.plural else A
     if personal:
-        chosen = POSSESSIVES[
-            choice.pick([word for word in POSSESSIVES if word not in (getattr(who, "possessive", ""),)])
-        ]
+        chosen = POSSESSIVES[choice.pick([word for word in POSSESSIVES if word != getattr(who, "possessive", "")])]
     predicate = NounPhrase(noun, chosen, who.plural)
     if choice.chance(0.35) and not personal:
         adjective = choice.pick([ADJECTIVE[word] for word in ("good", "young", "old", "new", "friendly", "clever")])
@@ -110,80 +109,64 @@ STANDING = [
     Phrase("in Munich", "in München"),
 ]
 
+# What there is, where it is, and whether German says *es gibt* rather than *ist*.
+EXISTING = (
+    (
+        (
+            "school",
+            "office",
+            "hospital",
+            "restaurant",
+            "hotel",
+            "museum",
+            "cinema",
+            "supermarket",
+            "shop",
+            "church",
+            "station",
+            "park",
+        ),
+        "building_in",
+        True,
+    ),
+    (("lake", "forest", "beach", "village", "city"), "country_in", True),
+    (("portable", "vessel"), "thing_at", False),
+    (("snack", "vegetable"), "food_in", False),
+    (("pet", "small_animal"), "animal_at", False),
+    (("young", "man", "woman", "student"), "young_in", False),
+    (("surface",), "furniture_in", False),
+)
+
 
 def existence(choice: Choice) -> Sentence:
     """There is a cat in the kitchen: the place first. Of buildings one says es gibt."""
-    building = choice.chance(0.4)
-    classes = (
-        ("building", "park", "lake", "river", "forest", "beach")
-        if building
-        else ("portable", "vessel", "pet", "small_animal", "young", "furniture", "snack")
+    classes, group, is_given = choice.pick(EXISTING)
+    plural = choice.chance(0.5)
+    chosen = choice.pick(
+        (*NUMBERS[:3], NUMBERS[choice.weighted([1] * 8)], MANY, SOME, MANY, NO) if plural else (A, A, A, A, NO)
     )
-    noun = choice.rare([noun for noun in nouns_of(classes) if noun.english not in ("house_", "kitchen", "room")])
-    plural = choice.chance(0.45)
-    chosen = choice.pick((*NUMBERS[:6], MANY, SOME, MANY, NO)) if plural else choice.pick((A, A, A, A, NO))
-    phrase = with_adjective(choice, NounPhrase(noun, chosen, plural), 0.25)
+    phrase = with_adjective(choice, NounPhrase(choice.rare(nouns_of(classes)), chosen, plural), 0.25)
     where = None
     while where is None:
-        if building:
-            where = (
-                choice.pick(STANDING)
-                if choice.chance(0.15)
-                else Phrase(
-                    *place_words(
-                        choice,
-                        "in",
-                        place_phrase(choice, NOUNS[choice.pick(("city", "village", "street"))], None),
-                        "building_at",
-                    )
-                )
-            )
-        else:
-            group = "thing_at" if not noun.classes & {"animal", "young"} else "animal_at"
-            if noun.classes & {"young"}:
-                where = Phrase(
-                    *place_words(
-                        choice,
-                        "in",
-                        place_phrase(choice, NOUNS[choice.pick(("garden", "kitchen", "park", "room", "school"))], None),
-                        "person_at",
-                    )
-                )
-            elif "furniture" in noun.classes:
-                where = Phrase(
-                    *place_words(
-                        choice,
-                        "in",
-                        place_phrase(choice, NOUNS[choice.pick(("room", "kitchen", "office", "garden"))], None),
-                        "person_at",
-                    )
-                )
-            else:
-                where = chosen_place(choice, group, phrase)
+        where = chosen_place(choice, group, phrase)
     past = choice.chance(0.2)
-    spoken = {(0, 0): "is", (0, 1): "are", (1, 0): "was", (1, 1): "were"}[(int(past), int(plural))]
-    told = {(0, 0): "ist", (0, 1): "sind", (1, 0): "war", (1, 1): "waren"}[(int(past), int(plural))]
-    case = "nominative"
-    if building:
-        told, case = "gab es" if past else "gibt es", "accusative"
-    declined = german.noun_phrase(phrase, case)  # type: ignore[arg-type]
+    spoken = english.be_form(phrase, past=past)
+    told = present(BE, person_index(phrase)) if not past else preterite(BE, person_index(phrase))
+    if is_given:
+        told = "gab es" if past else "gibt es"
+    declined = german.noun_phrase(phrase, "accusative" if is_given else "nominative")
     if choice.chance(0.2) and chosen != NO:
-        return existence_question(phrase, where, spoken, declined, told)
+        question = f"{spoken} there {english.nominal(phrase)} {where.english}"
+        return Phrase(question, f"{told} {where.german} {declined}"), "?"
     return Phrase(f"there {spoken} {english.nominal(phrase)} {where.english}", f"{where.german} {told} {declined}"), "."
-
-
-def existence_question(phrase: NounPhrase, where: Phrase, spoken: str, declined: str, told: str) -> Sentence:
-    """Is there a hotel in this street?"""
-    order = f"{told} {where.german} {declined}" if told.endswith("es") else f"{told} {where.german} {declined}"
-    return Phrase(f"{spoken} there {english.nominal(phrase)} {where.english}", order), "?"
 
 
 COMPARED = (
     (("old", "young", "tall", "strong", "rich", "clever", "friendly", "funny", "happy"), ("adult",)),
     (("big", "small", "fast", "clever", "strong"), ("animal",)),
-    (("big", "small", "old", "beautiful_", "modern", "expensive_", "quiet"), ("building", "city")),
+    (("big", "small", "old", "modern"), ("building", "city")),
     (("expensive", "cheap", "warm"), ("coat", "hat", "shirt", "dress")),
-    (("fast", "expensive", "new", "old", "big", "slow_"), ("car", "train", "bus", "bicycle")),
+    (("fast", "new", "old", "modern"), ("car", "train", "bus")),
     (("good", "interesting", "long", "short", "boring", "new"), ("book", "film", "story", "newspaper")),
     (("good", "expensive", "cheap", "cold"), ("juice", "beer", "wine", "milk")),
 )
@@ -196,6 +179,7 @@ def rank(noun: Noun) -> int:
 
 
 def compared(choice: Choice, words: tuple[str, ...], classes: tuple[str, ...]) -> tuple[Nominal, Nominal, str] | None:
+    """Two phrases and what they are compared in, where the comparison makes sense."""
     first: Nominal = (
         subject(choice, classes)
         if classes == ("adult",)

@@ -16,6 +16,7 @@ class Choice:
         self._uses: Counter[Any] = Counter()
 
     def chance(self, probability: float) -> bool:
+        """True with the given probability."""
         return self._random.random() < probability
 
     def pick(self, options: Sequence[Option]) -> Option:

@@ -1,22 +1,19 @@
 """Choosing clauses: a verb frame with its arguments, tense and adjuncts, or a predicate after *be*."""
 
 from dataclasses import replace
-from functools import cache
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.features import Adjective, Clause, Coordination, Form, Modal, Name, Nominal, Noun, NounPhrase, Phrase
-from mt.data.toy.nouns import NOUNS, fits, nouns_of
-from mt.data.toy.phrases import noun_phrase, object_phrase, possessive, subject, with_adjective
+from mt.data.toy.nouns import NOUNS
+from mt.data.toy.phrases import object_phrase, possessive, subject, with_adjective
 from mt.data.toy.places import DIRECTIONS, GROUPS, fixed_places, place
 from mt.data.toy.times import NOW, coming_time, duration, habit_time, past_time
-from mt.data.toy.verbs import BE, ENTRIES, NO_FUTURE, NO_PROGRESSIVE, ONCE, UNFINISHED, Entry, Frame
+from mt.data.toy.verbs import ENTRIES, NO_FUTURE, NO_PROGRESSIVE, ONCE, UNFINISHED, Entry, Frame
 from mt.data.toy.words import (
     ADJECTIVE,
-    ADJECTIVES,
     ALREADY,
     CAN,
-    COLOURS,
     COULD,
     HABITS,
     HAD_TO,
@@ -38,8 +35,16 @@ MODALS = (CAN, CAN, COULD, MUST, WANT, WANT, HAVE_TO, SHOULD, MAY, WOULD_LIKE, C
 NOT_NEGATED = (MUST, WOULD_LIKE)  # *must not* is not *muss nicht*
 FORMS: tuple[Form, ...] = ("present", "progressive", "past", "perfect", "future", "modal")
 LASTING = ("sleep", "work", "wait", "dance", "swim", "play", "read", "sing", "sit", "talk", "watch television", "drive")
+YEARS_AGO = [
+    Phrase("last year", "letztes Jahr"),
+    Phrase("two years ago", "vor zwei Jahren"),
+    Phrase("ten years ago", "vor zehn Jahren"),
+    Phrase("last summer", "letzten Sommer"),
+]
+YEARS = [Phrase("now", "jetzt"), Phrase("in summer", "im Sommer"), Phrase("in winter", "im Winter")]
 UNWILLED = ("fall asleep", "lose", "forget", "wake up", "arrive", "leave", "begin", "find")
-UNWANTED = UNWILLED + (
+UNWANTED = (
+    *UNWILLED,
     "feel",
     "belong to",
     "want",
@@ -75,7 +80,6 @@ STATES = [
     )
 ]
 FELT = [ADJECTIVE[word] for word in ("tired", "happy", "sick", "strong", "healthy", "old", "young", "alone")]
-TRAITS = ("old", "young", "friendly", "nice", "clever", "strong", "tall", "rich", "funny", "beautiful", "quiet")
 
 
 def chosen_place(choice: Choice, group: str, who: Nominal | None) -> Phrase | None:
@@ -87,10 +91,11 @@ def chosen_place(choice: Choice, group: str, who: Nominal | None) -> Phrase | No
     noun = NOUNS[noun_name]
     if isinstance(who, NounPhrase) and who.noun == noun:
         return None
-    return Phrase(*place_words(choice, preposition, place_phrase(choice, noun, who), group))
+    return Phrase(*place_words(preposition, place_phrase(choice, noun, who), group))
 
 
 def place_phrase(choice: Choice, noun: Noun, who: Nominal | None) -> NounPhrase:
+    """The noun of a place with its determiner."""
     kind = choice.weighted((0.66, 0.18, 0.08, 0.08))
     chosen = THE
     if kind == 1 and "owned" in noun.classes:
@@ -102,12 +107,13 @@ def place_phrase(choice: Choice, noun: Noun, who: Nominal | None) -> NounPhrase:
     return with_adjective(choice, NounPhrase(noun, chosen), 0.15)
 
 
-def place_words(choice: Choice, preposition: str, phrase: NounPhrase, group: str) -> tuple[str, str, bool]:
+def place_words(preposition: str, phrase: NounPhrase, group: str) -> tuple[str, str, bool]:
+    """English, German, and whether it says where to."""
     found = place(preposition, phrase, english.nominal(phrase), direction=group in DIRECTIONS)
     return found.english, found.german, found.direction
 
 
-def tense(choice: Choice, entry: Entry, frame: Frame) -> tuple[Form, Modal | None]:
+def tense(choice: Choice, entry: Entry, frame: Frame, *, third: bool) -> tuple[Form, Modal | None]:
     """A verb form that the verb bears."""
     weights = [0.34, 0.13, 0.22, 0.09, 0.07, 0.15]
     if entry.name in ONCE:
@@ -119,7 +125,7 @@ def tense(choice: Choice, entry: Entry, frame: Frame) -> tuple[Form, Modal | Non
     if entry.name in NO_FUTURE:
         weights[4] = 0
     if frame.event:
-        weights[0] = 0
+        weights[0] = 0.12 if third else 0
     if entry.name in UNWANTED or frame.subjects[0] not in ("adult", "human", "young"):
         weights[5] = 0
     form = FORMS[choice.weighted(weights)]
@@ -127,9 +133,16 @@ def tense(choice: Choice, entry: Entry, frame: Frame) -> tuple[Form, Modal | Non
     return form, choice.pick(modals) if form == "modal" else None
 
 
+def lasting_time(choice: Choice, *, past: bool) -> Phrase:
+    """When somebody lives somewhere: in years, not at eight o'clock."""
+    return choice.pick(YEARS_AGO if past else YEARS)
+
+
 def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | None:
     """A time that suits the form and the verb."""
     form, long = body.form, entry is not None and not entry.brief
+    if entry and entry.name == "live":
+        return lasting_time(choice, past=form == "past" or bool(body.modal and body.modal.past))
     if form == "past" or (body.modal and body.modal.past):
         if entry and entry.name in LASTING and choice.chance(0.25):
             return duration(choice)
@@ -165,8 +178,8 @@ def verb_clause(
     entry = entry or choice.rare(ENTRIES)
     frame = choice.pick(entry.frames)
     who = who or subject(choice, frame.subjects if frame.subjects != ("feeling",) else ("adult",))
-    chosen, modal = tense(choice, entry, frame) if form is None else (form, None)
-    if form and frame.event:
+    chosen, modal = tense(choice, entry, frame, third=english.is_third_singular(who)) if form is None else (form, None)
+    if form and frame.event and not english.is_third_singular(who):
         chosen = "progressive"
     body = Clause(who, entry.verb, chosen, modal)
     body = with_objects(choice, body, frame)
@@ -179,7 +192,7 @@ def verb_clause(
         body = replace(body, complements=(*body.complements, found))
     if frame.by_vehicle and choice.chance(rich):
         body = replace(body, complements=(choice.pick(BY), *body.complements))
-    return with_adjuncts(choice, body, entry, frame, rich, negation)
+    return with_adjuncts(choice, body, entry, frame, rich=rich, negation=negation)
 
 
 def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
@@ -194,25 +207,28 @@ def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
             receiver = object_phrase(choice, frame.dative, "known", body.subject)
         body = replace(body, dative=receiver)
     if frame.prepositional:
-        word, wort, case = frame.prepositions
+        word, wort = frame.prepositions
         phrase = town_or_phrase(choice, frame, body.subject)
         spoken = english.nominal(phrase, subject=False)
-        complement = Phrase(f"{word} {spoken}".strip(), german.preposition(wort, phrase, case, melted=wort == "von"))
+        complement = Phrase(
+            f"{word} {spoken}".strip(), german.preposition(wort, phrase, frame.prepositional_case, melted=wort == "von")
+        )
         body = replace(body, complements=(complement,))
     return body
 
 
 def town_or_phrase(choice: Choice, frame: Frame, who: Nominal) -> Nominal:
+    """The prepositional object: a town one comes from, or a phrase."""
     if frame.prepositional == ("town", "country"):
         found = choice.pick(fixed_places("IN_TOWN") + fixed_places("IN_COUNTRY"))
         return Name(found.english.removeprefix("in "), german=found.german.removeprefix("in "))
     return object_phrase(choice, frame.prepositional, frame.objects, who)
 
 
-def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, rich: float, negation: float) -> Clause:
+def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, *, rich: float, negation: float) -> Clause:
     """Negation, or an adverb of frequency; manner; time."""
     negated = choice.chance(negation) and body.modal not in NOT_NEGATED
-    if counted(body.accusative) or counted(body.subject):
+    if counted(body.accusative) or counted(body.subject) or indefinite(body.subject):
         negated = False
     adverbs = [phrase for phrase in body.complements if phrase.english in ("here", "there", "home")]
     if frame.manners and not negated and not adverbs and choice.chance(rich):
@@ -225,10 +241,13 @@ def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, rich
         body = replace(body, time=chosen_time(choice, body, entry))
     if body.modal == COULD and not negated:
         body = replace(body, modal=CAN if not body.time else COULD)
+    if negated and body.time and body.time.english.startswith("every"):
+        body = replace(body, time=None)
     return unambiguous(replace(body, negated=negated))
 
 
 def with_habit(choice: Choice, body: Clause, entry: Entry) -> Clause:
+    """The clause with often, never, already where it bears it."""
     if body.form == "present" and not body.verb.stative and entry.name not in ONCE:
         return replace(body, middle=choice.pick(HABITS))
     if body.form == "perfect":
@@ -247,6 +266,11 @@ def counted(phrase: Nominal | None) -> bool:
     ) or phrase.determiner.english == "no"
 
 
+def indefinite(phrase: Nominal) -> bool:
+    """Whether the phrase begins with a."""
+    return isinstance(phrase, NounPhrase) and phrase.determiner == A
+
+
 def unambiguous(body: Clause) -> Clause:
     """read and put: where the past looks like the present, only a time or the third person tells them apart."""
     verb = body.verb
@@ -262,71 +286,3 @@ def predicate(adjective: Adjective, degree: str = "") -> Phrase:
     """tired, very tired, too tired."""
     word = {"": "", "very": "sehr", "too": "zu"}[degree]
     return Phrase(f"{degree} {adjective.english}".strip(), f"{word} {adjective.german}".strip())
-
-
-def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) -> Clause:
-    """Somebody or something is so: The soup is very hot, My sister was not tired."""
-    degree = ("", "very", "too")[choice.weighted((0.7, 0.22, 0.08))]
-    if choice.chance(0.5):
-        who = subject(choice, ("adult", "young"), "known")
-        adjective = choice.pick(STATES)
-        if choice.chance(0.3):
-            adjective = ADJECTIVE[choice.pick(TRAITS)]
-            degree = "very" if degree == "too" else degree
-    else:
-        adjective, classes = choice.rare(ADJECTIVE_ENTRIES)
-        nouns = nouns_for(classes)
-        who = noun_phrase(choice, choice.rare(nouns), "known", adjective=0.0)
-    if adjective.english in COLOURS:
-        degree = ""
-    if adjective.english in ("ready", "closed", "open", "alone", "healthy") and degree:
-        degree = ""
-    form: Form = ("present", "past", "future")[choice.weighted((0.7, 0.27, 0.03))]  # type: ignore[assignment]
-    if form == "future" and adjective not in STATES:
-        form = "present"
-    body = Clause(who, BE, form, complements=(predicate(adjective, degree),))
-    if adjective in STATES and choice.chance(rich):
-        time = choice.pick(NOW[:2]) if form == "present" else chosen_time(choice, body, None)
-        body = replace(body, time=time)
-    elif adjective in STATES and form == "present" and choice.chance(0.15):
-        return replace(body, middle=choice.pick(HABITS))
-    return replace(body, negated=choice.chance(negation) and not counted(who) and degree != "too")
-
-
-class Quality(tuple):  # an adjective with the classes it is said of, labelled for balance
-    @property
-    def label(self) -> str:
-        return self[0].english
-
-
-ADJECTIVE_ENTRIES = [Quality(pair) for pair in ADJECTIVES if pair[0].english != "little"]
-
-
-@cache
-def nouns_for(classes: frozenset[str]) -> tuple[Noun, ...]:
-    return tuple(noun for noun in NOUNS.values() if fits(noun, classes))
-
-
-def location_clause(choice: Choice) -> Clause:
-    """Somebody or something is somewhere: The keys are on the table."""
-    groups = ("person_at", "animal_at", "thing_at", "building_at")
-    classes = (("adult", "young"), ("pet", "small_animal"), ("portable", "vessel"), ("building_seen",))
-    kind = choice.weighted((0.4, 0.2, 0.3, 0.1))
-    wanted = classes[kind] if kind < 3 else ("hotel", "museum", "school", "church", "restaurant", "hospital", "station")
-    who = subject(choice, wanted, "known") if kind == 0 else noun_phrase(choice, choice.rare(nouns_of(wanted)), "known")
-    found = None
-    while found is None:
-        found = chosen_place(choice, groups[kind], who)
-    form: Form = ("present", "past")[choice.weighted((0.75, 0.25))] if kind < 3 else "present"  # type: ignore[assignment]
-    body = Clause(who, BE, form, complements=(found,))
-    if kind == 0 and choice.chance(0.25):
-        body = replace(body, time=past_time(choice, long=False) if form == "past" else choice.pick(NOW[:2]))
-    return replace(body, negated=choice.chance(0.12) and not counted(who))
-
-
-def any_clause(choice: Choice, *, rich: float = 0.35, negation: float = 0.13) -> Clause:
-    """A clause of any kind, for the constructions that take every kind."""
-    kind = choice.weighted((0.78, 0.14, 0.08))
-    if kind == 0:
-        return verb_clause(choice, rich=rich, negation=negation)
-    return copula_clause(choice, rich=rich, negation=negation) if kind == 1 else location_clause(choice)

@@ -5,17 +5,11 @@ from collections.abc import Callable
 from mt.data.toy.being import comparison, existence, identity, presentation
 from mt.data.toy.choice import Choice
 from mt.data.toy.counting import numbers, weather
-from mt.data.toy.features import Phrase
+from mt.data.toy.features import Sentence
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
 from mt.data.toy.reasons import and_but, because, two_deeds, when_if
-from mt.data.toy.reported import (
-    embedded_question,
-    relative_object,
-    relative_place,
-    relative_subject,
-    reported,
-    uncertain,
-)
+from mt.data.toy.relatives import relative_object, relative_place, relative_subject
+from mt.data.toy.reported import embedded_question, reported, uncertain
 from mt.data.toy.statements import (
     liking,
     paradigm,
@@ -27,8 +21,7 @@ from mt.data.toy.statements import (
     wish,
 )
 
-# A pair as features put it into words (no capital, no mark yet), and the mark at its end.
-Construction = Callable[[Choice], tuple[Phrase, str]]
+Construction = Callable[[Choice], Sentence]
 
 CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (26, statement),

@@ -3,7 +3,7 @@
 from mt.data.toy import english, german
 from mt.data.toy.being import rank
 from mt.data.toy.choice import Choice
-from mt.data.toy.features import Clause, NounPhrase, Phrase
+from mt.data.toy.features import Clause, NounPhrase, Phrase, Sentence, phrase_pair
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, subject
 from mt.data.toy.statements import plain
@@ -18,8 +18,6 @@ from mt.data.toy.words import (
     ORDINALS,
     POSSESSIVES,
 )
-
-Sentence = tuple[Phrase, str]
 
 
 def weather(choice: Choice) -> Sentence:
@@ -57,7 +55,7 @@ def weather(choice: Choice) -> Sentence:
                 "in May/im Mai",
             )
         )
-    when = Phrase(*time.split("/"))
+    when = phrase_pair(time)
     if kind == 0:
         verb, regnen, part = choice.pick((("rain", "regnet", "geregnet"), ("snow", "schneit", "geschneit")))
         if "house" in when.english or "kitchen" in when.english:
@@ -111,7 +109,7 @@ def numbers(choice: Choice) -> Sentence:
             choice.rare(
                 nouns_of(("clothes", "book", "bag", "lamp", "bag", "dish", "newspaper", "flower", "ball", "pen"))
             ),
-            "known",
+            "shown",
             adjective=0.3,
         )
         verb, kosten = ("cost", "kosten") if thing.plural else ("costs", "kostet")

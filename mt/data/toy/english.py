@@ -18,6 +18,7 @@ def ends_in_s(word: str) -> str:
 
 
 def is_third_singular(subject: Nominal) -> bool:
+    """Whether the verb takes -s."""
     return subject.person == 3 and not subject.plural
 
 
@@ -55,6 +56,7 @@ def noun_phrase(phrase: NounPhrase) -> str:
 
 
 def genitive(owner: str) -> str:
+    """The owner with its apostrophe."""
     return owner + ("'" if owner.endswith("s") else "'s")
 
 
@@ -71,10 +73,12 @@ def relative_clause(head: NounPhrase, relative: Relative) -> str:
 
 
 def third_person(verb: Verb) -> str:
+    """goes, has, is."""
     return {"be": "is", "have": "has"}.get(verb.english) or ends_in_s(verb.english)
 
 
 def be_form(subject: Nominal, *, past: bool) -> str:
+    """am, is, are, was, were."""
     singular = not subject.plural and subject.person != 2
     if past:
         return "was" if singular else "were"
@@ -184,9 +188,11 @@ def contracted(sentence: str) -> str:
 
 
 def preposition(word: str, phrase: Nominal) -> str:
+    """The prepositional phrase."""
     return f"{word} {nominal(phrase, subject=False)}"
 
 
 def sentence_case(text: str, mark: str) -> str:
+    """The first letter large, the mark at the end."""
     text = text[0].upper() + text[1:]
     return text + mark

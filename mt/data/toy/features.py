@@ -27,6 +27,7 @@ class Noun:
 
     @property
     def mass(self) -> bool:
+        """Whether the noun is uncountable."""
         return not self.english_plural and "human" not in self.classes
 
 
@@ -59,6 +60,12 @@ class Phrase:
     english: str
     german: str
     direction: bool = False  # to school: stands before the manner in English
+
+
+def phrase_pair(text: str) -> Phrase:
+    """The phrase written `English/German`."""
+    english, german = text.split("/")
+    return Phrase(english.strip(), german.strip())
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,7 @@ class NounPhrase:
 
     @property
     def definite(self) -> bool:
+        """Whether the phrase is known to the hearer."""
         return self.owner is not None or self.determiner.definite
 
 
@@ -122,6 +130,7 @@ class Coordination:
 
     @property
     def definite(self) -> bool:
+        """Whether the phrase is known to the hearer."""
         return not isinstance(self.first, NounPhrase) or self.first.definite
 
 
@@ -182,3 +191,7 @@ class Relative:
     clause: Clause
     role: Literal["subject", "accusative", "dative", "prepositional"]
     preposition: Phrase | None = None
+
+
+# What a construction makes: both texts without capital and mark, and the mark at their end.
+Sentence = tuple[Phrase, str]

@@ -15,30 +15,29 @@ from mt.data.toy.features import (
     Modal,
     Name,
     Nominal,
-    Noun,
     NounPhrase,
     Pronoun,
     Relative,
-    Verb,
+)
+from mt.data.toy.german_words import (
+    ADJECTIVE_ENDINGS,
+    DEFINITE,
+    DER_ENDINGS,
+    EIN_ENDINGS,
+    HABEN,
+    RELATIVE,
+    SEIN,
+    WERDEN,
+    cell,
+    infinitive,
+    noun_form,
+    person_index,
+    present,
+    preterite,
+    stem,
 )
 
 Order = Literal["main", "question", "final"]
-
-# Endings by case, in the columns masculine, feminine, neuter, plural. "-" is no ending.
-DEFINITE = {
-    "nominative": "der die das die",
-    "accusative": "den die das die",
-    "dative": "dem der dem den",
-    "genitive": "des der des der",
-}
-DER_ENDINGS = {"nominative": "er e es e", "accusative": "en e es e", "dative": "em er em en", "genitive": "es er es er"}
-EIN_ENDINGS = {"nominative": "- e - e", "accusative": "en e - e", "dative": "em er em en", "genitive": "es er es er"}
-WEAK = {"nominative": "e e e en", "accusative": "en e e en", "dative": "en en en en", "genitive": "en en en en"}
-MIXED = {"nominative": "er e es en", "accusative": "en e es en", "dative": "en en en en", "genitive": "en en en en"}
-STRONG = {"nominative": "er e es e", "accusative": "en e es e", "dative": "em er em en", "genitive": "en er en er"}
-COLUMNS = ("masculine", "feminine", "neuter")
-ADJECTIVE_ENDINGS = {"definite": WEAK, "der": WEAK, "ein": MIXED, "none": STRONG}
-RELATIVE = DEFINITE | {"dative": "dem der dem denen"}
 CONTRACTIONS = {
     "in dem": "im",
     "in das": "ins",
@@ -50,36 +49,6 @@ CONTRACTIONS = {
     "bei dem": "beim",
 }
 KEIN_STEM = "kein"
-HABEN = ("habe", "hast", "hat", "haben")
-SEIN = ("bin", "bist", "ist", "sind")
-WERDEN = ("werde", "wirst", "wird", "werden")
-IRREGULAR_PRESENT = {
-    "sein": SEIN,
-    "haben": HABEN,
-    "wissen": ("weiß", "weißt", "weiß", "wissen"),
-    "mögen": ("mag", "magst", "mag", "mögen"),
-    "wollen": ("will", "willst", "will", "wollen"),
-    "möchten": ("möchte", "möchtest", "möchte", "möchten"),
-}
-PRETERITE_ENDINGS = {"war": ("", "st", "", "en"), "gab": ("", "st", "", "en")}
-
-
-def cell(table: dict[str, str], case: Case, noun: Noun, plural: bool) -> str:
-    column = 3 if plural else COLUMNS.index(noun.gender)
-    ending = table[case].split()[column]
-    return "" if ending == "-" else ending
-
-
-def noun_form(noun: Noun, case: Case, plural: bool) -> str:
-    """The noun with its case ending: den Kindern, den Jungen, des Vaters."""
-    if plural:
-        word = noun.german_plural
-        return word if case != "dative" or word[-1] in "ns" else word + "n"
-    if noun.weak and case != "nominative":
-        return noun.german + ("n" if noun.german[-1] in "er" else "en")
-    if case == "genitive" and noun.gender != "feminine":
-        return noun.german + ("es" if noun.long_genitive else "s")
-    return noun.german
 
 
 def nominal(phrase: Nominal, case: Case) -> str:
@@ -123,6 +92,7 @@ def noun_phrase(phrase: NounPhrase, case: Case, *, negated: bool = False) -> str
 
 
 def determiner(phrase: NounPhrase, case: Case) -> str:
+    """The determiner with its ending."""
     stem, kind = phrase.determiner.german, phrase.determiner.kind
     if kind == "none":
         return stem
@@ -143,45 +113,12 @@ def relative_clause(head: NounPhrase, relative: Relative) -> str:
     if relative.role == "prepositional":
         assert relative.preposition
         return f"{relative.preposition.german} {pronoun} {clause(relative.clause, 'final')}"
-    missing = "" if relative.role == "prepositional" else relative.role
-    return f"{pronoun} {clause(relative.clause, 'final', without=missing)}"
-
-
-def person_index(subject: Nominal) -> int:
-    """Column of a paradigm: ich, du, er, and one form for wir and sie."""
-    return 3 if subject.plural else subject.person - 1
-
-
-def present(verb: Verb, index: int) -> str:
-    """The finite present, without the particle."""
-    if verb.german in IRREGULAR_PRESENT:
-        return IRREGULAR_PRESENT[verb.german][index]
-    if index == 3:
-        return verb.german
-    if index == 2:
-        return verb.german_third
-    if index == 0:
-        return stem(verb) + "e"
-    base = verb.german_third.removesuffix("t")
-    return base + ("t" if base[-1] in "sßzx" else "st")
-
-
-def stem(verb: Verb) -> str:
-    return verb.german.removesuffix("n") if verb.german.endswith("ern") else verb.german.removesuffix("en")
-
-
-def preterite(verb: Verb, index: int) -> str:
-    """war, warst, waren; hatte, hattest, hatten."""
-    endings = PRETERITE_ENDINGS.get(verb.preterite, ("", "st", "", "n"))
-    return verb.preterite + endings[index]
+    return f"{pronoun} {clause(relative.clause, 'final', without=relative.role)}"
 
 
 def modal_form(modal: Modal, index: int) -> str:
+    """kann, kannst, können."""
     return modal.german[index]
-
-
-def infinitive(verb: Verb) -> str:
-    return verb.particle + verb.german
 
 
 def verb_complex(body: Clause) -> tuple[str, str]:
@@ -219,14 +156,17 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
     if gern:
         middle.append("gern")
     pronouns = [reflexive(body)] if body.verb.reflexive else []
-    known, new = [], []
+    receiving: list[str] = []
+    known: list[str] = []
+    new: list[str] = []
     if isinstance(direct, Pronoun):
         pronouns.append(nominal(direct, "accusative"))
     if isinstance(receiver, Pronoun):
         pronouns.append(nominal(receiver, "dative"))
-    for phrase, case in ((receiver, "dative"), (direct, "accusative")):
+    arguments: tuple[tuple[Nominal | None, Case], ...] = ((receiver, "dative"), (direct, "accusative"))
+    for phrase, case in arguments:
         if isinstance(phrase, Name) or (isinstance(phrase, NounPhrase) and phrase.definite):
-            known.append(nominal(phrase, case))
+            (known if phrase is direct else receiving).append(nominal(phrase, case))
         elif isinstance(phrase, Coordination):
             (known if phrase.definite else new).append(nominal(phrase, case))
         elif isinstance(phrase, NounPhrase):
@@ -234,11 +174,12 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
     time = [body.time.german] if body.time and without != "time" else []
     manner = [body.manner.german] if body.manner and without != "manner" else []
     complements = [phrase.german for phrase in body.complements if without != "complements"]
-    frame = known + time + middle if middle else time + known
-    return [*pronouns, *frame, *manner, *new, *complements]
+    frame = [*known, *time, *middle] if middle else [*time, *known]
+    return [*pronouns, *receiving, *frame, *manner, *new, *complements]
 
 
 def reflexive(body: Clause) -> str:
+    """mich, dich, sich, uns."""
     if isinstance(body.subject, Pronoun) and body.subject.person < 3:
         return body.subject.accusative
     return "sich"
@@ -268,6 +209,7 @@ def clause(body: Clause, order: Order, *, front: str = "", without: str = "") ->
 
 
 def final_verb(body: Clause, finite: str, closing: str) -> str:
+    """The verbs at the end of a subordinate clause: aufsteht, gesehen hat."""
     if closing and closing == body.verb.particle:
         return closing + finite
     return f"{closing} {finite}".strip()

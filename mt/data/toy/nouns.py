@@ -131,8 +131,8 @@ forest | der Wald+, Wälder | outdoor nature
 lake | der See, Seen | waters nature
 beach | der Strand+, Strände | outdoor nature
 sea/- | das Meer+, - | waters nature
-city | die Stadt, Städte | settlement owned
-village | das Dorf+, Dörfer | settlement owned
+city | die Stadt, Städte | settlement
+village | das Dorf+, Dörfer | settlement
 school | die Schule, Schulen | building institution owned
 office | das Büro, Büros | building workplace owned
 hospital | das Krankenhaus, Krankenhäuser | building workplace institution
@@ -154,6 +154,7 @@ GENDERS: dict[str, Gender] = {"der": "masculine", "die": "feminine", "das": "neu
 
 
 def parse(line: str) -> Noun:
+    """One line of the table."""
     english, german, classes = (part.strip() for part in line.split("|"))
     singular, _, plural = english.partition("/")
     if plural in ("-", "") or german.startswith("- "):

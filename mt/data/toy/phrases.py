@@ -38,6 +38,7 @@ OWNABLE = frozenset({"owned", "sibling", "generation3"})
 
 @cache
 def adjectives_of(noun: Noun) -> tuple[Adjective, ...]:
+    """The adjectives said of a noun."""
     return tuple(adjective for adjective, classes in ADJECTIVES if fits(noun, classes))
 
 
@@ -49,6 +50,7 @@ def sex_pronoun(phrase: Nominal) -> Pronoun | None:
         return THEY
     if isinstance(phrase, Name):
         return HE if phrase.possessive == "his" else SHE
+    assert isinstance(phrase, NounPhrase)  # a coordination is plural
     return HE if "he" in phrase.noun.classes else SHE if "she" in phrase.noun.classes else None
 
 
@@ -61,16 +63,18 @@ def own(subject: Nominal | None) -> str | None:
 def possessive(choice: Choice, noun: Noun, subject: Nominal | None) -> Determiner:
     """my, your, …; mostly the subject's own. Where he or she is not settled (the child), neither is used."""
     back = own(subject)
-    options = SPOUSES.get(noun.english, OWNERS)
+    options: tuple[str, ...] = SPOUSES.get(noun.english, OWNERS)
+    if "clothes" in noun.classes:  # one wears one's own coat
+        options = ("my", "my", "your", "her") if noun.english == "dress" else ("my", "my", "your", "his", "her")
     if isinstance(subject, NounPhrase) and back is None:
-        options = ("my", "my", "your", "our") if noun.english not in SPOUSES else ("my", "your")
-    return POSSESSIVES[back if back in options and choice.chance(0.75) else choice.pick(options)]
+        options = tuple(word for word in options if word in ("my", "your", "our"))
+    return POSSESSIVES[back if back and back in options and choice.chance(0.75) else choice.pick(options)]
 
 
 def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> NounPhrase:
     """The phrase with a fitting adjective, sometimes a very fitting one."""
     options = adjectives_of(phrase.noun)
-    if not options or not choice.chance(probability) or phrase.measure:
+    if not options or not choice.chance(probability) or phrase.measure or phrase.determiner == THE_ADDED:
         return phrase
     adjective = choice.rare(options)
     kin = phrase.determiner in POSSESSIVES.values() and "human" in phrase.noun.classes
@@ -86,16 +90,23 @@ def determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, *
         return choice.pick((*numbers, *numbers, MANY, BARE, SOME)) if plural else A
     if "kin" in noun.classes:
         return possessive(choice, noun, subject)
-    if "owned" in noun.classes and choice.chance({"given": 0.03, "subject": 0.25}.get(mode, 0.35)):
+    if "owned" in noun.classes and choice.chance({"given": 0.03, "shown": 0.0, "subject": 0.25}.get(mode, 0.35)):
         return possessive(choice, noun, subject)
     if plural:
         kinds = {
-            "known": (THE,) * 6 + (THESE, everyone),
+            "known": (THE,) * 6 + (THESE,),
+            "shown": (THE, THE, THESE),
             "generic": (BARE,) * 5 + (THE, THE, THESE),
             "subject": (THE,) * 6 + (THESE, THESE, MANY, everyone, *numbers),
         }
         return choice.pick(kinds.get(mode, (THE, THE, BARE, BARE, BARE, THESE, MANY, SOME, *numbers)))
-    kinds = {"known": (THE,) * 5 + (THIS,), "generic": (THE,) * 4 + (THIS,), "subject": (THE,) * 10 + (THIS, A)}
+    article = A if noun.classes & {"human", "animal"} else THE
+    kinds = {
+        "known": (THE,) * 5 + (THIS,),
+        "shown": (THE, THE, THIS),
+        "generic": (THE,) * 4 + (THIS,),
+        "subject": (THE,) * 10 + (THIS, article),
+    }
     return choice.pick(kinds.get(mode, (THE, THE, THE, A, A, A, A, THIS)))
 
 
@@ -107,7 +118,7 @@ def noun_phrase(
     Args:
         choice: the random stream.
         noun: the noun.
-        mode: "known", "new", "generic", "subject", "played" or "any".
+        mode: "known", "new", "generic", "given", "shown", "subject", "played" or "any".
         subject: the subject of the clause, for possessives that point back to it.
         adjective: the probability of an adjective.
     """
@@ -124,6 +135,7 @@ def noun_phrase(
 
 
 def plural_share(noun: Noun, mode: str) -> float:
+    """How often a noun stands in the plural."""
     if mode == "generic":
         return 0.5
     if "shoe" in noun.classes:
@@ -132,13 +144,14 @@ def plural_share(noun: Noun, mode: str) -> float:
 
 
 def mass_phrase(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, adjective: float) -> NounPhrase:
+    """A phrase around a noun without plural."""
     if "speech" in noun.classes or "sport" in noun.classes:
         return NounPhrase(noun, BARE)
     if noun.classes & {"weather", "sky"} or noun.english == "sea":
         return NounPhrase(noun, THE)
     chosen = THE if mode in ("known", "subject") or choice.chance(0.25) else BARE
     if noun.classes & {"meal", "labour"}:
-        chosen = choice.pick((THE, THE_ADDED, THE_ADDED, THE_ADDED)) if "meal" in noun.classes else BARE
+        chosen = THE_ADDED if "meal" in noun.classes else BARE
     if noun.classes & {"owned"} and mode != "new" and choice.chance(0.5):
         chosen = possessive(choice, noun, subject)
     if "labour" in noun.classes:

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import STATES, any_clause, copula_clause, location_clause, predicate, verb_clause
-from mt.data.toy.features import Clause, Coordination, Name, Noun, NounPhrase, Phrase, Pronoun
+from mt.data.toy.clauses import STATES, predicate, verb_clause
+from mt.data.toy.features import Clause, Coordination, Name, Noun, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, subject
+from mt.data.toy.predicates import any_clause, copula_clause, location_clause
 from mt.data.toy.verbs import BE, ENTRIES, entry
 from mt.data.toy.words import ADJECTIVE, HOW_MANY, WHICH, YOU, I
 
-Sentence = tuple[Phrase, str]
 ALIKE = (
     ("drink",),
     ("alcohol",),
@@ -37,7 +37,7 @@ ALIKE = (
 )
 OR = Phrase("or", "oder")
 TRANSITIVE = [found for found in ENTRIES if any(frame.accusative for frame in found.frames)]
-MOVING = [entry("go", "gehen"), entry("go", "fahren"), entry("drive"), entry("run")]
+MOVING = [entry("go", "gehen"), entry("fly"), entry("drive"), entry("run")]
 STAYING = [entry(name) for name in ("live", "work", "wait", "sleep", "sit", "play", "eat", "swim", "meet")]
 WHO_VERBS = [found for found in ENTRIES if found.frames[0].subjects[0] in ("adult", "human")]
 
@@ -141,6 +141,7 @@ def when_why(choice: Choice) -> Sentence:
 
 
 def askable_negated(body: Clause) -> bool:
+    """Whether the clause can be negated without ambiguity."""
     return not (isinstance(body.accusative, NounPhrase) and body.accusative.determiner.plural)
 
 
@@ -218,7 +219,7 @@ def how(choice: Choice) -> Sentence:
     thing = noun_phrase(
         choice,
         choice.rare(nouns_of(("clothes", "device", "furniture", "road", "wheels", "book", "bag", "dish", "cake"))),
-        "known",
+        "shown",
         adjective=0.35,
     )
     english_verb = "do" if thing.plural else "does"

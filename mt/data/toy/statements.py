@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import any_clause, verb_clause
-from mt.data.toy.features import Clause, Coordination, Name, Nominal, NounPhrase, Phrase, Pronoun
+from mt.data.toy.clauses import verb_clause
+from mt.data.toy.features import Clause, Coordination, Name, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, object_phrase, sex_pronoun, subject
+from mt.data.toy.predicates import any_clause
 from mt.data.toy.questions import similar
 from mt.data.toy.verbs import BE, ENTRIES, entry
 from mt.data.toy.words import (
@@ -24,7 +25,6 @@ from mt.data.toy.words import (
     I,
 )
 
-Sentence = tuple[Phrase, str]
 PERSONS = ("adult", "human", "young", "feeling")
 AND = Phrase("and", "und")
 LIKED = [
@@ -95,7 +95,8 @@ def two_subjects(choice: Choice) -> Sentence:
         first, second = second, first
     if isinstance(first, NounPhrase) and first.owner:
         first = replace(first, owner=None, determiner=POSSESSIVES["my"])
-    assert not isinstance(first, Pronoun | Coordination) and not isinstance(second, Pronoun | Coordination)
+    assert isinstance(first, Name | NounPhrase)
+    assert isinstance(second, Name | NounPhrase)
     pair = Coordination(first, second, AND)
     while True:
         found = choice.rare(ENTRIES)
@@ -145,9 +146,10 @@ def two_objects(choice: Choice) -> Sentence:
             )
             if first.determiner == BARE and (not isinstance(second, NounPhrase) or not second.noun.mass):
                 continue
-        if isinstance(second, Name | NounPhrase) and isinstance(first, Name | NounPhrase):
-            if getattr(second, "noun", second) != getattr(first, "noun", first) and second.definite == first.definite:
-                return plain(replace(body, accusative=Coordination(first, second, AND))), "."
+        if not isinstance(second, Name | NounPhrase) or not isinstance(first, Name | NounPhrase):
+            continue
+        if getattr(second, "noun", second) != getattr(first, "noun", first) and second.definite == first.definite:
+            return plain(replace(body, accusative=Coordination(first, second, AND))), "."
 
 
 def liking(choice: Choice) -> Sentence:
@@ -191,78 +193,30 @@ def wish(choice: Choice) -> Sentence:
     return plain(body), "."
 
 
-REQUESTS = (
-    "open",
-    "close",
-    "turn on",
-    "turn off",
-    "read",
-    "come",
-    "go",
-    "wait",
-    "sing",
-    "help",
-    "bring",
-    "give",
-    "show",
-    "wash",
-    "clean",
-    "buy",
-    "take",
-    "eat",
-    "drink",
-    "call",
-    "ask",
-    "learn",
-    "write",
-    "get up",
-    "sit down",
-    "stay",
-    "put on",
-    "tell",
-    "pick up",
-    "look for",
-    "cook",
-    "forget",
-    "sleep",
-    "work",
-    "play",
-    "visit",
-    "invite",
+REQUESTS = frozenset(
+    """open, close, turn on, turn off, read, come, go, wait, sing, help, bring, give, show, wash, clean, buy,
+take, eat, drink, call, ask, learn, write, get up, sit down, stay, put on, tell, pick up, look for, cook, forget, sleep, work,
+play, visit, invite""".replace("\n", " ").split(", ")
 )
+REQUESTED = [found for found in ENTRIES if found.name in REQUESTS and found.verb.german not in ("fressen", "fahren")]
 
 
 def request(choice: Choice) -> Sentence:
     """Open the window! Please bring me the book. Do not forget your key!"""
-    while True:
-        body = verb_clause(
-            choice,
-            entry=choice.rare(
-                [
-                    found
-                    for found in ENTRIES
-                    if found.name in REQUESTS and found.verb.german not in ("fressen", "fahren")
-                ]
-            ),
-            who=YOU,
-            rich=0.15,
-            negation=0,
-        )
-        spoken = english.clause(replace(body, form="present", modal=None, middle=None, time=None))
-        if (body.verb.english == "come" and "from" in spoken) or (" your " in f"{spoken} " and choice.chance(0.5)):
-            continue
-        break
-    negated = body.verb.english == "forget" or choice.chance(0.12)
-    indefinite = (
-        isinstance(body.accusative, NounPhrase)
-        and not body.accusative.definite
-        and body.accusative.determiner not in (A, BARE)
-    )
-    negated = negated and not indefinite and not isinstance(body.accusative, Coordination) and body.manner is None
+    body = verb_clause(choice, entry=choice.rare(REQUESTED), who=YOU, rich=0.15, negation=0)
+    while any(phrase.english.startswith("from ") for phrase in body.complements) or awkward(body):
+        body = verb_clause(choice, entry=choice.rare(REQUESTED), who=YOU, rich=0.15, negation=0)
+    negated = body.verb.english == "forget" or (choice.chance(0.12) and body.manner is None)
     body = replace(body, form="present", modal=None, middle=None, time=None, negated=negated)
-    if body.verb.english == "forget" and not negated:
-        return request(choice)
     spoken, told = english.imperative(body), german.imperative(body)
     if not negated and choice.chance(0.35):
         return Phrase(f"please {spoken}", f"bitte {told}"), "."
     return Phrase(spoken, told), "!"
+
+
+def awkward(body: Clause) -> bool:
+    """Requests for things there are some or many of, which *not* would make ambiguous."""
+    thing = body.accusative
+    if not isinstance(thing, NounPhrase):
+        return isinstance(thing, Coordination)
+    return not thing.definite and thing.determiner not in (A, BARE)

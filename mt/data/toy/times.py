@@ -1,12 +1,13 @@
 """When: time expressions by the verb forms they go with."""
 
 from mt.data.toy.choice import Choice
-from mt.data.toy.features import Phrase
+from mt.data.toy.features import Phrase, phrase_pair
 from mt.data.toy.words import DAYS, MONTHS, NUMBER_WORDS, ORDINALS
 
 
 def phrases(text: str) -> list[Phrase]:
-    return [Phrase(*(part.strip() for part in pair.split("/"))) for pair in text.split(",")]
+    """Phrases written `English/German, English/German`."""
+    return [phrase_pair(pair) for pair in text.split(",")]
 
 
 HABIT = phrases(
@@ -51,11 +52,13 @@ ONE_UNIT = (
 
 
 def clock(choice: Choice) -> Phrase:
+    """at eight o'clock."""
     english, german = choice.pick(NUMBER_WORDS)
     return Phrase(f"at {english} o'clock", f"um {german} Uhr")
 
 
 def weekday(choice: Choice) -> Phrase:
+    """on Monday."""
     day = choice.pick(DAYS)
     return Phrase(f"on {day.english}", f"am {day.german}")
 

@@ -14,8 +14,9 @@ without a progressive, `$event` for those that say little in the bare present (I
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
-from mt.data.toy.features import Verb
+from mt.data.toy.features import Case, Verb
 from mt.data.toy.nouns import entries
 
 TABLE = """
@@ -118,7 +119,8 @@ class Frame:
     accusative: tuple[str, ...] = ()
     dative: tuple[str, ...] = ()
     prepositional: tuple[str, ...] = ()
-    prepositions: tuple[str, str, str] = ("", "", "")  # English, German, German case
+    prepositions: tuple[str, str] = ("", "")  # English, German
+    prepositional_case: Case = "accusative"
     places: str = ""
     needs_place: bool = False
     by_vehicle: bool = False
@@ -136,33 +138,28 @@ class Entry:
 
     @property
     def name(self) -> str:
+        """The English verb with its rest: look for."""
         return f"{self.verb.english} {self.verb.english_rest}".strip()
 
     @property
     def brief(self) -> bool:
-        return self.name in BRIEF and self.verb.german not in ("fahren", "reisen")
+        """Whether it is over within the hour."""
+        return self.name in BRIEF and self.verb.german != "fahren"
 
     @property
     def label(self) -> str:
-        return f"{self.verb.english} {self.verb.english_rest} {self.verb.german}"
-
-    @property
-    def name(self) -> str:
-        return f"{self.verb.english} {self.verb.english_rest}".strip()
-
-    @property
-    def brief(self) -> bool:
-        return self.name in BRIEF and self.verb.german not in ("fahren", "reisen")
-
-    @property
-    def label(self) -> str:
-        return f"{self.verb.english} {self.verb.english_rest} {self.verb.german}"
+        """What tells the entry from all others."""
+        return f"{self.name} {self.verb.german}"
 
 
-def regular_past(base: str) -> str:
-    if base.endswith("e"):
-        return base + "d"
-    return base[:-1] + "ied" if re.search(r"[^aeiou]y$", base) else base + "ed"
+def english_forms(text: str) -> tuple[str, str, str]:
+    """Base, past and participle; the last two may be left to the rule."""
+    words = text.split()
+    if len(words) == 3:
+        return words[0], words[1], words[2]
+    base = words[0]
+    past = base + "d" if base.endswith("e") else re.sub(r"(?<=[^aeiou])y$", "i", base) + "ed"
+    return base, past, past
 
 
 def ing(base: str) -> str:
@@ -178,7 +175,7 @@ def ing(base: str) -> str:
 def parse_frame(text: str) -> tuple[Frame, bool]:
     """A frame, and whether it makes its verb stative."""
     first, *marks = text.split()
-    found: dict[str, object] = {"subjects": tuple(first.split(","))}
+    found: dict[str, Any] = {"subjects": tuple(first.split(","))}
     for mark in marks:
         if mark.startswith("=>"):
             found["dative"] = tuple(mark[2:].split(","))
@@ -190,59 +187,44 @@ def parse_frame(text: str) -> tuple[Frame, bool]:
             found["manners"] = tuple(mark[1:].split(","))
         elif ":" in mark:
             words, _, classes = mark.partition("=")
-            found |= {"prepositions": tuple(words.split(":")), "prepositional": tuple(classes.split(","))}
-        else:
+            word, wort, case = words.split(":")
             found |= {
-                "by": {"by_vehicle": True},
-                "$event": {"event": True},
-                "$known": {"objects": "known"},
-                "$new": {"objects": "new"},
-                "$generic": {"objects": "generic"},
-                "$given": {"objects": "given"},
-            }.get(mark, {})
-    return Frame(**found), "$state" in marks  # type: ignore[arg-type]
+                "prepositions": (word, wort),
+                "prepositional_case": case,
+                "prepositional": tuple(classes.split(",")),
+            }
+        elif mark in ("$known", "$new", "$generic", "$given"):
+            found["objects"] = mark[1:]
+        else:
+            found |= {"by_vehicle": mark == "by", "event": mark == "$event"}
+    return Frame(**found), "$state" in marks
 
 
 def parse(line: str) -> Entry:
+    """One line of the table."""
     english, german, frame_text = (part.strip() for part in line.split("|"))
     rest = re.search(r"\((.*)\)", english)
-    forms = re.sub(r"\(.*\)|~", "", english).split()
-    base, past, participle = forms if len(forms) == 3 else (forms[0], *[regular_past(forms[0])] * 2)
-    frames = [parse_frame(text) for text in frame_text.split(";")]
-    return Entry(
-        make_verb(
-            base,
-            past,
-            participle,
-            rest[1] if rest else "",
-            german,
-            "~" in english,
-            any(stative for _, stative in frames),
-        ),
-        tuple(frame for frame, _ in frames),
-    )
-
-
-def make_verb(base: str, past: str, participle: str, rest: str, german: str, movable: bool, stative: bool) -> Verb:
+    base, past, participle = english_forms(re.sub(r"\(.*\)|~", "", english))
     whole, third, german_participle, *marks = (word.replace("_", " ") for word in german.split())
     particle, _, infinitive = whole.rpartition("/")
-    preterite = "".join(mark[1:] for mark in marks if mark.startswith("="))
-    return Verb(
-        base,
-        past,
-        participle,
-        ing(base),
-        rest,
-        infinitive,
-        third,
-        german_participle,
-        particle,
-        "sein" if "sein" in marks else "haben",
-        "sich" in marks,
-        stative,
-        movable,
-        preterite,
+    frames = [parse_frame(text) for text in frame_text.split(";")]
+    verb = Verb(
+        english=base,
+        english_past=past,
+        english_participle=participle,
+        english_ing=ing(base),
+        english_rest=rest[1] if rest else "",
+        movable_rest="~" in english,
+        german=infinitive,
+        german_third=third,
+        participle=german_participle,
+        particle=particle,
+        auxiliary="sein" if "sein" in marks else "haben",
+        reflexive="sich" in marks,
+        stative=any(stative for _, stative in frames),
+        preterite="".join(mark[1:] for mark in marks if mark.startswith("=")),
     )
+    return Entry(verb, tuple(frame for frame, _ in frames))
 
 
 # Deeds of a moment or an hour: they go with *tonight*, not with *next year*.

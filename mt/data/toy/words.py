@@ -1,9 +1,9 @@
 """The small words: pronouns, names, determiners, numbers, adjectives, adverbs, times, modal verbs."""
 
-from mt.data.toy.features import Adjective, Determiner, Modal, Name, Phrase, Pronoun
+from mt.data.toy.features import Adjective, Determiner, Modal, Name, Phrase, Pronoun, phrase_pair
 from mt.data.toy.nouns import entries
 
-I, YOU, HE, SHE, IT, WE, THEY = PRONOUNS = (
+I, YOU, HE, SHE, IT, WE, THEY = PRONOUNS = (  # noqa: E741 — the word itself
     Pronoun("I", "me", "ich", "mich", "mir", 1, False, "my"),
     Pronoun("you", "you", "du", "dich", "dir", 2, False, "your"),
     Pronoun("he", "him", "er", "ihn", "ihm", 3, False, "his"),
@@ -74,7 +74,7 @@ NUMBER_WORDS = [
 ]
 NUMBERS = [Determiner(english, german, "none", plural=True) for english, german in NUMBER_WORDS]
 ORDINALS = [
-    Phrase(*pair.split("/"))
+    phrase_pair(pair)
     for pair in [
         "first/ersten",
         "second/zweiten",
@@ -89,7 +89,7 @@ ORDINALS = [
     ]
 ]
 MONTHS = [
-    Phrase(*pair.split("/"))
+    phrase_pair(pair)
     for pair in [
         "January/Januar",
         "February/Februar",
@@ -106,7 +106,7 @@ MONTHS = [
     ]
 ]
 DAYS = [
-    Phrase(*pair.split("/"))
+    phrase_pair(pair)
     for pair in [
         "Monday/Montag",
         "Tuesday/Dienstag",
@@ -181,6 +181,7 @@ PREDICATES = {
 
 
 def parse(line: str) -> tuple[Adjective, frozenset[str]]:
+    """One line of the table."""
     english, german, classes = (part.strip() for part in line.split("|"))
     word, *comparative = english.split()
     base, *german_comparative = german.split()
@@ -209,7 +210,7 @@ MANNERS = {
         ("early", "früh"),
     )
 }
-HABITS = [Phrase(*pair.split("/")) for pair in ["often/oft", "always/immer", "never/nie", "sometimes/manchmal"]]
+HABITS = [phrase_pair(pair) for pair in ["often/oft", "always/immer", "never/nie", "sometimes/manchmal"]]
 ALREADY, NEVER = Phrase("already", "schon"), HABITS[2]
 
 CAN = Modal("can", ("kann", "kannst", "kann", "können"))

@@ -1,0 +1,92 @@
+"""Clauses around *be*: how somebody is, where something is; and clauses of any kind."""
+
+from dataclasses import replace
+from functools import cache
+
+from mt.data.toy.choice import Choice
+from mt.data.toy.clauses import STATES, chosen_place, chosen_time, counted, predicate, verb_clause
+from mt.data.toy.features import Adjective, Clause, Form, Noun
+from mt.data.toy.nouns import NOUNS, fits, nouns_of
+from mt.data.toy.phrases import noun_phrase, subject
+from mt.data.toy.times import NOW, past_time
+from mt.data.toy.verbs import BE
+from mt.data.toy.words import (
+    ADJECTIVE,
+    ADJECTIVES,
+    COLOURS,
+    HABITS,
+)
+
+TRAITS = ("old", "young", "friendly", "nice", "clever", "strong", "tall", "rich", "funny", "beautiful", "quiet")
+
+
+def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) -> Clause:
+    """Somebody or something is so: The soup is very hot, My sister was not tired."""
+    degree = ("", "very", "too")[choice.weighted((0.7, 0.22, 0.08))]
+    if choice.chance(0.5):
+        who = subject(choice, ("adult", "young"), "known")
+        adjective = choice.pick(STATES)
+        if choice.chance(0.3):
+            adjective = ADJECTIVE[choice.pick(TRAITS)]
+            degree = "very" if degree == "too" else degree
+    else:
+        adjective, classes = choice.rare(ADJECTIVE_ENTRIES)
+        nouns = nouns_for(classes)
+        who = noun_phrase(choice, choice.rare(nouns), "known", adjective=0.0)
+    if adjective.english in COLOURS:
+        degree = ""
+    if adjective.english in ("ready", "closed", "open", "alone", "healthy") and degree:
+        degree = ""
+    form: Form = ("present", "past", "future")[choice.weighted((0.7, 0.27, 0.03))]
+    if form == "future" and adjective not in STATES:
+        form = "present"
+    body = Clause(who, BE, form, complements=(predicate(adjective, degree),))
+    if adjective in STATES and choice.chance(rich):
+        time = choice.pick(NOW[:2]) if form == "present" else chosen_time(choice, body, None)
+        body = replace(body, time=time)
+    elif adjective in STATES and form == "present" and choice.chance(0.15):
+        return replace(body, middle=choice.pick(HABITS))
+    return replace(body, negated=choice.chance(negation) and not counted(who) and degree != "too")
+
+
+class Quality(tuple[Adjective, frozenset[str]]):  # an adjective with the classes it is said of, labelled for balance
+    """An adjective with the classes it is said of, labelled for balance."""
+
+    @property
+    def label(self) -> str:
+        """What the balance of words counts."""
+        return self[0].english
+
+
+ADJECTIVE_ENTRIES = [Quality(pair) for pair in ADJECTIVES if pair[0].english != "little"]
+
+
+@cache
+def nouns_for(classes: frozenset[str]) -> tuple[Noun, ...]:
+    """The nouns an adjective is said of."""
+    return tuple(noun for noun in NOUNS.values() if fits(noun, classes))
+
+
+def location_clause(choice: Choice) -> Clause:
+    """Somebody or something is somewhere: The keys are on the table."""
+    groups = ("person_at", "animal_at", "thing_at", "building_at")
+    classes = (("adult", "young"), ("pet", "small_animal"), ("portable", "vessel"), ("building_seen",))
+    kind = choice.weighted((0.4, 0.2, 0.3, 0.1))
+    wanted = classes[kind] if kind < 3 else ("hotel", "museum", "school", "church", "restaurant", "hospital", "station")
+    who = subject(choice, wanted, "known") if kind == 0 else noun_phrase(choice, choice.rare(nouns_of(wanted)), "known")
+    found = None
+    while found is None:
+        found = chosen_place(choice, groups[kind], who)
+    form: Form = ("present", "past")[choice.weighted((0.75, 0.25))] if kind < 3 else "present"
+    body = Clause(who, BE, form, complements=(found,))
+    if kind == 0 and choice.chance(0.25):
+        body = replace(body, time=past_time(choice, long=False) if form == "past" else choice.pick(NOW[:2]))
+    return replace(body, negated=choice.chance(0.12) and not counted(who))
+
+
+def any_clause(choice: Choice, *, rich: float = 0.35, negation: float = 0.13) -> Clause:
+    """A clause of any kind, for the constructions that take every kind."""
+    kind = choice.weighted((0.78, 0.14, 0.08))
+    if kind == 0:
+        return verb_clause(choice, rich=rich, negation=negation)
+    return copula_clause(choice, rich=rich, negation=negation) if kind == 1 else location_clause(choice)

@@ -1,0 +1,185 @@
+"""Relative clauses: the man who lives here, the book that he reads, the house in which we live."""
+
+from dataclasses import replace
+
+from mt.data.toy import english, german
+from mt.data.toy.choice import Choice
+from mt.data.toy.clauses import predicate, verb_clause
+from mt.data.toy.features import Clause, Coordination, Form, Noun, NounPhrase, Phrase, Relative, Sentence
+from mt.data.toy.nouns import NOUNS, nouns_of
+from mt.data.toy.phrases import adjectives_of, subject
+from mt.data.toy.verbs import BE, ENTRIES, Entry, entry
+from mt.data.toy.words import POSSESSIVES, THE
+
+ACTIVE = [
+    found
+    for found in ENTRIES
+    if found.frames[0].subjects[0] in ("adult", "human") and found.name not in ("hurry", "feel", "arrive")
+]
+KNOWING = [entry(name) for name in ("know", "see", "help", "visit", "ask", "like", "meet")]
+
+
+def head(choice: Choice, noun: Noun, *, plural: bool | None = None) -> NounPhrase:
+    """The noun phrase a relative clause belongs to."""
+    chosen = THE if "kin" not in noun.classes else POSSESSIVES["my"]
+    many = bool(noun.english_plural) and choice.chance(0.25) if plural is None else plural
+    return NounPhrase(noun, chosen, many)
+
+
+def relative_subject(choice: Choice) -> Sentence:
+    """The man who lives here is my teacher. I know the woman who sings."""
+    noun = choice.rare(
+        nouns_of(
+            ("man", "woman", "boy", "girl", "child", "teacher", "doctor", "student", "neighbour", "friend", "guest")
+        )
+    )
+    bare = head(choice, noun)
+    body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
+    while body.form == "future" or (isinstance(body.accusative, NounPhrase) and body.accusative.noun == noun):
+        body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
+    phrase = replace(bare, relative=Relative(body, "subject"))
+    return about_person(choice, phrase), "."
+
+
+def about_person(choice: Choice, phrase: NounPhrase) -> Phrase:
+    """A short main clause around somebody described by a relative clause."""
+    kind = choice.weighted((0.45, 0.25, 0.3))
+    if kind == 0:
+        from_adjective = choice.pick(
+            [found for found in adjectives_of(phrase.noun) if found.english not in ("little", "big", "good", "new")]
+            or adjectives_of(phrase.noun)
+        )
+        outer = Clause(
+            phrase,
+            BE,
+            complements=(predicate(from_adjective, choice.pick(("", "", "very"))),),
+            negated=choice.chance(0.1),
+        )
+    elif kind == 1:
+        while True:
+            outer = verb_clause(choice, entry=choice.rare(ACTIVE), who=phrase, rich=0.0, negation=0.08)
+            if outer.form in ("future", "modal"):
+                continue
+            if not isinstance(outer.accusative, NounPhrase) or outer.accusative.noun != phrase.noun:
+                break
+    else:
+        found = choice.pick(KNOWING)
+        who = subject(choice, ("adult",))
+        while isinstance(who, NounPhrase) and who.noun == phrase.noun:
+            who = subject(choice, ("adult",))
+        dative = found.name == "help"
+        outer = Clause(who, found.verb, accusative=None if dative else phrase, dative=phrase if dative else None)
+    return Phrase(english.clause(outer), german.clause(outer, "main"))
+
+
+MADE = [
+    found
+    for found in ENTRIES
+    if found.frames[-1].accusative
+    and found.name
+    in (
+        "read",
+        "write",
+        "buy",
+        "sell",
+        "find",
+        "look for",
+        "see",
+        "eat",
+        "drink",
+        "wear",
+        "repair",
+        "order",
+        "like",
+        "know",
+        "need",
+        "cook",
+        "visit",
+        "take",
+        "wash",
+        "open",
+        "show",
+        "give",
+        "send",
+        "lose",
+        "help",
+        "meet",
+        "call",
+        "invite",
+    )
+    and found.verb.german != "fressen"
+]
+
+
+def relative_object(choice: Choice) -> Sentence:
+    """The book that he is reading is interesting. The man who we met yesterday is tired."""
+    while True:
+        found: Entry = choice.rare(MADE)
+        body = verb_clause(choice, entry=found, rich=0.12, negation=0.05)
+        target = body.dative if found.name == "help" else body.accusative
+        if not isinstance(target, NounPhrase) or target.measure or body.middle or not adjectives_of(target.noun):
+            continue
+        if isinstance(body.subject, NounPhrase) and (body.subject.owner or body.subject.adjective):
+            continue
+        if body.subject == target or isinstance(body.subject, Coordination):
+            continue
+        break
+    phrase = replace(
+        head(choice, target.noun, plural=target.plural),
+        relative=Relative(body, "dative" if found.name == "help" else "accusative"),
+    )
+    if "human" in target.noun.classes:
+        return about_person(choice, phrase), "."
+    adjective = choice.pick(adjectives_of(target.noun))
+    outer = Clause(
+        phrase,
+        BE,
+        choice.pick(("present", "present", "past")),
+        complements=(predicate(adjective, choice.pick(("", "", "very"))),),
+        negated=choice.chance(0.12),
+    )
+    if choice.chance(0.2):
+        outer = Clause(
+            subject(choice, ("adult",)), choice.pick((entry("like"), entry("look for"))).verb, accusative=phrase
+        )
+    elif choice.chance(0.15):
+        sein = "sind" if phrase.plural else "ist"
+        spoken = "are" if phrase.plural else "is"
+        return Phrase(
+            f"where {spoken} {english.nominal(phrase)}", f"wo {sein} {german.nominal(phrase, 'nominative')}"
+        ), "?"
+    return Phrase(english.clause(outer), german.clause(outer, "main")), "."
+
+
+FORMS: tuple[Form, ...] = ("present", "progressive", "past")
+LIVED_IN = (
+    ("live", ("house", "flat", "city", "village", "room")),
+    ("work", ("office", "hospital", "school", "restaurant", "hotel", "shop", "museum")),
+    ("sleep", ("bed", "room", "hotel")),
+    ("play", ("garden", "park", "room")),
+    ("eat", ("restaurant", "kitchen", "hotel")),
+    ("swim", ("lake",)),
+    ("wait", ("restaurant", "hotel", "room")),
+)
+
+
+def relative_place(choice: Choice) -> Sentence:
+    """The house in which we live is old."""
+    name, nouns = choice.pick(LIVED_IN)
+    found = entry(name)
+    phrase = head(choice, NOUNS[choice.pick(nouns)], plural=False)
+    who = subject(choice, ("adult",))
+    while isinstance(who, NounPhrase) and (who.adjective or who.owner):
+        who = subject(choice, ("adult",))
+    form = choice.pick(FORMS[:: 2 if name == "live" else 1])  # one lives, and is not living, in a house
+    body = Clause(who, entry("eat", "essen").verb if name == "eat" else found.verb, form)
+    phrase = replace(phrase, relative=Relative(body, "prepositional", Phrase("in", "in")))
+    adjective = choice.pick([found for found in adjectives_of(phrase.noun) if found.english not in ("little", "good")])
+    outer = Clause(
+        phrase,
+        BE,
+        "present" if form != "past" else choice.pick(("present", "past")),
+        complements=(predicate(adjective, choice.pick(("", "", "very"))),),
+        negated=choice.chance(0.12),
+    )
+    return Phrase(english.clause(outer), german.clause(outer, "main")), "."
