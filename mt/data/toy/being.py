@@ -164,7 +164,12 @@ def existence(choice: Choice) -> Sentence:
 COMPARED = (
     (("old", "young", "tall", "strong", "rich", "clever", "friendly", "funny", "happy"), ("adult",)),
     (("big", "small", "fast", "clever", "strong"), ("animal",)),
-    (("big", "small", "old", "modern"), ("building", "city")),
+    (
+        ("big", "small", "old", "modern", "new"),
+        ("hotel", "school", "hospital", "museum", "church", "restaurant", "supermarket", "station"),
+    ),
+    (("big", "small", "old", "new", "quiet"), ("house", "flat", "garden")),
+    (("big", "small", "old", "quiet"), ("settlement",)),
     (("expensive", "cheap", "warm"), ("coat", "hat", "shirt", "dress")),
     (("fast", "new", "old", "modern"), ("car", "train", "bus")),
     (("good", "interesting", "long", "short", "boring", "new"), ("book", "film", "story", "newspaper")),
@@ -231,7 +236,7 @@ def comparison(choice: Choice) -> Sentence:
     adjective = ADJECTIVE[word]
     other, anderer = english.nominal(second, subject=False), german.nominal(second, "nominative")
     kind = choice.weighted((0.7, 0.3))
-    if kind == 0 or uneven(first, second):
+    if kind == 0 or uneven(first, second) or word in ("small", "young"):
         predicate = Phrase(
             f"{adjective.english_comparative} than {other}", f"{adjective.german_comparative} als {anderer}"
         )

@@ -141,7 +141,7 @@ def lasting_time(choice: Choice, *, past: bool) -> Phrase:
 def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | None:
     """A time that suits the form and the verb."""
     form, long = body.form, entry is not None and not entry.brief
-    if entry and entry.name == "live":
+    if entry and entry.name == "live" and form != "perfect":
         return lasting_time(choice, past=form == "past" or bool(body.modal and body.modal.past))
     if form == "past" or (body.modal and body.modal.past):
         if entry and entry.name in LASTING and choice.chance(0.25):

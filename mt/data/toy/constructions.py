@@ -26,7 +26,7 @@ Construction = Callable[[Choice], Sentence]
 CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (26, statement),
     (14, short_statement),
-    (12, paradigm),
+    (16, paradigm),
     (9, yes_no),
     (1.2, alternative),
     (3, where),

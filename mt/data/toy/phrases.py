@@ -66,7 +66,7 @@ def possessive(choice: Choice, noun: Noun, subject: Nominal | None) -> Determine
     options: tuple[str, ...] = SPOUSES.get(noun.english, OWNERS)
     if "clothes" in noun.classes:  # one wears one's own coat
         options = ("my", "my", "your", "her") if noun.english == "dress" else ("my", "my", "your", "his", "her")
-    if isinstance(subject, NounPhrase) and back is None:
+    if (isinstance(subject, NounPhrase) and back is None) or back == "":
         options = tuple(word for word in options if word in ("my", "your", "our"))
     return POSSESSIVES[back if back and back in options and choice.chance(0.75) else choice.pick(options)]
 
@@ -90,7 +90,7 @@ def determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, *
         return choice.pick((*numbers, *numbers, MANY, BARE, SOME)) if plural else A
     if "kin" in noun.classes:
         return possessive(choice, noun, subject)
-    if "owned" in noun.classes and choice.chance({"given": 0.03, "shown": 0.0, "subject": 0.25}.get(mode, 0.35)):
+    if "owned" in noun.classes and choice.chance({"given": 0.0, "shown": 0.0, "subject": 0.25}.get(mode, 0.35)):
         return possessive(choice, noun, subject)
     if plural:
         kinds = {

@@ -76,7 +76,7 @@ thing_at | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in l
 person_at | at_home at_school here there kitchen:in garden:in room:in office:in hospital:in park:in IN_TOWN restaurant:in train:in house:front
 building_in | city:in village:in street:in IN_TOWN here there
 country_in | IN_COUNTRY
-food_in | kitchen:in bag:in table:on supermarket:in
+food_in | kitchen:in bag:in table:on chair:on car:in
 young_in | garden:in kitchen:in park:in room:in school:in restaurant:in museum:in house:front
 furniture_in | room:in kitchen:in office:in garden:in house:in flat:in
 building_at | city:in village:in street:in IN_TOWN park:next station:next church:behind sea:at lake:at

@@ -8,7 +8,7 @@ from mt.data.toy.clauses import STATES, predicate, verb_clause
 from mt.data.toy.features import Clause, Coordination, Name, Noun, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, subject
-from mt.data.toy.predicates import any_clause, copula_clause, location_clause
+from mt.data.toy.predicates import any_clause, location_clause
 from mt.data.toy.verbs import BE, ENTRIES, entry
 from mt.data.toy.words import ADJECTIVE, HOW_MANY, WHICH, YOU, I
 
@@ -35,10 +35,12 @@ ALIKE = (
     ("culture",),
     ("lodging",),
 )
+TASTED = ("food", "dish", "drink", "alcohol", "text", "told", "lodging", "restaurant", "weather", "school")
 OR = Phrase("or", "oder")
 TRANSITIVE = [found for found in ENTRIES if any(frame.accusative for frame in found.frames)]
 MOVING = [entry("go", "gehen"), entry("fly"), entry("drive"), entry("run")]
 STAYING = [entry(name) for name in ("live", "work", "wait", "sleep", "sit", "play", "eat", "swim", "meet")]
+DEEDS = [found for found in ENTRIES if not found.verb.stative]
 WHO_VERBS = [found for found in ENTRIES if found.frames[0].subjects[0] in ("adult", "human")]
 
 
@@ -127,10 +129,10 @@ def when_why(choice: Choice) -> Sentence:
     if choice.chance(0.5):
         while True:
             body = asked(choice, verb_clause, rich=0.1, negation=0)
-            if not body.verb.stative and body.form != "perfect":
+            if not body.verb.stative and body.form != "perfect" and not body.manner and body.verb.english != "live":
                 break
         return with_word(body, Phrase("when", "wann"), "time"), "?"
-    body = asked(choice, verb_clause, rich=0.15, negation=0)
+    body = asked(choice, verb_clause, entry=choice.rare(DEEDS), rich=0.15, negation=0)
     if choice.chance(0.25):
         body = Clause(body.subject, BE, choice.pick(("present", "past")), complements=(predicate(choice.pick(STATES)),))
         if isinstance(body.subject, NounPhrase) and "human" not in body.subject.noun.classes:
@@ -210,12 +212,7 @@ def how(choice: Choice) -> Sentence:
         body = Clause(about, BE, "present" if choice.chance(0.8) else "past")
         return with_word(body, Phrase(f"how {word.english}", f"wie {word.german}"), "complements"), "?"
     if kind == 1:
-        body = asked(choice, copula_clause, negation=0)
-        return with_word(
-            replace(body, form="past" if choice.chance(0.4) else "present", time=None),
-            Phrase("how", "wie"),
-            "complements",
-        ), "?"
+        return how_are_you(choice), "?"
     thing = noun_phrase(
         choice,
         choice.rare(nouns_of(("clothes", "device", "furniture", "road", "wheels", "book", "bag", "dish", "cake"))),
@@ -228,3 +225,15 @@ def how(choice: Choice) -> Sentence:
         f"how much {english_verb} {english.nominal(thing)} cost",
         f"wie viel {german_verb} {german.nominal(thing, 'nominative')}",
     ), "?"
+
+
+def how_are_you(choice: Choice) -> Phrase:
+    """How are you: Wie geht es dir? But of things: Wie ist die Suppe?"""
+    if choice.chance(0.5):
+        who = subject(choice, ("adult", "young"), "known")
+        who = YOU if who == I else who
+        verb = english.be_form(who, past=False)
+        return Phrase(f"how {verb} {english.nominal(who)}", f"wie geht es {german.nominal(who, 'dative')}")
+    about = noun_phrase(choice, choice.rare(nouns_of(TASTED)), "known", adjective=0.1)
+    body = Clause(about, BE, choice.pick(("present", "past")))
+    return with_word(body, Phrase("how", "wie"), "complements")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.features import Clause, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.features import Clause, Form, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.scenes import FORMS, RAIN_VERB, SNOW_VERB, effect_clause, pair, person
 from mt.data.toy.words import IT
 
@@ -45,7 +45,7 @@ def when_if(choice: Choice) -> Sentence:
             effect = replace(effect, form="future")
         if state.verb in (RAIN_VERB, SNOW_VERB):
             state = replace(state, form="present")
-        state = replace(state, time=Phrase("tomorrow", "morgen") if choice.chance(0.35) else None)
+        state = replace(state, time=Phrase("tomorrow", "morgen") if foreseen(state) and choice.chance(0.4) else None)
         return ordered(choice, Phrase("if", "wenn"), state, effect, pronoun, first=0.6), "."
     state, effect, pronoun = pair(choice, form="present" if kind == 0 else "past")
     while kind == 2 and effect.form != "past":
@@ -113,31 +113,79 @@ EVERYDAY = [
 ]
 
 
+# Deeds that one person does together, or one after the other.
+TOGETHER = [
+    tuple(line.split(" + "))
+    for line in [
+        "sit@garden:in + drink>coffee,tea,water,juice",
+        "sit@garden:in + read>book,newspaper",
+        "listen to>music + cook",
+        "cook + sing",
+        "stay@at_home + read>book,newspaper",
+        "stay@at_home + watch television",
+        "stay@at_home + sleep",
+        "go@home + sleep",
+        "go@home + cook",
+        "go@home + eat>bread,apple,egg,soup,cake,cheese",
+        "go@home + drink>coffee,tea,water,juice",
+        "go shopping + cook>soup,egg,potato",
+        "sing + dance",
+        "laugh + dance",
+        "wash>car + clean>window,kitchen",
+        "buy>bread,cheese,milk,apple + go@home",
+        "write>letter + drink>tea,coffee",
+        "make>dinner,breakfast + drink>wine,coffee,tea",
+        "read>newspaper + drink>coffee,tea",
+        "go@to_bed + read>book",
+        "drink>milk,water + go@to_bed",
+        "open>window + listen to>music",
+        "close>window,door + sleep",
+        "go@park:to + play>football",
+        "call>friend,doctor + wait@here",
+        "eat>bread,apple,egg,soup + drink>water,juice,milk,tea",
+        "wait@station:at + read>book,newspaper",
+        "work@office:in + drink>coffee",
+        "go swimming + eat>cake,apple",
+        "buy>car,bicycle + go@home",
+        "clean>kitchen + listen to>music",
+        "turn off>lamp + sleep",
+    ]
+]
+
+
 def two_deeds(choice: Choice) -> Sentence:
     """My mother is cooking and my father is reading. He sits in the garden and drinks coffee."""
-    form = choice.pick(FORMS)
+    return one_does_both(choice) if choice.chance(0.55) else each_does_one(choice)
+
+
+def one_does_both(choice: Choice) -> Sentence:
+    """One subject, two verbs; in the perfect German says the same auxiliary once."""
+    form: Form = choice.pick(("present", "past"))
     who, _ = person(choice)
-    first, second = choice.pick(EVERYDAY), choice.pick(EVERYDAY)
-    while second.split(">")[0].split("@")[0] == first.split(">")[0].split("@")[0] or "stay" in first:
-        first, second = choice.pick(EVERYDAY), choice.pick(EVERYDAY)
-    one = effect_clause(choice, first, who, form)
-    if choice.chance(0.45):
-        other, _ = person(choice)
-        while other == who or (
-            isinstance(other, NounPhrase) and isinstance(who, NounPhrase) and other.noun == who.noun
-        ):
-            other, _ = person(choice)
-        two = effect_clause(choice, second, other, form)
-        return Phrase(
-            f"{english.clause(one)} and {english.clause(two)}",
-            f"{german.clause(one, 'main')} und {german.clause(two, 'main')}",
-        ), "."
-    two = effect_clause(choice, second, who, form)
+    one, two = (effect_clause(choice, text, who, form) for text in choice.pick(TOGETHER))
     told = german.clause(two, "main", without="subject")
     finite = german.verb_complex(one)[0]
     if form == "past" and german.verb_complex(two)[0] == finite:
         told = told.removeprefix(f"{finite} ")
-    return Phrase(
-        f"{english.clause(one)} and {english.clause(two, with_subject=False)}",
-        f"{german.clause(one, 'main')} und {told}",
-    ), "."
+    spoken = f"{english.clause(one)} and {english.clause(two, with_subject=False)}"
+    return Phrase(spoken, f"{german.clause(one, 'main')} und {told}"), "."
+
+
+def each_does_one(choice: Choice) -> Sentence:
+    """Two subjects, each with its verb."""
+    form = choice.pick(FORMS)
+    (who, _), (other, _) = person(choice), person(choice)
+    while other == who or (isinstance(other, NounPhrase) and isinstance(who, NounPhrase) and other.noun == who.noun):
+        other, _ = person(choice)
+    one = effect_clause(choice, choice.pick(EVERYDAY), who, form)
+    two = effect_clause(choice, choice.pick(EVERYDAY), other, form)
+    if one.verb == two.verb:
+        return each_does_one(choice)
+    spoken = f"{english.clause(one)} and {english.clause(two)}"
+    return Phrase(spoken, f"{german.clause(one, 'main')} und {german.clause(two, 'main')}"), "."
+
+
+def foreseen(state: Clause) -> bool:
+    """States one can know of today that they come tomorrow."""
+    words = {phrase.english for phrase in state.complements}
+    return state.subject == IT or state.accusative is not None or bool(words & {"sick", "busy"})

@@ -58,7 +58,8 @@ def about_person(choice: Choice, phrase: NounPhrase) -> Phrase:
     elif kind == 1:
         while True:
             outer = verb_clause(choice, entry=choice.rare(ACTIVE), who=phrase, rich=0.0, negation=0.08)
-            if outer.form in ("future", "modal"):
+            bare = outer.form == "present" and not outer.accusative and not outer.complements
+            if outer.form in ("future", "modal") or bare:
                 continue
             if not isinstance(outer.accusative, NounPhrase) or outer.accusative.noun != phrase.noun:
                 break
@@ -117,7 +118,13 @@ def relative_object(choice: Choice) -> Sentence:
         found: Entry = choice.rare(MADE)
         body = verb_clause(choice, entry=found, rich=0.12, negation=0.05)
         target = body.dative if found.name == "help" else body.accusative
-        if not isinstance(target, NounPhrase) or target.measure or body.middle or not adjectives_of(target.noun):
+        if (
+            not isinstance(target, NounPhrase)
+            or target.measure
+            or body.middle
+            or not adjectives_of(target.noun)
+            or "kin" in target.noun.classes
+        ):
             continue
         if isinstance(body.subject, NounPhrase) and (body.subject.owner or body.subject.adjective):
             continue

@@ -8,7 +8,7 @@ from mt.data.toy.clauses import verb_clause
 from mt.data.toy.features import Clause, Phrase, Sentence, Verb
 from mt.data.toy.phrases import subject
 from mt.data.toy.predicates import any_clause, location_clause
-from mt.data.toy.questions import MOVING, STAYING, asked
+from mt.data.toy.questions import DEEDS, MOVING, STAYING, asked
 from mt.data.toy.verbs import entry
 from mt.data.toy.words import I
 
@@ -115,11 +115,11 @@ def embedded_question(choice: Choice) -> Sentence:
         if body.complements and body.complements[0].english.split()[0] in ("with", "for"):
             return embedded_question(choice)
     elif kind == 2:
-        word, body = Phrase("why", "warum"), asked(choice, any_clause, rich=0.15, negation=0)
+        word, body = Phrase("why", "warum"), asked(choice, verb_clause, entry=choice.rare(DEEDS), rich=0.15, negation=0)
     else:
         word, missing = Phrase("when", "wann"), "time"
         body = asked(choice, verb_clause, rich=0.1, negation=0)
-        if body.verb.stative or body.form == "perfect":
+        if body.verb.stative or body.form == "perfect" or body.manner or body.verb.english == "live":
             return embedded_question(choice)
     outer, question = doubting(choice, looks_back(body))
     if choice.chance(0.3):

@@ -24,7 +24,7 @@ busy | can't come; -go shopping; can't help=>human; -watch television; work; -vi
 late | hurry; must hurry; can't wait; take>bus,train; -eat; call>friend | -hurry; drink>coffee; eat; wait; read>newspaper
 TIME | can't come; can't wait; -read>book,newspaper; -visit>kin,friend; hurry; -cook; can't help=>human; must hurry; can't play@garden:in | help=>human; read>book; visit>kin,friend; cook; wait; watch television
 MONEY | can't go@TO; -buy>car,house,coat,computer; must work; sell>car,bicycle,house; can't buy>car,house,shoe; need>work; -order>wine,cake | buy>car,house,coat,computer; go@TO; -work; order>wine,cake; go shopping
-RAIN | stay@at_home; take>bus; -go@park:to; play@room:in; watch television; close>window; read@kitchen:in; -swim; need>coat; wear>coat,hat; can't play@garden:in; work@at_home | go@park:to; play@garden:in; swim@lake:in; -stay@at_home; run@park:into; go swimming; open>window
+RAIN | stay@at_home; take>bus; -go@park:to; play@room:in; watch television; close>window; read@kitchen:in; -swim; need>coat; wear>coat; can't play@garden:in; work@at_home | go@park:to; play@garden:in; swim@lake:in; -stay@at_home; run@park:into; go swimming; open>window
 COLD | wear>coat,hat; stay@at_home; close>window,door; drink>tea; -swim; need>coat; put on>coat,hat; make>tea; -go swimming | swim@lake:in; open>window; go swimming; -wear>coat; play@garden:in; sit@garden:in
 WARM | swim@lake:in; go@beach:an; open>window,door; drink>water,juice; sit@garden:in; sit@tree:under; go swimming; wear>hat; play@garden:in; -need>coat | stay@at_home; wear>coat; -swim; work; close>window; -go swimming
 LATE | go@to_bed; go@home; hurry; sleep; must go@home; must sleep; turn off>lamp | work; -sleep; watch television; -go@home; read>book; cook; wait; play@room:in
@@ -120,7 +120,7 @@ def scene_object(choice: Choice, classes: tuple[str, ...], name: str, who: Nomin
         return NounPhrase(noun, BARE)
     if noun.mass or name in ("visit", "call", "sell", "repair", "clean", "wash"):
         return noun_phrase(choice, noun, "known", who, adjective=0.08)
-    eaten = bool(noun.classes & {"snack", "vegetable"}) and choice.chance(0.6)
+    eaten = bool(noun.classes & {"snack", "vegetable"}) and (name in ("cook", "buy") or choice.chance(0.6))
     plural = eaten or noun.english == "shoe" or ("clothes" in noun.classes and who.plural)
     chosen = choice.pick((BARE, BARE, *NUMBERS[:2])) if eaten else BARE if plural else A
     return with_adjective(choice, NounPhrase(noun, chosen, plural), 0.1)

@@ -61,8 +61,8 @@ read read read | lesen liest gelesen | adult,young >text @indoor ; adult,young @
 write wrote written | schreiben schreibt geschrieben | adult >written @indoor ; adult >letter =>person $known
 see saw seen | sehen sieht gesehen | adult,young >person,animal,watched,public,plant,building $state
 hear heard heard | hören hört gehört | adult,young >person,animal,sung $state $known
-listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together,loudly
-buy bought bought | kaufen kauft gekauft | adult >bought @shops $given ; adult >gift,toy,text,clothes =>person $given $known
+listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together
+buy bought bought | kaufen kauft gekauft | adult >bought @shops $given ; adult >gift,toy,book,newspaper,clothes =>person $given $known
 sell sold sold | verkaufen verkauft verkauft | adult >sold
 find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money @surface $given
 lose lost lost | verlieren verliert verloren | adult,young >tool,carried,money,hat,toy
