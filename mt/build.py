@@ -55,7 +55,8 @@ def _file_corpus(corpus: schema.Corpus, languages: dict[str, str]) -> Corpus:
 def _toy_corpora(data: schema.ToyData) -> Splits:
     sizes = {"train_pairs": data.train_pairs, "validation_pairs": data.validation_pairs, "test_pairs": data.test_pairs}
     make = functools.cache(functools.partial(toy.generate, seed=data.seed, **sizes))
-    code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(Path(toy.__file__).parent.glob("*.py")))).hexdigest()
+    files = sorted(Path(toy.__file__).parent.glob("*.py"))
+    code = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
     def split(name: str) -> Corpus:
         identity = json.dumps([code, data.seed, sizes, name])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.config import (
+    AttentionConfig,
     AverageConfig,
     Corpus,
     Data,
@@ -160,6 +161,15 @@ def _(config: EvaluateConfig) -> None:
         _check_readable(key, getattr(config, key))
     if config.run_dir is not None:
         check_run(config.run_dir)
+
+
+@check_files.register
+def _(config: AttentionConfig) -> None:
+    check_run(config.run_dir)
+    if not config.output.endswith(".png"):
+        raise UserError(f"output: expected a .png file, got {config.output}")
+    if not Path(config.output).parent.is_dir():
+        raise UserError(f"output: the folder {Path(config.output).parent} does not exist")
 
 
 @check_files.register

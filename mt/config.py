@@ -257,3 +257,13 @@ class AverageConfig:
     run_dir: str  # null in `conf/` stands for the newest run under runs/
     checkpoints: Count
     output: str | None  # null is model.safetensors in the run folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionConfig:
+    """`mt-attention`: a picture of the decoder's attention over one source sentence."""
+
+    run_dir: str  # null in `conf/` stands for the newest finished run under runs/
+    source: Sentence
+    output: str  # a .png file
+    decoding: Decoding

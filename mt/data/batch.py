@@ -1,7 +1,7 @@
 """A batch: sentence pairs as padded tensors, with the target shifted as the decoder needs it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -23,15 +23,19 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device, copied without waiting where the memory is pinned."""
-        tensors = (self.source, self.target_input, self.target_output)
-        return Batch(
-            *(tensor.to(device, non_blocking=True) for tensor in tensors), self.source_tokens, self.target_tokens
-        )
+        return self._with_tensors(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pinned(self) -> "Batch":
         """The same batch in page-locked memory, from which a GPU copies by itself."""
-        tensors = (self.source, self.target_input, self.target_output)
-        return Batch(*(tensor.pin_memory() for tensor in tensors), self.source_tokens, self.target_tokens)
+        return self._with_tensors(Tensor.pin_memory)
+
+    def _with_tensors(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        return replace(
+            self,
+            source=change(self.source),
+            target_input=change(self.target_input),
+            target_output=change(self.target_output),
+        )
 
 
 def source_tensor(sentences: Sequence[np.ndarray | Sequence[int]]) -> Int[Tensor, "batch source"]:

@@ -39,7 +39,7 @@ class _output:  # noqa: N801  used as a context manager
     """Where translated lines go: a file, written as they come, or standard output, flushed at every line."""
 
     def __init__(self, path: str) -> None:
-        self.stream = sys.stdout.buffer if path == "-" else open(path, "wb")  # noqa: SIM115
+        self.stream = sys.stdout.buffer if path == "-" else Path(path).open("wb")  # noqa: SIM115
 
     def __enter__(self) -> Callable[[str], None]:
         return self.write

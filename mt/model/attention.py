@@ -49,9 +49,9 @@ class MultiHeadAttention(nn.Module):
     ) -> Float[Tensor, "batch query d_model"]:
         """Let each query position gather from the memory positions that its mask allows."""
         if query is memory:
-            heads = (self._split(part) for part in self.projection(query).chunk(3, dim=-1))
+            heads = [self._split(part) for part in self.projection(query).chunk(3, dim=-1)]
         else:
-            heads = (self.project_query(query), *self.project_memory(memory))
+            heads = [self.project_query(query), *self.project_memory(memory)]
         return self.attend(*heads, mask=mask.unsqueeze(1))
 
     def project_query(self, query: Float[Tensor, "batch query d_model"]) -> Float[Tensor, "batch heads query d_k"]:

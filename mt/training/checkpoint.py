@@ -131,7 +131,7 @@ def _load_optimizer(
     model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], *, origin: Path
 ) -> None:
     parameters = dict(model.named_parameters())
-    state: dict[nn.Parameter, dict[str, Tensor]] = {parameter: {} for parameter in parameters.values()}
+    state: dict[Tensor, dict[str, Tensor]] = {parameter: {} for parameter in parameters.values()}
     for name, tensor in tensors.items():
         parameter_name, _, key = name.rpartition("/")
         if parameter_name not in parameters:

@@ -36,7 +36,7 @@ def chunked_label_smoothed_loss(
 
 class _ChunkedLoss(torch.autograd.Function):
     @staticmethod
-    def forward(
+    def forward(  # noqa: PLR0917  torch passes them by position
         context: Any, hidden: Tensor, weight: Tensor, gold: Tensor, label_smoothing: float, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor]:
         wide = torch.promote_types(weight.dtype, torch.float32)

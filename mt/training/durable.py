@@ -15,7 +15,7 @@ MANIFEST = "manifest.json"
 def write_file(path: Path, content: bytes) -> None:
     """Write a file and wait until the disk holds it. Raises DiskError."""
     try:
-        with open(path, "wb") as file:
+        with path.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -28,7 +28,7 @@ def replace_file(path: Path, content: bytes) -> None:
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         write_file(aside, content)
-        os.replace(aside, path)
+        aside.replace(path)
         sync_folder(path.parent)
     except OSError as error:
         raise _disk_error(path, error) from error
@@ -52,7 +52,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         write_file(aside / MANIFEST, json.dumps(sums, indent=1).encode())
         sync_folder(aside)
         remove_folder(folder)
-        os.replace(aside, folder)
+        aside.replace(folder)
         sync_folder(folder.parent)
     except OSError as error:
         raise _disk_error(folder, error) from error

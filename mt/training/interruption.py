@@ -22,7 +22,7 @@ class StopRequest:
     def __bool__(self) -> bool:
         return self.signal_number != 0
 
-    def note(self, number: int, frame: FrameType | None) -> None:
+    def note(self, number: int, _frame: FrameType | None) -> None:
         """The handler. SIGUSR1 is reported as the SIGTERM that would follow it."""
         if self and number == signal.SIGINT:
             raise KeyboardInterrupt

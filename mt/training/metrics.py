@@ -26,7 +26,7 @@ class MetricsFile:
     def __init__(self, path: Path, *, step: int, tensorboard: bool) -> None:
         kept = [line for line in _lines(path) if line["step"] <= step]
         replace_file(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
-        self._file = open(path, "a", encoding="utf-8", newline="\n")  # noqa: SIM115  it stays open for the run
+        self._file = path.open("a", encoding="utf-8", newline="\n")
         self._events = _event_writer(path.parent / "tensorboard") if tensorboard else None
 
     def write(self, *, step: int, kind: str, **values: float | str | None) -> None:
@@ -92,10 +92,10 @@ def format_seconds(seconds: float) -> str:
 
 def draw_curves(metrics: Path, folder: Path) -> None:
     """Draw `loss.png` (nats per target token against steps) and `bleu.png` from `metrics.jsonl`."""
-    import matplotlib
+    import matplotlib as mpl  # noqa: PLC0415  slow to load, and needed once
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415
 
     lines = _lines(metrics)
     curves = {
@@ -103,7 +103,7 @@ def draw_curves(metrics: Path, folder: Path) -> None:
         "bleu": [("validation", "bleu", "validation, greedy")],
     }
     for picture, series in curves.items():
-        figure, axes = pyplot.subplots(figsize=(7, 4))
+        figure, axes = plt.subplots(figsize=(7, 4))
         for kind, key, label in series:
             points = [(line["step"], line[key]) for line in lines if line["kind"] == kind and line.get(key) is not None]
             if points:
@@ -115,7 +115,7 @@ def draw_curves(metrics: Path, folder: Path) -> None:
             axes.legend()
         figure.tight_layout()
         figure.savefig(folder / f"{picture}.png", dpi=120)
-        pyplot.close(figure)
+        plt.close(figure)
 
 
 def perplexity(nats: float) -> float:
@@ -125,7 +125,7 @@ def perplexity(nats: float) -> float:
 
 def _lines(path: Path) -> list[Mapping[str, Any]]:
     """The whole lines of a metrics file; a last one cut short by a crash is left out."""
-    lines = []
+    lines: list[Mapping[str, Any]] = []
     if path.is_file():
         for text in path.read_bytes().split(b"\n")[:-1]:
             try:
@@ -138,6 +138,6 @@ def _lines(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _event_writer(folder: Path) -> Any:
-    from torch.utils.tensorboard import SummaryWriter
+    from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  an optional package
 
-    return SummaryWriter(str(folder))  # type: ignore[no-untyped-call]
+    return SummaryWriter(str(folder))

@@ -151,7 +151,7 @@ class Trainer:
         state.skipped_steps += 1
         state.consecutive_skips += 1
         self.metrics.write(step=state.step, kind="skipped", skipped_steps=state.skipped_steps)
-        self._progress.line(f"step {state.step}: the gradient is not finite; the step is skipped, the weights unchanged")
+        self._progress.line(f"step {state.step}: the gradient is not finite: step skipped, weights unchanged")
         if state.consecutive_skips >= _SKIPS_BEFORE_GIVING_UP:
             raise DivergedError(
                 f"step {state.step}: {_SKIPS_BEFORE_GIVING_UP} steps in a row without a finite gradient: lower "
