@@ -238,7 +238,11 @@ def translator(config: schema.TrainConfig, decoding: schema.Decoding, model: Tra
     )
 
 
-def translator_of_run(run_dir: Path, decoding: schema.Decoding, device_name: str) -> Translator:
-    """The translator that a finished run delivered. Raises UserError, BadFileError."""
+def translator_of_run(run_dir: Path, decoding: schema.Decoding | None = None, device: str = "auto") -> Translator:
+    """The translator that a finished run delivered, with the run's own search settings unless others are given.
+
+    Raises UserError for a folder that is no run, BadFileError for a damaged one.
+    """
     config = load_run(run_dir)
-    return translator(config, decoding, trained_model(config, run_dir, choose_device(device_name)), run_dir)
+    model = trained_model(config, run_dir, choose_device(device))
+    return translator(config, decoding or config.decoding, model, run_dir)

@@ -1,7 +1,6 @@
 """Device, seeds and precision: what the machine gives and what makes a run repeatable."""
 
 import contextlib
-import os
 
 import torch
 
@@ -42,13 +41,6 @@ def seed_everything(*numbers: int) -> None:
     for number in numbers:
         state = (state * 6364136223846793005 + number + 1442695040888963407) % 2**63
     torch.manual_seed(state)
-
-
-def use_cores() -> None:
-    """Let torch compute on all cores this process may use, unless OMP_NUM_THREADS says otherwise."""
-    if "OMP_NUM_THREADS" not in os.environ:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        torch.set_num_threads(cores)
 
 
 def _computes_bf16(device: torch.device) -> bool:

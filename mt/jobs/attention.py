@@ -14,10 +14,9 @@ from mt.data.batch import make_batch
 from mt.errors import UserError
 from mt.jobs.messages import tell
 from mt.model.inspection import cross_attention_weights
-from mt.runtime import use_cores
 
 mpl.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402  the backend comes first
+from matplotlib import pyplot as plt  # the backend comes first
 
 
 def attention(config: AttentionConfig) -> None:
@@ -25,7 +24,6 @@ def attention(config: AttentionConfig) -> None:
 
     Raises UserError for a sentence without words.
     """
-    use_cores()
     translator = build.translator_of_run(Path(config.run_dir), config.decoding, "cpu")
     pieces = translator.source_tokenizer.encode(config.source)
     if not pieces:

@@ -12,7 +12,6 @@ from mt.errors import UserError
 from mt.evaluation import Scores, compare, corpus_scores, report
 from mt.jobs.messages import tell
 from mt.loading import load_run
-from mt.runtime import use_cores
 from mt.training.durable import replace_file
 from mt.translation import Translator
 
@@ -22,7 +21,6 @@ def evaluate(config: EvaluateConfig) -> None:
     if config.hypothesis is not None:
         _score_files(config)
         return
-    use_cores()
     run_dir = Path(str(config.run_dir))
     run = load_run(run_dir)
     if config.source is None:

@@ -20,7 +20,7 @@ from mt.jobs.evaluate import score_split
 from mt.jobs.messages import tell
 from mt.loading import to_yaml
 from mt.model.transformer import Transformer
-from mt.runtime import choose_device, choose_precision, use_cores
+from mt.runtime import choose_device, choose_precision
 from mt.training.checkpoint import Checkpoints, TrainingState
 from mt.training.durable import replace_file
 from mt.training.interruption import StopRequest, lock_folder, stop_on_signals
@@ -34,7 +34,6 @@ _SIDES: tuple[Side, Side] = ("source", "target")
 
 def train(config: TrainConfig) -> None:
     """Run or continue the training of a run folder, deliver the averaged model, and score it on the test split."""
-    use_cores()
     run_dir = Path(config.run_dir)
     with lock_folder(run_dir), stop_on_signals() as stop:
         prepared = prepare(config, run_dir)

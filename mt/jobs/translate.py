@@ -9,14 +9,12 @@ from mt import build
 from mt.config import TranslateConfig
 from mt.data.lines import encode_lines, read_lines
 from mt.jobs.messages import tell
-from mt.runtime import use_cores
 from mt.training.metrics import format_seconds
 from mt.translation import Translation
 
 
 def translate(config: TranslateConfig) -> None:
     """Translate a sentence, a file or standard input, one line out for every line in."""
-    use_cores()
     translator = build.translator_of_run(Path(config.run_dir), config.decoding, config.device)
     lines = [config.source] if config.source is not None else read_lines(str(config.input))
     start = time.monotonic()
