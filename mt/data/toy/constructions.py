@@ -44,7 +44,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (2.2, request),
     (1.5, two_subjects),
     (1.8, two_objects),
-    (1.4, weather),
+    (2, weather),
     (4.5, numbers),
     (4, reported),
     (2, uncertain),

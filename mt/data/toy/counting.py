@@ -1,13 +1,17 @@
 """Numbers, dates, prices, the clock and the weather."""
 
+from dataclasses import replace
+
 from mt.data.toy import english, german
 from mt.data.toy.being import rank
 from mt.data.toy.choice import Choice
-from mt.data.toy.features import Clause, NounPhrase, Phrase, Sentence, phrase_pair
+from mt.data.toy.clauses import predicate
+from mt.data.toy.features import Clause, Form, Name, NounPhrase, Phrase, Sentence, phrase_pair
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, subject
+from mt.data.toy.places import FIXED, fixed_places
 from mt.data.toy.statements import plain
-from mt.data.toy.times import clock
+from mt.data.toy.times import NOW, clock, past_time
 from mt.data.toy.verbs import BE
 from mt.data.toy.words import (
     ADJECTIVE,
@@ -22,6 +26,8 @@ from mt.data.toy.words import (
 
 def weather(choice: Choice) -> Sentence:
     """It is raining in Berlin. Yesterday it was very cold."""
+    if choice.chance(0.25):
+        return the_weather(choice)
     kind = choice.weighted((0.4, 0.6))
     past = choice.chance(0.3)
     time = choice.pick(
@@ -149,3 +155,22 @@ def calendar(choice: Choice) -> Sentence:
         when = Phrase(*chosen)
     past = choice.pick((("is", "ist"), ("is", "ist"), ("was", "war")))
     return Phrase(f"{word} birthday {past[0]} {when.english}", f"{stem} Geburtstag {past[1]} {when.german}"), "."
+
+
+def the_weather(choice: Choice) -> Sentence:
+    """The weather is good today. Is the weather in Berlin bad?"""
+    places = [*fixed_places("IN_TOWN"), *fixed_places("IN_COUNTRY"), FIXED["here"]]
+    where = choice.pick(places) if choice.chance(0.6) else None
+    told = predicate(
+        ADJECTIVE[choice.pick(("good", "bad", "beautiful", "cold", "warm"))], choice.pick(("", "", "very"))
+    )
+    form: Form = choice.pick(("present", "present", "past"))
+    time = past_time(choice, long=True) if form == "past" else choice.pick(NOW[:2])
+    time_said = time if where is None or choice.chance(0.3) else None
+    spoken, told_of = "the weather", "das Wetter"
+    if where:
+        spoken, told_of = f"{spoken} {where.english}", f"{told_of} {where.german}"
+    body = Clause(Name(spoken, german=told_of), BE, form, complements=(told,), time=time_said)
+    if choice.chance(0.25):
+        return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
+    return plain(replace(body, negated=choice.chance(0.15))), "."

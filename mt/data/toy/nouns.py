@@ -120,7 +120,7 @@ train | der Zug+, Züge | vehicle public
 bus/buses | der Bus, Busse | vehicle public
 
 # places (the prepositions each takes are in places.py)
-house | das Haus, Häuser | building home owned made sized
+house | das Haus+, Häuser | building home owned made sized
 flat | die Wohnung, Wohnungen | building home owned
 room | das Zimmer, Zimmer | building indoor owned
 kitchen | die Küche, Küchen | building indoor owned
@@ -135,7 +135,7 @@ city | die Stadt, Städte | settlement
 village | das Dorf+, Dörfer | settlement
 school | die Schule, Schulen | building institution owned
 office | das Büro, Büros | building workplace owned
-hospital | das Krankenhaus, Krankenhäuser | building workplace institution
+hospital | das Krankenhaus+, Krankenhäuser | building workplace institution
 restaurant | das Restaurant, Restaurants | building eatery workplace
 hotel | das Hotel, Hotels | building lodging workplace
 museum | das Museum, Museen | building culture

@@ -170,7 +170,7 @@ def measured(choice: Choice, noun: Noun) -> NounPhrase:
 def owner(choice: Choice, noun: Noun) -> NounPhrase | Name:
     """Anna, or my father, as the owner of something."""
     if choice.chance(0.5):
-        return choice.pick(NAMES)
+        return choice.pick([name for name in NAMES if noun.english != "dress" or name.possessive == "her"])
     if "kin" in noun.classes:
         return NounPhrase(choice.pick(nouns_of(("friend", "neighbour", "teacher"))), POSSESSIVES[choice.pick(OWNERS)])
     kin = choice.rare(

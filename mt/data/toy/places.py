@@ -44,7 +44,7 @@ FIXED = {
 
 TABLE = """
 rest | at_home in_bed room:in garden:in hotel:in here
-work | at_home office:in school:in hospital:in restaurant:in hotel:in supermarket:in shop:in museum:in garden:in IN_TOWN here
+work | at_home office:in school:in hospital:in restaurant:in hotel:in supermarket:in shop:in shop:in museum:in garden:in IN_TOWN here
 leisure | park:in garden:in kitchen:in street:on church:in forest:in at_school
 party | restaurant:in kitchen:in garden:in park:in street:on beach:at at_home
 water | lake:in sea:in here
@@ -56,7 +56,7 @@ arrival | station:at IN_TOWN hotel:inside
 indoor | at_home kitchen:in room:in in_bed garden:in
 eat | at_home kitchen:in restaurant:in garden:in park:in office:in here
 cook | at_home kitchen:in
-shops | supermarket:in shop:in city:in here there IN_TOWN
+shops | supermarket:in shop:in shop:in city:in here there IN_TOWN
 eatery | restaurant:in hotel:in here
 animal_rest | garden:in tree:under bed:under chair:on house:front kitchen:in
 from | station:from from_school hotel:from hospital:from

@@ -24,7 +24,7 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
     """Somebody or something is so: The soup is very hot, My sister was not tired."""
     degree = ("", "very", "too")[choice.weighted((0.7, 0.22, 0.08))]
     if choice.chance(0.5):
-        who = subject(choice, ("adult", "young"), "known")
+        who = subject(choice, ("adult", "young", "infant"), "known")
         adjective = choice.pick(STATES)
         if choice.chance(0.3):
             adjective = ADJECTIVE[choice.pick(TRAITS)]

@@ -76,7 +76,7 @@ def about_person(choice: Choice, phrase: NounPhrase) -> Phrase:
 MADE = [
     found
     for found in ENTRIES
-    if found.frames[-1].accusative
+    if (found.frames[-1].accusative or found.frames[-1].dative)
     and found.name
     in (
         "read",

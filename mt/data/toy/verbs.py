@@ -36,7 +36,7 @@ go went gone | fahren fährt gefahren sein | adult @!far by %alone,together
 drive drove driven | fahren fährt gefahren sein | adult @!drive %slowly,fast,alone
 fly flew flown | fliegen fliegt geflogen sein | adult @!far ; bird %fast
 stay | bleiben bleibt geblieben sein | adult,young @!stay
-live | wohnen wohnt gewohnt | adult @!dwell %alone,together
+live | wohnen wohnt gewohnt | adult,group @!dwell %alone,together
 get got got (up) | auf/stehen steht aufgestanden sein | adult,young %late,early
 arrive | an/kommen kommt angekommen sein | adult,public @arrival %late,early
 come came come (back) | zurück/kommen kommt zurückgekommen sein | adult %late,early
@@ -54,12 +54,12 @@ sit sat sat | sitzen sitzt gesessen | adult,young,pet @!seat
 stand stood stood | stehen steht gestanden | adult,young @!stand
 eat ate eaten | essen isst gegessen | adult,young >food,dish,snack,vegetable @eat %slowly,fast
 eat ate eaten | fressen frisst gefressen | animal %fast,slowly ; pet >prey
-drink drank drunk | trinken trinkt getrunken | adult >drink,alcohol @eat ; young >drink
+drink drank drunk | trinken trinkt getrunken | adult >drink,alcohol @eat ; young >drink ; infant >milk
 cook | kochen kocht gekocht | adult >cooked @cook ; adult @cook %well,badly,together
 make made made | machen macht gemacht | adult >meal,hot_drink
 read read read | lesen liest gelesen | adult,young >text @indoor ; adult,young @indoor %well,fast
 write wrote written | schreiben schreibt geschrieben | adult >written @indoor ; adult >letter =>person $known
-see saw seen | sehen sieht gesehen | adult,young >person,animal,watched,public,plant,building $state
+see saw seen | sehen sieht gesehen | adult,young >person,infant,group,animal,watched,public,plant,building $state
 hear heard heard | hören hört gehört | adult,young >person,animal,sung $state $known
 listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together
 buy bought bought | kaufen kauft gekauft | adult >bought @shops $given ; adult >gift,toy,book,newspaper,clothes =>person $given $known
@@ -71,9 +71,9 @@ need | brauchen braucht gebraucht | adult >tool,device,furniture,clothes,road,wh
 have had had | haben hat gehabt =hatte | adult,young >had_thing $state $new
 like | mögen mag gemocht =mochte | adult,young >food,drink,alcohol,dish,person,animal,tune,settlement,liked_place,sung,watched,text,town $state $generic
 want | wollen will gewollt =wollte | adult,young >drink,food,dish,snack,clothes,road,wheels,device,pet,flower,toy,money $state $new
-love | lieben liebt geliebt | adult >kin,pet,tune,nature,town,work $state $generic
+love | lieben liebt geliebt | adult >kin,infant,group,pet,tune,nature,town,work $state $generic
 know knew known | kennen kennt gekannt =kannte | adult,young >person,settlement,sung,told,town,lodging,way,label $state $known
-visit | besuchen besucht besucht | adult >person,culture,settlement,town $known
+visit | besuchen besucht besucht | adult >person,group,culture,settlement,town $known
 meet met met | treffen trifft getroffen | adult >person @meet $known
 help | helfen hilft geholfen | adult,young =>person @cook $known
 take took taken | nehmen nimmt genommen | adult >public,carried,tool,money $known
@@ -93,12 +93,12 @@ pick (up) ~ | ab/holen holt abgeholt | adult >person,young @from $known
 put put put | legen legt gelegt | adult >laid @!onto $event
 put put put | stellen stellt gestellt | adult >stood @!onto $event
 forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,word,gift $known
-understand understood understood | verstehen versteht verstanden | adult,young >asked,said,learned,speech,trouble,told,person $state $known
+understand understood understood | verstehen versteht verstanden | adult,young >asked,learned,speech,trouble,told,person $state $known
 learn | lernen lernt gelernt | adult,young >word,speech %fast,together
 speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; adult with:mit:dative=person $known
 show showed shown | zeigen zeigt gezeigt | adult >art,text,lodging,garden,settlement,wheels =>person $known
 give gave given | geben gibt gegeben | adult >portable,gift,money,food,snack =>person $known
-send sent sent | schicken schickt geschickt | adult >letter,gift,photo,flower,money =>person $known
+send sent sent | schicken schickt geschickt | adult >letter,gift,flower,money =>person $known
 tell told told | erzählen erzählt erzählt | adult >story =>person $known
 ask | fragen fragt gefragt | adult,young >person $known
 answer | antworten antwortet geantwortet | adult =>person $known

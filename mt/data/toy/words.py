@@ -119,43 +119,45 @@ DAYS = [
 ]
 
 ADJECTIVE_TABLE = """
-# English (comparative) | German, comparative | the noun classes it is said of, before the noun; * : only after to be
+# English (comparative) | German, comparative | the noun classes it is of, before the noun; * : only after to be
 big bigger | groß größer | animal sized furniture clothes carried vessel tree city garden room kitchen family sibling trouble coloured
-small smaller | klein kleiner | pet_small farm sized furniture carried vessel tree garden room kitchen village shop gift
+small smaller | klein kleiner | pet farm sized furniture carried vessel tree garden room kitchen village shop gift
 little | klein | young infant pet small_animal sibling village house
 old older | alt älter | man woman neighbour teacher doctor friend grandmother grandfather aunt uncle dog cat horse building furniture device clothes art text vehicle told city village carried tree
 young younger | jung jünger | man woman teacher doctor student pet farm neighbour aunt uncle family
-new newer | neu neuer | building furniture device clothes vehicle text tool carried instrument thought friend teacher neighbour toy watched
-good better | gut besser | food dish snack meal drink alcohol told text said thought friend job eatery lodging instrument school watched
+new newer | neu neuer | building furniture device clothes vehicle text tool carried instrument friend teacher neighbour toy watched
+good better | gut besser | food dish snack meal drink alcohol told text friend job eatery lodging instrument school watched
+bad worse | schlecht schlechter | food dish told text weather watched eatery lodging wine coffee
+dark darker | dunkel/dunkl dunkler | room kitchen street forest house church cinema
 beautiful | schön | woman city village nature outdoor art flower clothes sung lodging weather animal culture
 long longer | lang länger | text told street watched asked
-short shorter | kurz kürzer | text told watched asked said
+short shorter | kurz kürzer | text told watched asked
 hot hotter | heiß | hot
 cold colder | kalt kälter | cold waters weather
 warm warmer | warm wärmer | warm weather
-expensive - | teuer/teur teurer | clothes vehicle_owned device furniture eatery lodging wine meat present instrument
-cheap cheaper | billig billiger | clothes vehicle_owned device eatery hotel furniture
-red | rot | clothes coloured road wheels art_no flower wine
-blue | blau | clothes coloured_made road wheels
+expensive - | teuer/teur teurer | clothes road wheels device furniture eatery lodging wine meat present instrument
+cheap cheaper | billig billiger | clothes road wheels device eatery hotel furniture
+red | rot | clothes coloured road wheels flower wine
+blue | blau | clothes coloured road wheels
 green | grün | clothes coloured road wheels tree
 white | weiß | pet clothes house furniture road flower
 black | schwarz | pet clothes road wheels carried horse shoe
-yellow | gelb | clothes flower coloured_made road
-friendly friendlier | freundlich freundlicher | adult young animal_pet
+yellow | gelb | clothes flower coloured road
+friendly friendlier | freundlich freundlicher | adult young pet
 nice nicer | nett netter | adult young family
 clever cleverer | klug klüger | adult young pet
 strong stronger | stark stärker | man boy horse
 tall taller | groß größer | man woman boy
 rich richer | reich reicher | man woman uncle aunt neighbour
 sick | krank | child animal man woman
-hungry | hungrig | animal child boy guest
+hungry | hungrig | animal child boy
 tired | müde/müd | child man woman boy girl student
 happy happier | glücklich glücklicher | child family man woman girl
 funny funnier | lustig lustiger | told watched boy girl song uncle
-interesting - | interessant interessanter | text told watched art culture city asked thought game
+interesting - | interessant interessanter | text told watched art culture city asked game
 boring - | langweilig langweiliger | text told watched game
-important - | wichtig wichtiger | asked said letter word thought trouble
-difficult - | schwierig schwieriger | asked word language trouble text_hard game
+important - | wichtig wichtiger | asked letter word trouble
+difficult - | schwierig schwieriger | asked word speech trouble game
 fresh fresher | frisch | fresh
 fast faster | schnell schneller | road wheels public horse
 clean cleaner | sauber sauberer | garment room kitchen vessel window street waters lodging
@@ -171,8 +173,6 @@ PREDICATES = {
     "angry": Adjective("angry", "wütend", "wütend"),
     "open": Adjective("open", "offen", "offen"),
     "closed": Adjective("closed", "geschlossen", "geschlossen"),
-    "dark": Adjective("dark", "dunkel", "dunkl"),
-    "full": Adjective("full", "voll", "voll"),
     "healthy": Adjective("healthy", "gesund", "gesund"),
     "alone": Adjective("alone", "allein", "allein"),
     "ready": Adjective("ready", "fertig", "fertig"),

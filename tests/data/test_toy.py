@@ -1,0 +1,543 @@
+"""The toy corpus: deterministic, disjoint, functional, and its German agrees with tables written by hand."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mt.data.toy import english, german
+from mt.data.toy.clauses import predicate
+from mt.data.toy.corpus import describe, generate, main, normalised
+from mt.data.toy.features import Clause, Coordination, Name, Nominal, NounPhrase, Phrase, Relative
+from mt.data.toy.nouns import GROUPS, NOUNS
+from mt.data.toy.places import FIXED, place
+from mt.data.toy.verbs import BE, ENTRIES, entry
+from mt.data.toy.words import (
+    ADJECTIVE,
+    ADJECTIVES,
+    ALL,
+    BARE,
+    CAN,
+    HAD_TO,
+    HAVE_TO,
+    HE,
+    MUST,
+    NO,
+    NUMBERS,
+    POSSESSIVES,
+    SHE,
+    THE,
+    THESE,
+    THEY,
+    THIS,
+    WE,
+    WOULD_LIKE,
+    YOU,
+    A,
+    I,
+)
+
+Pair = tuple[str, str]
+MY, YOUR, HER = POSSESSIVES["my"], POSSESSIVES["your"], POSSESSIVES["her"]
+ANNA = Name("Anna", "her")
+
+
+def generated(hash_seed: str = "0", **arguments: int) -> dict[str, list[Pair]]:
+    """The corpus made by an interpreter of its own: another hash seed, no shape checks."""
+    code = f"import json; from mt.data.toy.corpus import generate; print(json.dumps(generate(**{arguments})))"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    splits: dict[str, list[list[str]]] = json.loads(found.stdout)
+    return {split: [(source, target) for source, target in pairs] for split, pairs in splits.items()}
+
+
+@pytest.fixture(scope="module")
+def corpus() -> dict[str, list[Pair]]:
+    """The corpus of the default recipe, made once."""
+    return generated(seed=1, train_pairs=40_000, validation_pairs=1_000, test_pairs=1_000)
+
+
+@pytest.fixture(scope="module")
+def pairs(corpus: dict[str, list[Pair]]) -> list[Pair]:
+    """All pairs of all splits."""
+    return [pair for split in corpus.values() for pair in split]
+
+
+def test_sizes_are_those_asked_for(corpus: dict[str, list[Pair]]) -> None:
+    """Sizes are those asked for."""
+    sizes = {split: len(found) for split, found in corpus.items()}
+    assert sizes == {"train": 40_000, "validation": 1_000, "test": 1_000}
+
+
+def test_same_seed_same_pairs_whatever_the_hash_seed() -> None:
+    """The same arguments give the same pairs, here and in interpreters with other hash seeds."""
+    sizes = {"train_pairs": 300, "validation_pairs": 20, "test_pairs": 20}
+    here = generate(seed=7, **sizes)
+    assert generated("1", seed=7, **sizes) == here
+    assert generated("2", seed=7, **sizes) == here
+    assert generate(seed=8, **sizes) != here
+
+
+def test_no_english_sentence_occurs_twice(pairs: list[Pair]) -> None:
+    """Case and punctuation ignored, and so no held-out sentence occurs in training."""
+    counts = Counter(normalised(source) for source, _ in pairs)
+    assert [source for source, count in counts.items() if count > 1] == []
+
+
+def test_one_english_sentence_has_one_german_sentence(pairs: list[Pair]) -> None:
+    """One English sentence has one German sentence, also across seeds and contractions."""
+    known: dict[str, str] = {}
+    more = generated(seed=2, train_pairs=5_000, validation_pairs=0, test_pairs=0)["train"]
+    for source, target in [*pairs, *more]:
+        assert known.setdefault(source, target) == target, source
+
+
+def test_surface_is_clean(pairs: list[Pair]) -> None:
+    """Single spaces, a capital at the start, one mark at the end, the same mark on both sides."""
+    for source, target in pairs:
+        assert source[-1] == target[-1], source
+        for text in (source, target):
+            assert re.fullmatch(r"[A-ZÄÖÜ][A-Za-zÄÖÜäöüß' ,]*[A-Za-zäöüß][.?!]", text), text
+            assert "  " not in text, text
+            assert not re.search(r" ,|,[^ ]|,,", text), text
+
+
+def test_german_nouns_are_capitalised(pairs: list[Pair]) -> None:
+    """German nouns are capitalised, and nothing else is but names, months, days and the first word."""
+    nouns = {form for noun in NOUNS.values() for form in (noun.german, noun.german_plural) if form}
+    lowered = {noun.lower() for noun in nouns}
+    others = {german.present(found.verb, index) for found in ENTRIES for index in range(4)}
+    others |= {adjective.stem + ending for adjective in ADJECTIVE.values() for ending in ("e", "en")}
+    for _, target in pairs:
+        for word in re.findall(r"\w+", target)[1:]:
+            assert word not in lowered or word in others, target
+
+
+def test_every_word_occurs_often(corpus: dict[str, list[Pair]]) -> None:
+    """Every noun, verb and adjective of the lexicon at least 60 times in training, in all its forms together."""
+    counts = Counter(word for source, _ in corpus["train"] for word in re.findall(r"[a-z]+", source.lower()))
+    forms = {name: {noun.english.lower(), noun.english_plural.lower()} - {""} for name, noun in NOUNS.items()}
+    forms |= {
+        f"to {found.verb.english}": {
+            found.verb.english,
+            found.verb.english_past,
+            found.verb.english_participle,
+            found.verb.english_ing,
+            english.third_person(found.verb),
+        }
+        for found in ENTRIES
+    }
+    forms |= {adjective.english: {adjective.english, adjective.english_comparative} for adjective in ADJECTIVE.values()}
+    rare = {name: total for name, words in forms.items() if (total := sum(counts[word] for word in words)) < 60}
+    assert rare == {}
+
+
+def test_size_of_the_vocabulary_and_of_sentences(corpus: dict[str, list[Pair]]) -> None:
+    """Several hundred words a side; sentences short enough for a small model."""
+    for side in (0, 1):
+        words = [re.findall(r"[\w']+", pair[side].lower()) for pair in corpus["train"]]
+        assert 600 <= len({word for sentence in words for word in sentence}) <= 1_400
+        assert 5.5 <= sum(map(len, words)) / len(words) <= 9
+        assert max(map(len, words)) <= 24
+
+
+CONSTRUCTIONS = {
+    "verb second after a time": r"^(Gestern|Heute|Am \w+|Letzte Woche) (hat|ist|war|sind|haben|geht|arbeitet) ",
+    "separable verb in a main clause": r"^[\w ]+ (ruft|macht|lädt) [\w ]+ (an|auf|ein|zu)\.$",
+    "separable verb at the end": r", (weil|dass|ob) .* (aufsteht|anruft|zumacht|einkaufen geht)\b",
+    "perfect with haben": r" hat .*ge\w+(t|en)\.$",
+    "perfect with sein": r" (ist|sind) .*(gegangen|gekommen|gefahren)\.$",
+    "kein": r" kein(e|en)? ",
+    "nicht before a predicate": r" (ist|bin|sind) nicht (sehr )?(müde|krank|alt)",
+    "nicht after an object": r" (das|den|die) \w+( \w+)? nicht\.",
+    "yes or no question": r"^(Ist|Hat|Kannst|Magst|Trinkt) .*\?$",
+    "wh-question": r"^(Wo|Wohin|Wann|Warum|Wer|Wen|Wem|Was|Welch\w+) .*\?$",
+    "how many": r"^Wie viele .*\?$",
+    "how are you": r"^Wie geht es ",
+    "weil": r", weil .* (ist|hat|war|regnet)\.$",
+    "obwohl": r"[Oo]bwohl ",
+    "dass": r", dass ",
+    "ob": r", ob ",
+    "wenn": r"\bwenn ",
+    "als": r"(^Als|, als) .* (war|hatte)",
+    "relative masculine accusative": r", den .*,",
+    "relative neuter": r"(Kind|Mädchen|Buch|Haus), das ",
+    "relative dative plural": r", denen ",
+    "relative with preposition": r", in d(em|er) ",
+    "where to": r" (in den|auf den|unter das|ins|an den) ",
+    "where": r" (im|auf dem|unter dem|in der|am) ",
+    "modal": r" (muss|darf|sollte|möchte) .*\w+en\.$",
+    "reflexive": r" (mich|dich|sich|uns) ",
+    "request": r"^(Mach|Gib|Nimm|Lies|Bring) .*!$",
+    "genitive": r" (meines|ihres|seines) \w+s\b",
+    "comparison": r" (größer|älter|schneller|teurer) als ",
+    "as … as": r" so \w+ wie ",
+    "und": r" und ",
+    "aber": r", aber ",
+    "oder": r" oder .*\?$",
+    "clock": r" um (acht|drei|zehn) Uhr",
+    "date": r" am \w+en (Mai|März|Juli)",
+    "there is": r" (gibt es|gab es) ",
+    "gern": r" gern",
+    "future": r" (wird|werden|werde) .*en\.$",
+    "preterite": r" (war|hatte|konnte|musste|wollte|wusste) ",
+}
+
+
+@pytest.mark.parametrize("name", CONSTRUCTIONS)
+def test_every_construction_occurs(name: str, pairs: list[Pair]) -> None:
+    """Every construction occurs, and not once only."""
+    found = [target for _, target in pairs if re.search(CONSTRUCTIONS[name], target)]
+    assert len(found) >= 3
+
+
+def test_lexicon_names_only_words_it_has() -> None:
+    """Every class, group, place and adjective rule refers to something."""
+    known = set(NOUNS) | set(GROUPS) | {name for noun in NOUNS.values() for name in noun.classes}
+    special = {"person", "town", "country", "feeling", "bird"}
+    wanted = {
+        name
+        for found in ENTRIES
+        for frame in found.frames
+        for name in (*frame.subjects, *frame.accusative, *frame.dative, *frame.prepositional)
+    }
+    assert wanted - known - special == set()
+    assert {name for _, classes in ADJECTIVES for name in classes} - known == set()
+    assert {member for members in GROUPS.values() for member in members} - known == set()
+
+
+def noun(name: str, determiner=THE, adjective: str = "", *, plural: bool = False) -> NounPhrase:  # type: ignore[no-untyped-def]
+    return NounPhrase(NOUNS[name], determiner, plural, ADJECTIVE[adjective] if adjective else None)
+
+
+DECLINED = [
+    (noun("house", THE, "old"), "das alte Haus", "das alte Haus", "dem alten Haus", "des alten Hauses"),
+    (noun("dog", THE, "small"), "der kleine Hund", "den kleinen Hund", "dem kleinen Hund", "des kleinen Hundes"),
+    (noun("dog", A, "small"), "ein kleiner Hund", "einen kleinen Hund", "einem kleinen Hund", "eines kleinen Hundes"),
+    (noun("car", A, "new"), "ein neues Auto", "ein neues Auto", "einem neuen Auto", "eines neuen Autos"),
+    (
+        noun("cat", MY, "black"),
+        "meine schwarze Katze",
+        "meine schwarze Katze",
+        "meiner schwarzen Katze",
+        "meiner schwarzen Katze",
+    ),
+    (noun("child", BARE, "little", plural=True), "kleine Kinder", "kleine Kinder", "kleinen Kindern", "kleiner Kinder"),
+    (noun("child", THE, plural=True), "die Kinder", "die Kinder", "den Kindern", "der Kinder"),
+    (
+        noun("child", THESE, "sick", plural=True),
+        "diese kranken Kinder",
+        "diese kranken Kinder",
+        "diesen kranken Kindern",
+        "dieser kranken Kinder",
+    ),
+    (
+        noun("book", NUMBERS[0], "good", plural=True),
+        "zwei gute Bücher",
+        "zwei gute Bücher",
+        "zwei guten Büchern",
+        "zwei guter Bücher",
+    ),
+    (
+        noun("book", ALL, "good", plural=True),
+        "alle guten Bücher",
+        "alle guten Bücher",
+        "allen guten Büchern",
+        "aller guten Bücher",
+    ),
+    (noun("coffee", BARE, "hot"), "heißer Kaffee", "heißen Kaffee", "heißem Kaffee", "heißen Kaffees"),
+    (noun("milk", BARE, "cold"), "kalte Milch", "kalte Milch", "kalter Milch", "kalter Milch"),
+    (noun("boy", THIS), "dieser Junge", "diesen Jungen", "diesem Jungen", "dieses Jungen"),
+    (noun("student", A), "ein Student", "einen Studenten", "einem Studenten", "eines Studenten"),
+    (
+        noun("neighbour", YOUR, "nice"),
+        "dein netter Nachbar",
+        "deinen netten Nachbarn",
+        "deinem netten Nachbarn",
+        "deines netten Nachbarn",
+    ),
+    (noun("brother", HER, plural=True), "ihre Brüder", "ihre Brüder", "ihren Brüdern", "ihrer Brüder"),
+    (
+        noun("car", NO, "expensive", plural=True),
+        "keine teuren Autos",
+        "keine teuren Autos",
+        "keinen teuren Autos",
+        "keiner teuren Autos",
+    ),
+    (noun("girl", POSSESSIVES["our"]), "unser Mädchen", "unser Mädchen", "unserem Mädchen", "unseres Mädchens"),
+]
+
+
+@pytest.mark.parametrize(("phrase", "nominative", "accusative", "dative", "genitive"), DECLINED)
+def test_declension(phrase: NounPhrase, nominative: str, accusative: str, dative: str, genitive: str) -> None:
+    """The four cases by the table."""
+    assert german.nominal(phrase, "nominative") == nominative
+    assert german.nominal(phrase, "accusative") == accusative
+    assert german.nominal(phrase, "dative") == dative
+    assert german.nominal(phrase, "genitive") == genitive
+
+
+CONJUGATED = {
+    "sleep": "schlafe schläfst schläft schlafen geschlafen",
+    "work": "arbeite arbeitest arbeitet arbeiten gearbeitet",
+    "read": "lese liest liest lesen gelesen",
+    "take": "nehme nimmst nimmt nehmen genommen",
+    "see": "sehe siehst sieht sehen gesehen",
+    "give": "gebe gibst gibt geben gegeben",
+    "help": "helfe hilfst hilft helfen geholfen",
+    "find": "finde findest findet finden gefunden",
+    "wash": "wasche wäschst wäscht waschen gewaschen",
+    "like": "mag magst mag mögen gemocht",
+    "have": "habe hast hat haben gehabt",
+    "sit": "sitze sitzt sitzt sitzen gesessen",
+    "dance": "tanze tanzt tanzt tanzen getanzt",
+    "forget": "vergesse vergisst vergisst vergessen vergessen",
+    "visit": "besuche besuchst besucht besuchen besucht",
+    "get up": "stehe stehst steht stehen aufgestanden",
+    "invite": "lade lädst lädt laden eingeladen",
+}
+
+
+@pytest.mark.parametrize("name", CONJUGATED)
+def test_conjugation(name: str) -> None:
+    """ich, du, er, wir and the participle by the table."""
+    verb = entry(name).verb
+    *present, participle = CONJUGATED[name].split()
+    assert [german.present(verb, index) for index in range(4)] == present
+    assert verb.participle == participle
+
+
+def say(who: Nominal, verb: str, german_verb: str = "", **features: object) -> Clause:
+    chosen = BE if verb == "be" else entry(verb, german_verb).verb
+    return Clause(who, chosen, **features)  # type: ignore[arg-type]
+
+
+YESTERDAY, TODAY, TOMORROW = Phrase("yesterday", "gestern"), Phrase("today", "heute"), Phrase("tomorrow", "morgen")
+TIRED = (predicate(ADJECTIVE["tired"]),)
+DOG, CHILD, BOOK = noun("dog"), noun("child"), noun("book")
+
+
+def at(word: str, phrase: NounPhrase, *, direction: bool = False) -> tuple[Phrase, ...]:
+    return (place(word, phrase, english.nominal(phrase), direction=direction),)
+
+
+STATEMENTS = [
+    (say(DOG, "sleep"), "The dog sleeps.", "Der Hund schläft."),
+    (say(DOG, "sleep", form="progressive"), "The dog is sleeping.", "Der Hund schläft."),
+    (
+        say(I, "have", accusative=noun("child", NUMBERS[0], plural=True)),
+        "I have two children.",
+        "Ich habe zwei Kinder.",
+    ),
+    (say(SHE, "be", negated=True, complements=TIRED), "She is not tired.", "Sie ist nicht müde."),
+    (
+        say(WE, "drink", form="past", accusative=noun("coffee", BARE), time=YESTERDAY),
+        "We drank coffee yesterday.",
+        "Wir haben gestern Kaffee getrunken.",
+    ),
+    (say(HE, "have", negated=True, accusative=noun("car", A)), "He does not have a car.", "Er hat kein Auto."),
+    (
+        say(I, "drink", "", negated=True, accusative=noun("milk", BARE)),
+        "I do not drink milk.",
+        "Ich trinke keine Milch.",
+    ),
+    (say(I, "read", negated=True, accusative=BOOK), "I do not read the book.", "Ich lese das Buch nicht."),
+    (
+        say(I, "read", negated=True, accusative=BOOK, time=TODAY),
+        "I do not read the book today.",
+        "Ich lese das Buch heute nicht.",
+    ),
+    (say(HE, "go", "gehen", complements=(FIXED["home"],), form="past"), "He went home.", "Er ist nach Hause gegangen."),
+    (say(SHE, "get up", manner=Phrase("late", "spät")), "She gets up late.", "Sie steht spät auf."),
+    (say(SHE, "get up", form="past"), "She got up.", "Sie ist aufgestanden."),
+    (
+        say(I, "call", form="modal", modal=MUST, accusative=noun("doctor")),
+        "I must call the doctor.",
+        "Ich muss den Arzt anrufen.",
+    ),
+    (
+        say(HE, "work", form="modal", modal=HAVE_TO, negated=True),
+        "He does not have to work.",
+        "Er muss nicht arbeiten.",
+    ),
+    (say(THEY, "work", form="modal", modal=HAD_TO), "They had to work.", "Sie mussten arbeiten."),
+    (say(I, "swim", form="modal", modal=CAN, negated=True), "I cannot swim.", "Ich kann nicht schwimmen."),
+    (
+        say(I, "go shopping", form="modal", modal=WOULD_LIKE),
+        "I would like to go shopping.",
+        "Ich möchte einkaufen gehen.",
+    ),
+    (say(WE, "go shopping", form="past"), "We went shopping.", "Wir sind einkaufen gegangen."),
+    (
+        say(WE, "visit", form="future", accusative=ANNA, time=TOMORROW),
+        "We will visit Anna tomorrow.",
+        "Wir werden morgen Anna besuchen.",
+    ),
+    (
+        say(ANNA, "give", accusative=noun("apple", A), dative=CHILD),
+        "Anna gives the child an apple.",
+        "Anna gibt dem Kind einen Apfel.",
+    ),
+    (say(ANNA, "help", dative=I, form="perfect"), "Anna has helped me.", "Anna hat mir geholfen."),
+    (say(YOU, "know", accusative=THEY, form="past"), "You knew them.", "Du kanntest sie."),
+    (say(YOU, "be", complements=TIRED, form="past"), "You were tired.", "Du warst müde."),
+    (say(I, "hurry", form="past"), "I hurried.", "Ich habe mich beeilt."),
+    (say(SHE, "sit down"), "She sits down.", "Sie setzt sich."),
+    (say(SHE, "swim", form="like to"), "She likes to swim.", "Sie schwimmt gern."),
+    (
+        say(HE, "play", accusative=noun("football", BARE), negated=True),
+        "He does not play football.",
+        "Er spielt keinen Fußball.",
+    ),
+    (say(BOOK, "be", complements=at("on", noun("table"))), "The book is on the table.", "Das Buch ist auf dem Tisch."),
+    (
+        say(HE, "put", "legen", form="past", accusative=BOOK, complements=at("on", noun("table"), direction=True)),
+        "He put the book on the table.",
+        "Er hat das Buch auf den Tisch gelegt.",
+    ),
+    (
+        say(DOG, "run", complements=at("into", noun("kitchen"), direction=True)),
+        "The dog runs into the kitchen.",
+        "Der Hund rennt in die Küche.",
+    ),
+    (
+        say(WE, "swim", complements=at("in", noun("lake")), form="past"),
+        "We swam in the lake.",
+        "Wir sind im See geschwommen.",
+    ),
+    (
+        say(WE, "drive", complements=at("zu", noun("station"), direction=True)),
+        "We drive to the station.",
+        "Wir fahren zum Bahnhof.",
+    ),
+    (
+        say(WE, "go", "gehen", complements=at("to", noun("restaurant", A, "small"), direction=True)),
+        "We go to a small restaurant.",
+        "Wir gehen in ein kleines Restaurant.",
+    ),
+    (
+        say(DOG, "eat", "fressen", form="past", accusative=noun("meat", BARE)),
+        "The dog ate meat.",
+        "Der Hund hat Fleisch gefressen.",
+    ),
+    (
+        say(noun("parents", MY, plural=True), "live", complements=(Phrase("in Munich", "in München"),)),
+        "My parents live in Munich.",
+        "Meine Eltern wohnen in München.",
+    ),
+    (
+        say(replace(noun("car"), owner=noun("father", MY)), "be", complements=(predicate(ADJECTIVE["red"], "very"),)),
+        "My father's car is very red.",
+        "Das Auto meines Vaters ist sehr rot.",
+    ),
+    (say(replace(noun("dog"), owner=ANNA), "cry", form="present"), "Anna's dog cries.", "Annas Hund weint."),
+    (say(HE, "turn on", accusative=noun("lamp")), "He turns on the lamp.", "Er macht die Lampe an."),
+    (say(HE, "pick up", accusative=SHE), "He picks her up.", "Er holt sie ab."),
+    (
+        say(I, "buy", accusative=Coordination(noun("bread", BARE), noun("milk", BARE), Phrase("and", "und"))),
+        "I buy bread and milk.",
+        "Ich kaufe Brot und Milch.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "source", "target"), STATEMENTS)
+def test_statement(body: Clause, source: str, target: str) -> None:
+    """Main clauses in both languages by the table."""
+    assert english.sentence_case(english.clause(body), ".") == source
+    assert german.sentence_case(german.clause(body, "main"), ".") == target
+
+
+QUESTIONS = [
+    (say(YOU, "like", accusative=noun("house", THE, "old")), "Do you like the old house?", "Magst du das alte Haus?"),
+    (say(YOU, "be", complements=TIRED), "Are you tired?", "Bist du müde?"),
+    (say(HE, "get up", form="past"), "Did he get up?", "Ist er aufgestanden?"),
+    (say(YOU, "help", form="modal", modal=CAN, dative=I), "Can you help me?", "Kannst du mir helfen?"),
+    (say(noun("uncle", YOUR), "sit down", form="past"), "Did your uncle sit down?", "Hat sich dein Onkel gesetzt?"),
+]
+
+
+@pytest.mark.parametrize(("body", "source", "target"), QUESTIONS)
+def test_question(body: Clause, source: str, target: str) -> None:
+    """Questions in both languages by the table."""
+    assert english.sentence_case(english.clause(body, question=True), "?") == source
+    assert german.sentence_case(german.clause(body, "question"), "?") == target
+
+
+SUBORDINATE = [
+    (say(HE, "get up", time=TODAY), "er heute aufsteht"),
+    (say(HE, "get up", form="past"), "er aufgestanden ist"),
+    (say(SHE, "go shopping"), "sie einkaufen geht"),
+    (say(SHE, "read", form="modal", modal=MUST, accusative=BOOK), "sie das Buch lesen muss"),
+    (say(I, "be", complements=TIRED, negated=True), "ich nicht müde bin"),
+    (say(WE, "visit", form="future", accusative=ANNA), "wir Anna besuchen werden"),
+]
+
+
+@pytest.mark.parametrize(("body", "target"), SUBORDINATE)
+def test_verb_final(body: Clause, target: str) -> None:
+    """Subordinate clauses by the table."""
+    assert german.clause(body, "final") == target
+
+
+RELATIVES = [
+    (noun("man"), say(noun("man"), "sleep"), "subject", "the man who sleeps", "der Mann, der schläft,"),
+    (noun("girl"), say(noun("girl"), "get up"), "subject", "the girl who gets up", "das Mädchen, das aufsteht,"),
+    (noun("book"), say(HE, "read", accusative=BOOK), "accusative", "the book that he reads", "das Buch, das er liest,"),
+    (noun("hat"), say(I, "wear", accusative=BOOK), "accusative", "the hat that I wear", "der Hut, den ich trage,"),
+    (
+        noun("child", plural=True),
+        say(I, "help", dative=CHILD),
+        "dative",
+        "the children who I help",
+        "die Kinder, denen ich helfe,",
+    ),
+    (noun("flat"), say(WE, "live"), "prepositional", "the flat in which we live", "die Wohnung, in der wir wohnen,"),
+]
+
+
+@pytest.mark.parametrize(("head", "body", "role", "source", "target"), RELATIVES)
+def test_relative_clause(head: NounPhrase, body: Clause, role: str, source: str, target: str) -> None:
+    """Relative clauses by the table."""
+    inside = Phrase("in", "in") if role == "prepositional" else None
+    phrase = replace(head, relative=Relative(body, role, inside))  # type: ignore[arg-type]
+    assert english.nominal(phrase) == source
+    assert german.nominal(phrase, "nominative") == target
+
+
+REQUESTS = [
+    (say(YOU, "take", accusative=noun("bus")), "Nimm den Bus!"),
+    (say(YOU, "open", accusative=noun("door")), "Mach die Tür auf!"),
+    (say(YOU, "work"), "Arbeite!"),
+    (say(YOU, "sit down"), "Setz dich!"),
+    (say(YOU, "forget", accusative=noun("key"), negated=True), "Vergiss den Schlüssel nicht!"),
+]
+
+
+@pytest.mark.parametrize(("body", "target"), REQUESTS)
+def test_request(body: Clause, target: str) -> None:
+    """Requests by the table."""
+    assert german.sentence_case(german.imperative(body), "!") == target
+
+
+def test_describe_names_the_words() -> None:
+    """Describe names the words, one class to a line."""
+    assert all(word in describe() for word in ("house", "get up", "hungry"))
+
+
+def test_main_prints_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    """English, a tab, German."""
+    main(5, 1)
+    lines = capsys.readouterr().out.strip().split("\n")
+    assert [line.count("\t") for line in lines] == [1] * 5
