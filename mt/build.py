@@ -38,7 +38,6 @@ def corpora(data: schema.Data) -> Splits:
         return _toy_corpora(data)
     languages = {"source_language": data.source_language, "target_language": data.target_language}
     if isinstance(data, schema.FilesData):
-
         file = functools.partial(_file_corpus, languages=languages)
         test = None if data.test is None else file(data.test)
         return [file(corpus) for corpus in data.train], file(data.validation), test
@@ -214,9 +213,7 @@ def schedule(config: schema.TrainConfig) -> Callable[[int], float]:
     )
 
 
-def training_autocast(
-    training: schema.Training, device: torch.device
-) -> Callable[[], AbstractContextManager[None]]:
+def training_autocast(training: schema.Training, device: torch.device) -> Callable[[], AbstractContextManager[None]]:
     """What makes the matrix products of training run in its precision."""
     return functools.partial(autocast, device, choose_precision(training.precision, device))
 

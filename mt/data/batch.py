@@ -43,9 +43,7 @@ def source_tensor(sentences: Sequence[np.ndarray | Sequence[int]]) -> Int[Tensor
     return _padded(sentences, after=EOS)
 
 
-def make_batch(
-    sources: Sequence[np.ndarray | Sequence[int]], targets: Sequence[np.ndarray | Sequence[int]]
-) -> Batch:
+def make_batch(sources: Sequence[np.ndarray | Sequence[int]], targets: Sequence[np.ndarray | Sequence[int]]) -> Batch:
     """Pairs of piece ids as one batch; lengths count the EOS."""
     return Batch(
         source=source_tensor(sources),

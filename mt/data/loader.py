@@ -16,6 +16,7 @@ class Pairs(Protocol):
 
     source_lengths: Int[np.ndarray, " pairs"]
     target_lengths: Int[np.ndarray, " pairs"]
+    dropped_too_long: int
 
     def source(self, index: int) -> Integer[np.ndarray, " pieces"]:
         """The source's piece ids."""

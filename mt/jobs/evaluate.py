@@ -47,9 +47,7 @@ def score_split(run_dir: Path, run: TrainConfig, translator: Translator, split: 
     sources, references = _paired(str(source), str(target))
     tell(f"translating the {split} split: {len(sources):,} sentences, beam {translator.beam_size}")
     hypotheses, seconds = _translate(translator, sources)
-    scores = corpus_scores(
-        hypotheses=hypotheses, references=references, target_language=run.data.target_language
-    )
+    scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=run.data.target_language)
     _save(run_dir, hypotheses, scores, seconds=seconds, origin=f"{split} split of {run.data.name}")
     print(report(scores), flush=True)
     if run.expected is not None and split == "test":

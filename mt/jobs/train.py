@@ -57,7 +57,6 @@ def prepare(config: TrainConfig, run_dir: Path) -> PreparedText:
     """
     prepared = build.text(config.data)
     build.check_same_run(config, prepared, run_dir)
-    tell(prepared.report.table())
     build.make_tokenizers(config.tokenizer, prepared, run_dir)
     (run_dir / "data").mkdir(exist_ok=True)
     for split in _HELD_OUT:
@@ -76,6 +75,8 @@ def _train(
     optimizer = build.optimizer(training, list(model.parameters()))
     loaded = checkpoints.load_newest(model, optimizer)
     state, passed_over = loaded if loaded is not None else (TrainingState(), [])
+    too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
+    tell(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
     device = next(model.parameters()).device
     tell("\n".join([*passed_over, _describe(config, model, state, device)]))
     metrics = MetricsFile(run_dir / "metrics.jsonl", step=state.step, tensorboard=training.tensorboard)

@@ -11,6 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from mt.errors import UserError
 from mt.training.durable import replace_file
 
 _PLAIN_LINE_SECONDS = 15.0
@@ -138,6 +139,8 @@ def _lines(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _event_writer(folder: Path) -> Any:
-    from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  an optional package
-
+    try:
+        from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  an optional package
+    except ImportError as error:
+        raise UserError("training.tensorboard: needs the package tensorboard: pip install tensorboard") from error
     return SummaryWriter(str(folder))
