@@ -118,6 +118,7 @@ def test_german_nouns_are_capitalised(pairs: list[Pair]) -> None:
     nouns = {form for noun in NOUNS.values() for form in (noun.german, noun.german_plural) if form}
     lowered = {noun.lower() for noun in nouns}
     others = {german.present(found.verb, index) for found in ENTRIES for index in range(4)}
+    others |= {german.imperative(Clause(YOU, found.verb)).split()[0] for found in ENTRIES}
     others |= {adjective.stem + ending for adjective in ADJECTIVE.values() for ending in ("e", "en")}
     for _, target in pairs:
         for word in re.findall(r"\w+", target)[1:]:

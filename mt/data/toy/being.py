@@ -242,7 +242,7 @@ def comparison(choice: Choice) -> Sentence:
         )
     else:
         predicate = Phrase(f"as {adjective.english} as {other}", f"so {adjective.german} wie {anderer}")
-    body = Clause(first, BE, complements=(predicate,), negated=choice.chance(0.2))
+    body = Clause(first, BE, complements=(predicate,), negated=choice.chance(0.2) and not uneven(first, second))
     if choice.chance(0.2) and not body.negated and first.person != 1:
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     return plain(body), "."

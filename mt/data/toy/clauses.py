@@ -35,6 +35,7 @@ MODALS = (CAN, CAN, COULD, MUST, WANT, WANT, HAVE_TO, SHOULD, MAY, WOULD_LIKE, C
 NOT_NEGATED = (MUST, WOULD_LIKE)  # *must not* is not *muss nicht*
 FORMS: tuple[Form, ...] = ("present", "progressive", "past", "perfect", "future", "modal")
 LASTING = ("sleep", "work", "wait", "dance", "swim", "play", "read", "sing", "sit", "talk", "watch television", "drive")
+PERSONAL = ("adult", "human", "feeling")  # classes of subjects that any person belongs to
 YEARS_AGO = [
     Phrase("last year", "letztes Jahr"),
     Phrase("two years ago", "vor zwei Jahren"),
@@ -100,7 +101,7 @@ def place_phrase(choice: Choice, noun: Noun, who: Nominal | None) -> NounPhrase:
     chosen = THE
     if kind == 1 and "owned" in noun.classes:
         chosen = possessive(choice, noun, who)
-    elif kind == 2 and noun.classes & {"eatery", "lodging", "settlement", "home", "plant", "seat"}:
+    elif kind == 2 and noun.classes & {"eatery", "lodging", "home", "plant", "seat"}:
         chosen = A
     elif kind == 3 and noun.english != "sea":
         chosen = THIS
@@ -176,7 +177,8 @@ def verb_clause(
         form: the form of the verb, if it is already known.
     """
     entry = entry or choice.rare(ENTRIES)
-    frame = choice.pick(entry.frames)
+    frames = [frame for frame in entry.frames if frame.subjects[0] in PERSONAL] if who else []
+    frame = choice.pick(frames or entry.frames)
     who = who or subject(choice, frame.subjects if frame.subjects != ("feeling",) else ("adult",))
     chosen, modal = tense(choice, entry, frame, third=english.is_third_singular(who)) if form is None else (form, None)
     if form and frame.event and not english.is_third_singular(who):

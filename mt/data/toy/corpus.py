@@ -61,8 +61,5 @@ def main(count: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(
-        *[int(argument) for argument in (*sys.argv[1:], "100", "1")[:2]]
-        if len(sys.argv) != 2
-        else (int(sys.argv[1]), 1)
-    )
+    numbers = [int(argument) for argument in sys.argv[1:]]
+    main(*(numbers + [100, 1][len(numbers) :])[:2])

@@ -131,8 +131,8 @@ forest | der Wald+, Wälder | outdoor nature
 lake | der See, Seen | waters nature
 beach | der Strand+, Strände | outdoor nature
 sea/- | das Meer+, - | waters nature
-city | die Stadt, Städte | settlement
-village | das Dorf+, Dörfer | settlement
+city | die Stadt, Städte | settlement size5
+village | das Dorf+, Dörfer | settlement size1
 school | die Schule, Schulen | building institution owned
 office | das Büro, Büros | building workplace owned
 hospital | das Krankenhaus+, Krankenhäuser | building workplace institution

@@ -24,6 +24,8 @@ PREPOSITIONS = {
     "zu": ("to", "zu"),
     "an": ("to", "an"),
     "from": ("from", "von"),
+    "aboard": ("on", "in"),
+    "by": ("by", "an"),
     "inside": ("at", "in"),
 }
 ALWAYS_DATIVE = {"zu", "from"}
@@ -60,7 +62,7 @@ shops | supermarket:in shop:in shop:in city:in here there IN_TOWN
 eatery | restaurant:in hotel:in here
 animal_rest | garden:in tree:under bed:under chair:on house:front kitchen:in
 from | station:from from_school hotel:from hospital:from
-seat | chair:on bed:on table:at garden:in kitchen:in park:in tree:under window:at restaurant:in cinema:in train:in bus:in
+seat | chair:on bed:on table:at garden:in kitchen:in park:in tree:under window:at restaurant:in cinema:in train:aboard bus:aboard
 stand | door:at window:at house:front school:front tree:behind car:next kitchen:in station:at street:on tree:under
 lie | bed:on chair:on table:under bed:under tree:under garden:in in_the_sun house:front
 surface | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in
@@ -73,13 +75,13 @@ onto | table:on chair:on bed:on bag:in kitchen:in bed:under lamp:next
 sit_to | chair:on bed:on table:at tree:under window:at
 animal_at | garden:in kitchen:in house:in table:under bed:under bed:on chair:on tree:behind door:front house:behind car:under street:on
 thing_at | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in lamp:next
-person_at | at_home at_school here there kitchen:in garden:in room:in office:in hospital:in park:in IN_TOWN restaurant:in train:in house:front
+person_at | at_home at_school here there kitchen:in garden:in room:in office:in hospital:in park:in IN_TOWN restaurant:in train:aboard house:front
 building_in | city:in village:in street:in IN_TOWN here there
 country_in | IN_COUNTRY
 food_in | kitchen:in bag:in table:on chair:on car:in
 young_in | garden:in kitchen:in park:in room:in school:in restaurant:in museum:in house:front
 furniture_in | room:in kitchen:in office:in garden:in house:in flat:in
-building_at | city:in village:in street:in IN_TOWN park:next station:next church:behind sea:at lake:at
+building_at | city:in village:in street:in IN_TOWN park:next station:next church:behind sea:by lake:at
 """
 GROUPS = {name.strip(): tuple(members.split()) for name, members in (line.split("|") for line in entries(TABLE))}
 DIRECTIONS = {"run", "come", "near", "far", "drive", "onto", "sit_to"}

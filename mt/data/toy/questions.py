@@ -162,7 +162,12 @@ def whom_what(choice: Choice) -> Sentence:
     while True:
         body = asked(choice, verb_clause, entry=choice.rare(ENTRIES), rich=0.12, negation=0)
         target = body.accusative or body.dative
-        if target is None or (body.accusative and body.dative) or body.verb.english_rest in ("up", "on", "off"):
+        if (
+            target is None
+            or (body.accusative and body.dative)
+            or body.verb.english_rest in ("up", "on", "off")
+            or body.verb.english == "speak"
+        ):
             continue
         human = isinstance(target, Pronoun | Name) or "human" in target.noun.classes  # type: ignore[union-attr]
         if isinstance(target, Name) and not target.possessive:

@@ -9,7 +9,7 @@ from mt.data.toy.features import Clause, Phrase, Sentence, Verb
 from mt.data.toy.phrases import subject
 from mt.data.toy.predicates import any_clause, location_clause
 from mt.data.toy.questions import DEEDS, MOVING, STAYING, asked
-from mt.data.toy.verbs import entry
+from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import I
 
 
@@ -45,19 +45,36 @@ def reported(choice: Choice) -> Sentence:
     past = verb not in (HOPE, SEE) and choice.chance(0.25)
     who = subject(choice, ("adult",))
     while True:
-        body = any_clause(choice, rich=0.22, negation=0.1)
-        if (
-            past == looks_back(body)
-            and (
-                verb != HOPE
-                or (body.form in ("future", "present") and body.verb.english == "be")
-                or (body.form == "future" and body.verb.english not in UNHOPED)
-            )
-            and body.subject not in (I, who)
-        ):
+        body = any_clause(choice, rich=0.22, negation=0.1 if verb != HOPE else 0)
+        if past == looks_back(body) and body.subject not in (I, who) and (verb != HOPE or is_hopeful(body)):
             break
     outer = Clause(who, verb, "past" if past else "present")
     return joined(outer, Phrase("that", "dass"), english.clause(body), german.clause(body, "final")), "."
+
+
+UNHOPED = ("cry", "fall", "leave", "feel")
+UNWELCOME = {
+    "tired",
+    "sad",
+    "sick",
+    "hungry",
+    "thirsty",
+    "angry",
+    "busy",
+    "alone",
+    "bad",
+    "dirty",
+    "difficult",
+    "boring",
+    "too",
+}
+
+
+def is_hopeful(body: Clause) -> bool:
+    """What one may hope: things to come, and that somebody is well or somewhere."""
+    if body.verb == BE:
+        return not UNWELCOME & {word for phrase in body.complements for word in phrase.english.split()}
+    return body.form == "future" and body.verb.english not in UNHOPED
 
 
 def uncertain(choice: Choice) -> Sentence:
@@ -131,6 +148,3 @@ def embedded_question(choice: Choice) -> Sentence:
         german.clause(body, "final", without=missing),
         question=question,
     ), mark(question)
-
-
-UNHOPED = ("cry", "fall", "wake", "leave", "feel")
