@@ -250,7 +250,7 @@ def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, *, r
 
 def with_habit(choice: Choice, body: Clause, entry: Entry) -> Clause:
     """The clause with often, never, already where it bears it."""
-    if body.form == "present" and not body.verb.stative and entry.name not in ONCE:
+    if body.form == "present" and not body.verb.stative and entry.name not in (*ONCE, "live"):
         return replace(body, middle=choice.pick(HABITS))
     if body.form == "perfect":
         options = [] if entry.name in UNFINISHED else [ALREADY, ALREADY]
