@@ -110,14 +110,15 @@ MADE = [
     )
     and found.verb.german != "fressen"
 ]
+HELPED = [entry("help"), entry("answer")]
 
 
 def relative_object(choice: Choice) -> Sentence:
     """The book that he is reading is interesting. The man who we met yesterday is tired."""
     while True:
-        found: Entry = choice.rare(MADE)
+        found: Entry = choice.pick(HELPED) if choice.chance(0.12) else choice.rare(MADE)
         body = verb_clause(choice, entry=found, rich=0.12, negation=0.05)
-        target = body.dative if found.name == "help" else body.accusative
+        target = body.dative if found in HELPED else body.accusative
         if (
             not isinstance(target, NounPhrase)
             or target.measure
@@ -133,7 +134,7 @@ def relative_object(choice: Choice) -> Sentence:
         break
     phrase = replace(
         head(choice, target.noun, plural=target.plural),
-        relative=Relative(body, "dative" if found.name == "help" else "accusative"),
+        relative=Relative(body, "dative" if found in HELPED else "accusative"),
     )
     if "human" in target.noun.classes:
         return about_person(choice, phrase), "."
