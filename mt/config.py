@@ -191,7 +191,7 @@ class Decoding:
     length_penalty: Annotated[float, Bounds(0, inf, open_high=True)]  # α
     length_penalty_form: Literal["gnmt", "power"]  # ((5 + length) / 6)^α, or length^α
     max_extra_tokens: CountOrZero  # longest output = source length + this
-    batch_tokens: Count
+    batch_tokens: Count  # padded source tokens, times beam_size
     max_source_tokens: Count
 
 

@@ -96,10 +96,10 @@ class Translator:
         return translations
 
     def _batches(self, order: list[int], sentences: Sequence[list[int]]) -> Iterator[list[int]]:
-        """Groups of ascending length whose padded source stays within `batch_tokens`."""
+        """Groups of ascending length whose padded source, once for each place in the beam, stays in `batch_tokens`."""
         batch: list[int] = []
         for index in order:
-            if batch and (len(batch) + 1) * (len(sentences[index]) + 1) > self.batch_tokens:
+            if batch and (len(batch) + 1) * (len(sentences[index]) + 1) * self.beam_size > self.batch_tokens:
                 yield batch
                 batch = []
             batch.append(index)
