@@ -6,12 +6,13 @@ from mt.data.toy import english, german
 from mt.data.toy.being import rank
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate
-from mt.data.toy.features import Clause, Form, Name, NounPhrase, Phrase, Sentence, phrase_pair
+from mt.data.toy.features import Clause, Form, Name, NounPhrase, Phrase, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, subject
 from mt.data.toy.places import FIXED, fixed_places
+from mt.data.toy.scenes import RAIN_VERB, SNOW_VERB
 from mt.data.toy.statements import plain
-from mt.data.toy.times import NOW, clock, past_time
+from mt.data.toy.times import NOW, clock, past_time, phrases
 from mt.data.toy.verbs import BE
 from mt.data.toy.words import (
     ADJECTIVE,
@@ -23,76 +24,39 @@ from mt.data.toy.words import (
     POSSESSIVES,
 )
 
+INDOORS = phrases("in the house/im Haus, in the kitchen/in der Küche, in the room/im Zimmer")
+OUTDOORS = phrases(
+    "here/hier, there/dort, in Berlin/in Berlin, in Munich/in München, in Hamburg/in Hamburg, in London/in London, "
+    "in Vienna/in Wien, in Rome/in Rom, in the mountains/in den Bergen, in the city/in der Stadt"
+)
+TODAY = phrases("today/heute, now/jetzt")
+BEFORE = phrases(
+    "yesterday/gestern, this morning/heute Morgen, last week/letzte Woche, in March/im März, in May/im Mai"
+)
+
 
 def weather(choice: Choice) -> Sentence:
-    """It is raining in Berlin. Yesterday it was very cold."""
-    if choice.chance(0.25):
-        return the_weather(choice)
-    kind = choice.weighted((0.4, 0.6))
+    """It is raining in Berlin. Yesterday it was very cold. The weather is good."""
     past = choice.chance(0.3)
-    time = choice.pick(
-        (
-            "today/heute",
-            "now/jetzt",
-            "here/hier",
-            "in Berlin/in Berlin",
-            "in Munich/in München",
-            "in Hamburg/in Hamburg",
-            "in London/in London",
-            "in Vienna/in Wien",
-            "in Rome/in Rom",
-            "there/dort",
-            "in the mountains/in den Bergen",
-            "in the city/in der Stadt",
-            "in the house/im Haus",
-            "in the kitchen/in der Küche",
-        )
-    )
-    if past:
-        time = choice.pick(
-            (
-                "yesterday/gestern",
-                "this morning/heute Morgen",
-                "last week/letzte Woche",
-                "in the mountains/in den Bergen",
-                "in London/in London",
-                "in Rome/in Rom",
-                "in March/im März",
-                "in May/im Mai",
-            )
-        )
-    when = phrase_pair(time)
+    kind = choice.weighted((0.25, 0.3, 0.45))
     if kind == 0:
-        verb, regnen, part = choice.pick((("rain", "regnet", "geregnet"), ("snow", "schneit", "geschneit")))
-        if "house" in when.english or "kitchen" in when.english:
-            when = Phrase("today", "heute")
-        negated = choice.chance(0.2)
-        question = choice.chance(0.2)
-        nicht = " nicht" if negated else ""
-        if past:
-            spoken = f"it did not {verb} {when.english}" if negated else f"it {verb}ed {when.english}"
-            return Phrase(spoken, f"es hat {when.german}{nicht} {part}"), "."
-        if question:
-            return Phrase(f"is it {verb}ing {when.english}", f"{regnen} es {when.german}"), "?"
-        return Phrase(
-            f"it is {'not ' if negated else ''}{verb}ing {when.english}", f"es {regnen} {when.german}{nicht}"
-        ), "."
-    adjective = ADJECTIVE[choice.pick(("cold", "warm", "hot", "dark", "quiet"))]
-    degree, grad = choice.pick((("", ""), ("", ""), ("very ", "sehr "), ("too ", "zu ")))
-    negated = choice.chance(0.2) and degree != "too "
-    told = Phrase(degree + adjective.english, grad + adjective.german)
-    somewhere = when.english.startswith("in ") and when.english not in ("in March", "in May")
-    body = Clause(
-        IT,
-        BE,
-        "past" if past else "present",
-        time=None if somewhere else when,
-        negated=negated,
-        complements=(told, when) if somewhere else (told,),
-    )
-    if choice.chance(0.2) and not negated:
+        return the_weather(choice)
+    where = choice.chance(0.6)
+    if kind == 1:
+        when = choice.pick(OUTDOORS if where else BEFORE if past else TODAY)
+        verb = choice.pick((RAIN_VERB, SNOW_VERB))
+        body = Clause(IT, verb, "past" if past else "progressive", time=when)
+    else:
+        when = choice.pick([*OUTDOORS, *INDOORS] if where else BEFORE if past else TODAY)
+        adjective = ADJECTIVE[choice.pick(("cold", "warm", "hot", "dark", "quiet"))]
+        told = predicate(adjective, choice.pick(("", "", "very", "too")))
+        body = Clause(IT, BE, "past" if past else "present", complements=(told,), time=when)
+        if where and when.english.startswith("in "):  # the place follows the predicate: Es ist kalt in Rom
+            body = replace(body, complements=(told, when), time=None)
+    if choice.chance(0.2):
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
-    return plain(body, front=choice.chance(0.3) and "in " not in when.english), "."
+    body = replace(body, negated=choice.chance(0.2) and "too" not in english.clause(body))
+    return plain(body, front=not where and choice.chance(0.3)), "."
 
 
 def numbers(choice: Choice) -> Sentence:

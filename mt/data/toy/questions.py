@@ -166,7 +166,7 @@ def whom_what(choice: Choice) -> Sentence:
             target is None
             or (body.accusative and body.dative)
             or body.verb.english_rest in ("up", "on", "off")
-            or body.verb.english == "speak"
+            or body.verb.english in ("speak", "put")
         ):
             continue
         human = isinstance(target, Pronoun | Name) or "human" in target.noun.classes  # type: ignore[union-attr]
