@@ -11,6 +11,8 @@ from mt.data.toy.reasons import and_but, because, two_deeds, when_if
 from mt.data.toy.relatives import relative_object, relative_place, relative_subject
 from mt.data.toy.reported import embedded_question, reported, uncertain
 from mt.data.toy.statements import (
+    everyday,
+    giving,
     liking,
     paradigm,
     request,
@@ -27,6 +29,8 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (26, statement),
     (14, short_statement),
     (16, paradigm),
+    (4, everyday),
+    (7, giving),
     (9, yes_no),
     (1.2, alternative),
     (3, where),

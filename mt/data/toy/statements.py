@@ -52,6 +52,10 @@ LIKED = [
 ]
 
 
+EVERYDAY = [*LIKED, *(entry(name) for name in ("see", "buy", "have", "need", "come", "write", "ask", "give", "find"))]
+GIVING = [found for found in ENTRIES if any(frame.dative and frame.accusative for frame in found.frames)]
+
+
 def plain(body: Clause, *, front: bool = False) -> Phrase:
     """The clause as a statement, with its time first or in its place."""
     if not front or body.time is None:
@@ -84,6 +88,18 @@ def paradigm(choice: Choice) -> Sentence:
     if choice.chance(0.15) and body.subject not in (I, WE) and not body.negated:
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     return plain(body), "."
+
+
+def everyday(choice: Choice) -> Sentence:
+    """Somebody does what people do every day: She has eaten. We are reading."""
+    found = choice.rare(EVERYDAY)
+    who = choice.rare((I, YOU, HE, SHE, WE, THEY)) if choice.chance(0.5) else None
+    return plain(verb_clause(choice, entry=found, who=who, rich=0.2)), "."
+
+
+def giving(choice: Choice) -> Sentence:
+    """Somebody gives somebody something, with both objects in their cases."""
+    return plain(verb_clause(choice, entry=choice.rare(GIVING), rich=0.1)), "."
 
 
 def two_subjects(choice: Choice) -> Sentence:
