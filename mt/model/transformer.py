@@ -5,7 +5,9 @@ import functools
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from mt.model.attention import MultiHeadAttention
 from mt.model.embedding import PositionalEncoding, TokenEmbedding
+from mt.model.feed_forward import FeedForward
 from mt.model.masks import padding_mask, target_mask
 from mt.model.stacks import DecoderLayer, EncoderLayer
 
@@ -42,9 +44,9 @@ class Transformer(nn.Module):
         self.encoder = nn.ModuleList(encoder() for _ in range(num_layers))
         self.decoder = nn.ModuleList(decoder() for _ in range(num_layers))
         for module in self.modules():
-            reset = getattr(module, "reset_parameters", None)
-            if reset is not None:
-                reset()
+            # By class: the nn.Linear inside these has a reset_parameters of torch's own, another distribution.
+            if isinstance(module, TokenEmbedding | MultiHeadAttention | FeedForward):
+                module.reset_parameters()
 
     def forward(
         self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
