@@ -29,19 +29,25 @@ def chunked_label_smoothed_loss(
     dtype = weight.dtype
     if torch.is_autocast_enabled(hidden.device.type):
         dtype = torch.get_autocast_dtype(hidden.device.type)
+    learning = torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad)
     with torch.autocast(hidden.device.type, enabled=False):
-        smoothed, likelihood = _ChunkedLoss.apply(hidden, weight, gold, label_smoothing, dtype)
+        smoothed, likelihood = _ChunkedLoss.apply(hidden, weight, gold, label_smoothing, dtype, learning)
     return LossSums(smoothed, likelihood, gold.numel())
 
 
 class _ChunkedLoss(torch.autograd.Function):
     @staticmethod
     def forward(  # noqa: PLR0917  torch passes them by position
-        context: Any, hidden: Tensor, weight: Tensor, gold: Tensor, label_smoothing: float, dtype: torch.dtype
+        context: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        gold: Tensor,
+        label_smoothing: float,
+        dtype: torch.dtype,
+        learning: bool,
     ) -> tuple[Tensor, Tensor]:
         wide = torch.promote_types(weight.dtype, torch.float32)
         sums = torch.zeros(2, dtype=wide, device=hidden.device)
-        learning = any(context.needs_input_grad[:2])
         hidden_gradient = torch.empty_like(hidden, dtype=wide) if learning else None
         weight_gradient = torch.zeros_like(weight, dtype=wide) if learning else None
         matrix = weight.detach().to(dtype)
@@ -64,8 +70,8 @@ class _ChunkedLoss(torch.autograd.Function):
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         hidden_gradient, weight_gradient = context.saved_tensors
         hidden_type, weight_type = context.types
-        scale = gradients[0]
-        return (hidden_gradient * scale).to(hidden_type), (weight_gradient * scale).to(weight_type), None, None, None
+        scale, nothing = gradients[0], (None,) * 4
+        return (hidden_gradient * scale).to(hidden_type), (weight_gradient * scale).to(weight_type), *nothing
 
 
 def _sums_then_gradient(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -25,7 +26,7 @@ def label_smoothed_loss(
     logsumexp(z) - (1 - ε) z_gold - ε mean(z), which needs no table of log-probabilities.
     `logits` hold real positions only, so padding can never count.
     """
-    logits = logits.float()
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     normaliser = logits.logsumexp(dim=-1)
     gold_logit = logits.gather(-1, gold.unsqueeze(-1)).squeeze(-1)
     smoothed = normaliser - (1 - label_smoothing) * gold_logit - label_smoothing * logits.mean(dim=-1)
