@@ -36,7 +36,7 @@ class _ThinOut(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, x: Tensor, dropout: float) -> Tensor:
         quarter = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        threshold = round(dropout * 2**16) - 2**15
+        threshold = min(round(dropout * 2**16), 2**16 - 1) - 2**15
         context.kept = (quarter.view(torch.int16)[: x.numel()] >= threshold).view(x.shape)
         context.scale = 1.0 / (1.0 - dropout)
         return torch.ops.aten.native_dropout_backward(x, context.kept, context.scale)

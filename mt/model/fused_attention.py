@@ -22,7 +22,17 @@ def fused_attention(
     if query.device.type != "cpu" or query.dtype != torch.bfloat16:
         return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     with torch.autocast("cpu", enabled=False):
-        scores = (query * (1 / math.sqrt(query.shape[-1]))) @ key.transpose(-2, -1)
-        if mask is not None:
-            scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
-        return scores.softmax(dim=-1) @ value
+        return attention_by_products(query, key, value, mask)
+
+
+def attention_by_products(
+    query: Float[Tensor, "batch heads query d_k"],
+    key: Float[Tensor, "batch heads memory d_k"],
+    value: Float[Tensor, "batch heads memory d_v"],
+    mask: Bool[Tensor, "#batch #heads #query memory"] | None,
+) -> Float[Tensor, "batch heads query d_v"]:
+    """The same by two batched products and a softmax, in the type of its arguments."""
+    scores = (query * (1 / math.sqrt(query.shape[-1]))) @ key.transpose(-2, -1)
+    if mask is not None:
+        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
+    return scores.softmax(dim=-1) @ value
