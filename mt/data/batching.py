@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from mt.errors import UserError
 
-Indices = Int[np.ndarray, " pairs"]
+Indices = Int[np.ndarray, "_"]  # places in the corpus, as many as are wanted
 
 _BATCHES_PER_POOL = 64
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int, Integer
 
 from mt.data.batch import Batch, make_batch
 from mt.data.batching import Indices, plan_epoch, plan_in_order, split_batch
+from mt.errors import UserError
 
 
+@runtime_checkable
 class Pairs(Protocol):
     """An encoded corpus: piece ids by index, and all lengths in pieces."""
 
@@ -41,7 +43,10 @@ class TrainingOrder:
         self.seed = seed
 
     def steps(self, *, epoch: int, start: int) -> Iterator[tuple[int, int, list[Batch]]]:
-        """(epoch, index of the next step in that epoch, micro-batches) without end, from a place on."""
+        """(epoch, index of the next step in that epoch, micro-batches) without end, from a place on.
+
+        Raises UserError when an epoch has no pairs.
+        """
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as thread:
             places = self._places(epoch, start)
             pending = [thread.submit(self._load, *next(places)) for _ in range(2)]
@@ -60,6 +65,8 @@ class TrainingOrder:
                 seed=self.seed,
                 epoch=epoch,
             )
+            if not plan:
+                raise UserError("no training pairs are left: look at the corpora and at data.filters")
             for index in range(start, len(plan)):
                 yield epoch, index + 1, corpus, plan[index]
             epoch, start = epoch + 1, 0
