@@ -131,7 +131,7 @@ class Translator:
         parts = []
         while len(pieces) > self.max_source_tokens:
             head = self.source_tokenizer.pieces(pieces[: self.max_source_tokens])
-            earliest = len(head) // 2
+            earliest = max(1, len(head) // 2)  # a part holds at least one piece
             ends = [i + 1 for i in range(earliest, len(head)) if head[i].endswith(_SENTENCE_ENDS)]
             words = [i for i in range(earliest, len(head)) if head[i].startswith("▁")]
             cut = (ends or words or [len(head)])[-1]
