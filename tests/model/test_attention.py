@@ -1,0 +1,127 @@
+"""Section 3.2 by its formula: the written-out form, the fast paths, and what masks forbid."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from mt.model.attention import MultiHeadAttention, scaled_dot_product_attention
+from mt.model.fused_attention import attention_by_products, fused_attention
+
+BATCH, HEADS, QUERY, MEMORY, D_K = 3, 4, 5, 7, 6
+MASK_FORMS = {
+    "one for all": (1, 1, QUERY, MEMORY),
+    "per sentence": (BATCH, 1, 1, MEMORY),
+    "per sentence and query": (BATCH, 1, QUERY, MEMORY),
+    "per head": (BATCH, HEADS, QUERY, MEMORY),
+}
+mask_forms = pytest.mark.parametrize("shape", MASK_FORMS.values(), ids=MASK_FORMS.keys())
+fast_paths = pytest.mark.parametrize("fast", [fused_attention, attention_by_products])
+
+
+def random_heads(dtype: torch.dtype, *, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    random = torch.Generator().manual_seed(seed)
+    shapes = [(BATCH, HEADS, length, D_K) for length in (QUERY, MEMORY, MEMORY)]
+    query, key, value = (torch.randn(shape, generator=random, dtype=torch.float64).to(dtype) for shape in shapes)
+    return query, key, value
+
+
+def random_mask(shape: tuple[int, ...], *, seed: int = 1) -> Tensor:
+    """About half of the places allowed, at least one in every row."""
+    mask = torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < 0.5
+    mask[..., 2] = True
+    return mask
+
+
+def by_hand(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """Equation (1), one number at a time."""
+    mask = mask.expand(BATCH, HEADS, QUERY, MEMORY)
+    output = torch.zeros(BATCH, HEADS, QUERY, D_K, dtype=torch.float64)
+    for b, h, q in torch.cartesian_prod(*map(torch.arange, (BATCH, HEADS, QUERY))).tolist():
+        allowed = [m for m in range(MEMORY) if mask[b, h, q, m]]
+        scores = [float(query[b, h, q].double() @ key[b, h, m].double()) / math.sqrt(D_K) for m in allowed]
+        total = sum(map(math.exp, scores))
+        for m, score in zip(allowed, scores, strict=True):
+            output[b, h, q] += math.exp(score) / total * value[b, h, m].double()
+    return output
+
+
+@mask_forms
+def test_the_written_form_is_equation_1(shape: tuple[int, ...]) -> None:
+    heads, mask = random_heads(torch.float64), random_mask(shape)
+    output, weights = scaled_dot_product_attention(*heads, mask)
+    torch.testing.assert_close(output, by_hand(*heads, mask), rtol=0, atol=1e-13)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(BATCH, HEADS, QUERY).double(), rtol=0, atol=1e-14)
+    assert (weights[~mask.expand_as(weights)] == 0).all()
+    assert (weights[mask.expand_as(weights)] > 0).all()
+
+
+@fast_paths
+@mask_forms
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 2e-6), (torch.bfloat16, 2e-2)]
+)
+def test_fast_paths_equal_the_formula(fast, shape: tuple[int, ...], dtype: torch.dtype, tolerance: float) -> None:
+    heads, mask = random_heads(dtype), random_mask(shape)
+    expected = scaled_dot_product_attention(*(part.double() for part in heads), mask)[0]
+    output = fast(*heads, mask)
+    assert output.dtype == dtype
+    torch.testing.assert_close(output.double(), expected, rtol=tolerance, atol=tolerance)
+
+
+@fast_paths
+def test_no_mask_allows_everything(fast) -> None:
+    heads = random_heads(torch.float64)
+    everything = torch.ones(1, 1, QUERY, MEMORY, dtype=torch.bool)
+    torch.testing.assert_close(fast(*heads, None), fast(*heads, everything), rtol=0, atol=1e-14)
+
+
+@mask_forms
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_what_is_masked_has_no_influence_and_gets_no_gradient(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    """Bit for bit, on the kernel that the type really takes."""
+    query, key, value = random_heads(dtype)
+    mask = random_mask(shape)
+    mask[..., 4] = False  # a place that nobody may attend
+    key.requires_grad_(), value.requires_grad_()
+    before = fused_attention(query, key, value, mask)
+    before.float().square().sum().backward()
+    for part in (key, value):
+        assert (part.grad[:, :, 4] == 0).all()
+        assert (part.grad[:, :, 2] != 0).any()
+    with torch.no_grad():
+        key[:, :, 4], value[:, :, 4] = 1e4, -1e4
+    assert torch.equal(fused_attention(query, key, value, mask), before)
+
+
+@pytest.mark.parametrize("num_queries", [1, 5], ids=["one mask row", "a row per query"])
+def test_heads_attend_each_in_its_own_slice(num_queries: int) -> None:
+    """Section 3.2.2 written with one matrix per head, and the weights beside it."""
+    attention = MultiHeadAttention(d_model=HEADS * D_K, num_heads=HEADS).double()
+    query, memory = (torch.randn(BATCH, length, HEADS * D_K, dtype=torch.float64) for length in (QUERY, MEMORY))
+    mask = random_mask((BATCH, num_queries, MEMORY))
+    parts = attention.projection.weight.chunk(3), attention.projection.bias.chunk(3)
+    outputs = []
+    for head in range(HEADS):
+        rows = slice(head * D_K, (head + 1) * D_K)
+        q, k, v = (
+            x @ weight[rows].T + bias[rows] for x, weight, bias in zip((query, memory, memory), *parts, strict=True)
+        )
+        scores = (q @ k.mT / D_K**0.5).masked_fill(~mask, -math.inf)
+        outputs.append(scores.softmax(-1) @ v)
+        weights = attention.weights(query, memory, mask)[:, head]
+        torch.testing.assert_close(weights, scores.softmax(-1), rtol=0, atol=1e-13)
+    expected = attention.output(torch.cat(outputs, dim=-1))
+    torch.testing.assert_close(attention(query, memory, mask), expected, rtol=0, atol=1e-13)
+
+
+def test_self_attention_by_one_product_equals_attention_over_a_copy() -> None:
+    attention = MultiHeadAttention(d_model=12, num_heads=3).double()
+    x, mask = torch.randn(2, 5, 12, dtype=torch.float64), torch.ones(2, 1, 5, dtype=torch.bool)
+    torch.testing.assert_close(attention(x, x, mask), attention(x, x.clone(), mask), rtol=0, atol=1e-13)
+
+
+def test_heads_must_divide_the_model() -> None:
+    with pytest.raises(ValueError, match="num_heads=5 does not divide d_model=12"):
+        MultiHeadAttention(d_model=12, num_heads=5)
