@@ -1,0 +1,127 @@
+"""The stream of steps: the same from wherever it is entered, and the same pairs however a batch is cut."""
+
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+import torch
+from pairs import ListedPairs, random_pairs
+
+from mt.data.batch import Batch
+from mt.data.loader import TrainingOrder, validation_batches
+from mt.data.tokenizer import BOS, EOS, PAD
+from mt.errors import UserError
+
+PAIRS = random_pairs(60, longest=12, vocabulary_size=40_000, seed=0)
+Item = tuple[int, int, list[list[list[int]]]]
+
+
+def order(*, micro_batch_tokens: int = 50, seed: int = 3, pairs: list = PAIRS) -> TrainingOrder:
+    corpus = ListedPairs(pairs)
+    return TrainingOrder(
+        corpus_of_epoch=lambda _: corpus, batch_tokens=50, micro_batch_tokens=micro_batch_tokens, seed=seed
+    )
+
+
+def taken(stream: Iterator[tuple[int, int, list[Batch]]], count: int) -> list[Item]:
+    return [
+        (epoch, index, [[batch.source.tolist(), batch.target_output.tolist()] for batch in batches])
+        for epoch, index, batches in itertools.islice(stream, count)
+    ]
+
+
+def pieces_of(batches: list[Batch]) -> Counter[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The pairs of a step, read back from its tensors."""
+    found: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
+    for batch in batches:
+        for source, given, wanted in zip(batch.source, batch.target_input, batch.target_output, strict=True):
+            sides = [side[side != PAD].tolist() for side in (source, wanted)]
+            assert all(side[-1] == EOS for side in sides)
+            assert given[given != PAD].tolist() == [BOS, *sides[1][:-1]]
+            found[tuple(sides[0][:-1]), tuple(sides[1][:-1])] += 1
+    return found
+
+
+def test_the_stream_is_the_same_from_any_place() -> None:
+    whole = taken(order().steps(epoch=0, start=0), 60)
+    per_epoch = Counter(epoch for epoch, _, _ in whole)
+    assert len(per_epoch) >= 3
+    for done in range(2 * per_epoch[0] + 1):
+        epoch, start = (whole[done - 1][0], whole[done - 1][1]) if done else (0, 0)
+        again = taken(order().steps(epoch=epoch, start=start), 12)
+        assert again == whole[done : done + 12], f"after step {done}"
+
+
+def test_an_epoch_holds_every_pair_once() -> None:
+    seen: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
+    indices = []
+    for epoch, index, batches in order().steps(epoch=5, start=0):
+        if epoch > 5:
+            break
+        seen += pieces_of(batches)
+        indices.append(index)
+    assert seen == Counter((tuple(source), tuple(target)) for source, target in PAIRS)
+    assert indices == list(range(1, len(indices) + 1))
+
+
+@pytest.mark.parametrize("micro_batch_tokens", [13, 20, 49])
+def test_cutting_a_step_keeps_its_pairs(micro_batch_tokens: int) -> None:
+    whole = order().steps(epoch=0, start=0)
+    cut = order(micro_batch_tokens=micro_batch_tokens).steps(epoch=0, start=0)
+    most = 0
+    for (_, place, together), (_, same_place, apart) in itertools.islice(zip(whole, cut, strict=True), 30):
+        assert len(together) == 1
+        assert place == same_place
+        assert pieces_of(apart) == pieces_of(together)
+        for batch in apart:
+            assert max(batch.source.numel(), batch.target_input.numel()) <= micro_batch_tokens
+        most = max(most, len(apart))
+    assert most > 1
+
+
+def test_seeds_give_different_streams() -> None:
+    streams = [taken(order(seed=seed).steps(epoch=0, start=0), 5) for seed in (3, 3, 4)]
+    assert streams[0] == streams[1] != streams[2]
+
+
+def test_each_epoch_reads_its_own_corpus() -> None:
+    """As under BPE-dropout, where the pieces of every epoch differ."""
+
+    def corpus_of_epoch(epoch: int) -> ListedPairs:
+        return ListedPairs([([10 + epoch] * (1 + i % 5), [20 + epoch]) for i in range(30)])
+
+    stream = TrainingOrder(corpus_of_epoch=corpus_of_epoch, batch_tokens=30, micro_batch_tokens=30, seed=0)
+    for epoch, _, batches in itertools.islice(stream.steps(epoch=2, start=1), 20):
+        for batch in batches:
+            assert set(batch.source.flatten().tolist()) <= {PAD, EOS, 10 + epoch}
+            assert set(batch.target_output.flatten().tolist()) <= {PAD, EOS, 20 + epoch}
+
+
+def test_an_error_while_reading_reaches_the_trainer() -> None:
+    corpus = ListedPairs(PAIRS)
+    corpus.source = lambda index: (_ for _ in ()).throw(OSError(f"pair {index}: the disk is gone"))
+    stream = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=50, micro_batch_tokens=50, seed=0)
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(stream.steps(epoch=0, start=0))
+
+
+def test_leaving_the_stream_ends_its_thread() -> None:
+    stream = order().steps(epoch=0, start=0)
+    next(stream)
+    assert any(thread.name.startswith("loader") for thread in threading.enumerate())
+    stream.close()
+    assert not any(thread.name.startswith("loader") for thread in threading.enumerate())
+
+
+def test_a_corpus_without_pairs_is_refused() -> None:
+    with pytest.raises(UserError, match=r"no training pairs are left: look at the corpora and at data\.filters"):
+        next(order(pairs=[]).steps(epoch=0, start=0))
+
+
+def test_validation_reads_every_pair_once_within_the_budget() -> None:
+    batches = list(validation_batches(ListedPairs(PAIRS), batch_tokens=40))
+    assert pieces_of(batches) == Counter((tuple(source), tuple(target)) for source, target in PAIRS)
+    assert all(max(batch.source.numel(), batch.target_input.numel()) <= 40 for batch in batches)
+    assert torch.equal(batches[0].source, next(validation_batches(ListedPairs(PAIRS), batch_tokens=40)).source)

@@ -1,0 +1,38 @@
+"""Device, precision, seeds."""
+
+import pytest
+import torch
+
+from mt.errors import UserError
+from mt.runtime import autocast, choose_device, choose_precision, seed_everything
+
+CPU = torch.device("cpu")
+
+
+def test_the_device_is_chosen_or_refused() -> None:
+    assert choose_device("cpu") == CPU
+    assert choose_device("auto").type in ("cpu", "cuda", "mps")
+    if not torch.cuda.is_available():
+        with pytest.raises(UserError, match="device=cuda is not available on this machine: use device=auto"):
+            choose_device("cuda")
+
+
+def test_precision_is_what_was_asked_for() -> None:
+    assert choose_precision("bf16", CPU) == torch.bfloat16
+    assert choose_precision("fp32", CPU) == torch.float32
+    native = torch.cpu._is_avx512_bf16_supported()
+    assert choose_precision("auto", CPU) == (torch.bfloat16 if native else torch.float32)
+    a, b = torch.ones(2, 2), torch.ones(2, 2)
+    for precision in (torch.bfloat16, torch.float32):
+        with autocast(CPU, precision):
+            assert (a @ b).dtype == precision
+
+
+def test_seeds_repeat_and_differ() -> None:
+    def draw(*numbers: int) -> tuple[float, ...]:
+        seed_everything(*numbers)
+        return tuple(torch.rand(4).tolist())
+
+    assert draw(1, 2) == draw(1, 2)
+    places = [(seed, step) for seed in (0, 1, 2, 2**31) for step in range(200)]
+    assert len({draw(*place) for place in places}) == len(places)
