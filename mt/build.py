@@ -180,6 +180,7 @@ def model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Tr
         d_ff=config.model.d_ff,
         num_heads=config.model.num_heads,
         dropout=config.model.dropout,
+        initialisation=config.model.initialisation,
         pad=PAD,
     ).to(device)
 

@@ -157,6 +157,7 @@ class Model:
     d_ff: Count
     num_heads: Count
     dropout: Fraction
+    initialisation: Literal["glorot", "fan_in"]  # of the layers' matrices: Glorot-uniform, or uniform in ±1/√fan_in
 
 
 @dataclass(frozen=True, kw_only=True)
