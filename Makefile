@@ -21,7 +21,7 @@ unexport SRC RUN
 export MT_SOURCE := $(value SRC)
 export MT_RUN := $(value RUN)
 
-.PHONY: help setup train translate evaluate average attention check lint types test test-long clean
+.PHONY: help setup train translate evaluate average attention inspect check lint types test test-long clean
 
 help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
@@ -53,6 +53,9 @@ average: $(READY) ## average the newest checkpoints of the newest run, or RUN=fo
 attention: $(READY) ## draw attention.png for SRC="A sentence.", newest finished run or RUN=folder
 	@if [ -z "$$MT_SOURCE" ]; then echo 'error: give a sentence: make attention SRC="..."' >&2; exit 2; fi
 	@$(BIN)/mt-attention "source=$$MT_SOURCE" $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
+
+inspect: $(READY) ## examine the corpora that the same ARGS would train on; writes report.html
+	@$(BIN)/mt-inspect $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
 check: lint types test ## lint, types and test
 

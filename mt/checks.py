@@ -13,6 +13,7 @@ from mt.config import (
     EvaluateConfig,
     FilesData,
     HubData,
+    InspectConfig,
     TrainConfig,
     TranslateConfig,
 )
@@ -135,14 +136,25 @@ def _(config: TrainConfig) -> None:
         raise UserError(
             f"run_dir: {run_dir} holds a run already; resume=true continues it, another run_dir starts anew"
         )
-    if isinstance(config.data, FilesData):
-        for key, corpus in _corpora(config.data):
+    _check_data_files(config.data)
+
+
+@check_files.register
+def _(config: InspectConfig) -> None:
+    if Path(config.output).exists() and not Path(config.output).is_dir():
+        raise UserError(f"output: {config.output} is a file, not a folder")
+    _check_data_files(config.data)
+
+
+def _check_data_files(data: Data) -> None:
+    if isinstance(data, FilesData):
+        for key, corpus in _corpora(data):
             for part in ("source", "target", "file"):
                 _check_readable(f"{key}.{part}", getattr(corpus, part))
-    if isinstance(config.data, HubData):
-        local = config.data.path.startswith((".", "/"))
-        if local and not Path(config.data.path).exists():
-            raise UserError(f"data.path: {config.data.path} does not exist")
+    if isinstance(data, HubData):
+        local = data.path.startswith((".", "/"))
+        if local and not Path(data.path).exists():
+            raise UserError(f"data.path: {data.path} does not exist")
 
 
 @check_files.register

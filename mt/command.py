@@ -24,7 +24,14 @@ from omegaconf.errors import OmegaConfBaseException
 
 import mt
 from mt.checks import check_files, check_split, newest_run
-from mt.config import AttentionConfig, AverageConfig, EvaluateConfig, TrainConfig, TranslateConfig
+from mt.config import (
+    AttentionConfig,
+    AverageConfig,
+    EvaluateConfig,
+    InspectConfig,
+    TrainConfig,
+    TranslateConfig,
+)
 from mt.errors import MtError, StoppedError, UserError
 from mt.loading import checked, load_run
 from mt.overrides import Overrides
@@ -35,6 +42,7 @@ SCHEMAS: dict[str, Any] = {
     "evaluate": EvaluateConfig,
     "average": AverageConfig,
     "attention": AttentionConfig,
+    "inspect": InspectConfig,
 }
 DISK_ERRORS = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
 DISK_EXIT = 5

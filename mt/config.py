@@ -226,6 +226,13 @@ class TrainConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class InspectConfig(TrainConfig):
+    """`mt-inspect`: the corpora of a training, so that its command line serves unchanged."""
+
+    output: str  # a folder
+
+
+@dataclass(frozen=True, kw_only=True)
 class TranslateConfig:
     """`mt-translate`. Exactly one of `source` and `input` is given."""
 

@@ -55,7 +55,7 @@ def leaves(values: dict[str, Any], prefix: str = "") -> set[str]:
 def test_conf_writes_every_option_and_no_other(name: str) -> None:
     """What is null in `conf/` may stand for a branch; what a branch needs is asked for when it is given."""
     written: set[str] = set()
-    kinds = ["toy", "files", "hub"] if name == "train" else [None]
+    kinds = ["toy", "files", "hub"] if name in ("train", "inspect") else [None]
     for kind in kinds:
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
             config = hydra.compose(name, [f"data={kind}"] if kind else [])
@@ -141,7 +141,10 @@ def test_the_wheel_holds_every_room() -> None:
     rooms = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "mt").rglob("__init__.py")}
     groups = {f"mt.conf.{path.name}" for path in CONF.iterdir() if path.is_dir()}
     assert listed == rooms | groups | {"mt.conf", "mt.scripts"}
-    commands = {f"mt-{path.stem}" for path in (ROOT / "scripts").glob("*.py") if path.stem != "__init__"}
+    # `inspect.py` would hide the standard library's module from a script that is run as a file.
+    commands = {
+        f"mt-{path.stem.removesuffix('_corpus')}" for path in (ROOT / "scripts").glob("*.py") if path.stem != "__init__"
+    }
     assert set(project["project"]["scripts"]) == commands == {f"mt-{name}" for name in SCHEMAS}
 
 

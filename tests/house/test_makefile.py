@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGETS = ["help", "setup", "train", "translate", "evaluate", "average"]
+TARGETS = ["help", "setup", "train", "translate", "evaluate", "average", "attention", "inspect"]
 TARGETS += ["check", "lint", "types", "test", "test-long", "clean"]
 COMMAND = """#!/usr/bin/env bash
 printf '%s\\n' "$0" "$@"
@@ -24,7 +24,7 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copy(ROOT / name, tmp_path)
     commands = tmp_path / ".venv/bin"
     commands.mkdir(parents=True)
-    for name in ("mt-train", "mt-translate", "mt-evaluate", "mt-average", "pytest"):
+    for name in ("mt-train", "mt-translate", "mt-evaluate", "mt-average", "mt-inspect", "pytest"):
         (commands / name).write_text(COMMAND, encoding="utf-8")
         (commands / name).chmod(0o755)
     (tmp_path / ".venv/.ready").touch()
@@ -83,7 +83,7 @@ def test_a_run_and_overrides_are_handed_over(checkout: Path) -> None:
         "a",
         "",
     ]
-    for target in ("train", "evaluate", "average"):
+    for target in ("train", "evaluate", "average", "inspect"):
         assert make(checkout, target, "ARGS=seed=2").stdout == f".venv/bin/mt-{target}\nseed=2\n"
 
 

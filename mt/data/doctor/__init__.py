@@ -1,0 +1,1 @@
+"""The corpus doctor: what is wrong with a parallel corpus, where, and which filters help."""

@@ -1,0 +1,53 @@
+"""A corpus in blocks of pairs, also one whose sides differ in length: to the doctor that is a finding, not the end."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from mt.data.corpus import Corpus, FileCorpus
+from mt.data.lines import count_lines, read_lines
+
+BLOCK_PAIRS = 8192
+
+
+def count_sides(corpus: Corpus) -> tuple[int, int]:
+    """Return the number of source and of target lines, which differ only where two text files do.
+
+    Raises UserError for a corpus that cannot be read or holds nothing.
+    """
+    files = _text_files(corpus)
+    if files is not None and all(Path(path).is_file() for path in files):
+        source_lines, target_lines = (count_lines(path) for path in files)
+        if source_lines and target_lines:
+            return source_lines, target_lines
+    pairs = corpus.count_pairs()
+    return pairs, pairs
+
+
+def read_blocks(corpus: Corpus) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the source and the target lines of `BLOCK_PAIRS` pairs at a time, as far as both sides reach."""
+    files = _text_files(corpus)
+    pairs = corpus.pairs() if files is None else zip(*map(read_lines, files), strict=False)
+    while block := list(islice(pairs, BLOCK_PAIRS)):
+        sources, targets = zip(*block, strict=True)
+        yield list(sources), list(targets)
+
+
+def sample_pairs(corpora: Sequence[Corpus], *, total: int, most: int) -> tuple[list[str], list[str]]:
+    """Return at most `most` of the `total` pairs of all corpora, evenly spread."""
+    step = max(1, -(-total // most))
+    sources: list[str] = []
+    targets: list[str] = []
+    skip = step // 2
+    for corpus in corpora:
+        for source_lines, target_lines in read_blocks(corpus):
+            sources += source_lines[skip::step]
+            targets += target_lines[skip::step]
+            skip = (skip - len(source_lines)) % step
+    return sources, targets
+
+
+def _text_files(corpus: Corpus) -> tuple[str, str] | None:
+    if isinstance(corpus, FileCorpus) and corpus.source is not None and corpus.target is not None:
+        return corpus.source, corpus.target
+    return None
