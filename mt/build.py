@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -27,6 +28,7 @@ from mt.training.schedule import learning_rate
 from mt.translation import Translator
 
 TOKENIZER, SOURCE_TOKENIZER, MODEL = "tokenizer.model", "tokenizer.source.model", "model.safetensors"
+IDENTITY = "identity.json"
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
 
 Splits = tuple[list[Corpus], Corpus | None, Corpus | None]
@@ -111,7 +113,9 @@ def encoded(config: schema.TrainConfig, prepared: PreparedText, split: str, *, e
     fingerprints = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (source_tokenizer, target_tokenizer)]
     limit = config.data.filters.max_tokens if split == "train" else None
     key = json.dumps([prepared.fingerprint, fingerprints, split, limit, sampling, config.seed if sampling else None])
-    slot = "" if not sampling else f"-{(epoch or 0) % 2}"  # an epoch's sample replaces that before the last
+    slot = ""
+    if sampling:  # an epoch's sample replaces that before the last, of this run alone
+        slot = f"-{hashlib.sha256(str(run_dir.absolute()).encode()).hexdigest()[:8]}-{(epoch or 0) % 2}"
     return encode_corpus(
         source_file=prepared.folder / f"{split}.source",
         target_file=prepared.folder / f"{split}.target",
@@ -133,24 +137,42 @@ _MAY_CHANGE = {
 def check_same_run(config: schema.TrainConfig, prepared: PreparedText, run_dir: Path) -> None:
     """Note in the run folder what decides its results, and on continuing compare.
 
-    Raises UserError naming the fields that differ from those the run began with.
+    A folder in which nothing has been trained yet is free for another beginning. Raises UserError naming the
+    fields that differ from those the run began with.
     """
     training = {key: value for key, value in vars(config.training).items() if key not in _MAY_CHANGE}
     parts = {"model": vars(config.model), "tokenizer": vars(config.tokenizer), "training": training}
     identity = {f"{part}.{key}": value for part, values in parts.items() for key, value in values.items()}
     identity |= {"seed": config.seed, "data (text and filters)": prepared.fingerprint}
     identity["data.filters.max_tokens"] = config.data.filters.max_tokens
-    path = run_dir / "identity.json"
-    if not path.exists():
-        replace_file(path, json.dumps(identity, indent=1).encode())
-        return
+    try:
+        _compare(run_dir, identity)
+    except (UserError, BadFileError):
+        if any((run_dir / "checkpoints").glob("step-*")):
+            raise
+        for name in (TOKENIZER, SOURCE_TOKENIZER):
+            (run_dir / name).unlink(missing_ok=True)
+        replace_file(run_dir / IDENTITY, json.dumps(identity, indent=1).encode())
+
+
+def check_same_vocabulary(tokenizer: schema.Tokenizer, run_dir: Path) -> None:
+    """Note the pieces of the tokenizers, and on continuing compare. Raises UserError when they were exchanged."""
+    paths = dict.fromkeys(tokenizer_paths(run_dir, tokenizer))
+    _compare(run_dir, {f"vocabulary ({path.name})": hashlib.sha256(path.read_bytes()).hexdigest() for path in paths})
+
+
+def _compare(run_dir: Path, identity: dict[str, Any]) -> None:
+    """Raise UserError for what differs from the noted identity, and note what is not in it yet."""
+    path = run_dir / IDENTITY
     try:
         before = dict(json.loads(path.read_bytes()))
-    except (ValueError, TypeError) as error:
-        raise BadFileError(f"{path}: damaged ({error}); choose another run_dir") from error
-    changes = [f"{key}: {before.get(key)} -> {now}" for key, now in identity.items() if before.get(key) != now]
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise BadFileError(f"{path}: missing or damaged ({error}); choose another run_dir") from error
+    changes = [f"{key}: {before[key]} -> {now}" for key, now in identity.items() if before.get(key, now) != now]
     if changes:
         raise UserError(f"{run_dir} holds a run that differs in {'; '.join(changes)}: choose another run_dir")
+    if not identity.keys() <= before.keys():
+        replace_file(path, json.dumps({**before, **identity}, indent=1).encode())
 
 
 def training_order(config: schema.TrainConfig, prepared: PreparedText) -> TrainingOrder:

@@ -1,7 +1,7 @@
 """What can go wrong through no fault of the program, each with the exit code that a script reports.
 
 Exit codes: 0 done, 1 a bug, 2 the user's input, configuration or data, 3 diverged, 4 bad file,
-5 disk, 6 locked; 130 and 143 stopped by a signal with the state saved.
+5 disk, 6 locked; 130 and 143 stopped by a signal with the state saved. Stopping by the clock is no failure: 0.
 Every message is one line: what is wrong, where, and what to do about it.
 """
 
@@ -43,8 +43,11 @@ class LockedError(MtError):
 
 
 class StoppedError(MtError):
-    """A signal asked the process to stop; its state is saved and the same command continues."""
+    """A signal (or, with `signal_number` 0, the clock) stopped the process; the same command continues.
+
+    A run that its clock stops did what it was told and exits 0, so that a chain of batch jobs goes on.
+    """
 
     def __init__(self, message: str, *, signal_number: int) -> None:
         super().__init__(message)
-        self.exit_code = 128 + signal_number
+        self.exit_code = 128 + signal_number if signal_number else 0

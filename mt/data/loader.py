@@ -1,6 +1,6 @@
 """Batches in training order, prepared by a thread while the device computes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, runtime_checkable
 
@@ -42,7 +42,7 @@ class TrainingOrder:
         self.micro_batch_tokens = micro_batch_tokens
         self.seed = seed
 
-    def steps(self, *, epoch: int, start: int) -> Iterator[tuple[int, int, list[Batch]]]:
+    def steps(self, *, epoch: int, start: int) -> Generator[tuple[int, int, list[Batch]], None, None]:
         """(epoch, index of the next step in that epoch, micro-batches) without end, from a place on.
 
         Raises UserError when an epoch has no pairs.

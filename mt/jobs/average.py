@@ -6,10 +6,10 @@ import safetensors.torch
 
 from mt import build
 from mt.config import AverageConfig
-from mt.errors import UserError
+from mt.errors import BadFileError, UserError
 from mt.jobs.messages import tell
 from mt.training.averaging import average as average_of
-from mt.training.checkpoint import Checkpoints
+from mt.training.checkpoint import AVERAGED_STEPS, Checkpoints
 from mt.training.durable import replace_file
 
 
@@ -21,10 +21,17 @@ def average(config: AverageConfig) -> None:
 
 
 def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path) -> None:
-    """Write the mean of the newest checkpoints' parameters. Raises UserError, BadFileError, DiskError."""
-    steps = checkpoints.steps()[-count:]
-    if not steps:
+    """Write the mean of the parameters of the newest checkpoints that are whole.
+
+    Raises UserError where there is none, BadFileError where all are damaged or of different models, DiskError.
+    """
+    if not checkpoints.steps():
         raise UserError(f"{run_dir}: there is no checkpoint to average; train first")
-    mean = average_of(checkpoints.load_tensors(step) for step in steps)
-    replace_file(output, safetensors.torch.save(mean))
-    tell(f"{output}: the mean of the checkpoints at steps {', '.join(map(str, steps))}")
+    steps, passed_over = checkpoints.newest_whole(count)
+    try:
+        mean = average_of(checkpoints.load_tensors(step) for step in steps)
+    except ValueError as error:
+        raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
+    replace_file(output, safetensors.torch.save(mean, metadata={AVERAGED_STEPS: " ".join(map(str, steps))}))
+    told = f"{output}: the mean of the checkpoints at steps {', '.join(map(str, steps))}"
+    tell("\n".join([*passed_over, told]))

@@ -21,12 +21,12 @@ from mt.jobs.messages import tell
 from mt.loading import to_yaml
 from mt.model.transformer import Transformer
 from mt.runtime import choose_device, choose_precision
-from mt.training.checkpoint import Checkpoints, TrainingState
+from mt.training.checkpoint import Checkpoints, TrainingState, averaged_steps
 from mt.training.durable import replace_file
 from mt.training.interruption import StopRequest, lock_folder, stop_on_signals
 from mt.training.metrics import MetricsFile, draw_curves, format_seconds
 from mt.training.step import batch_loss
-from mt.training.trainer import Trainer, Validation
+from mt.training.trainer import Trainer, Validation, is_finished
 
 _HELD_OUT: tuple[Split, ...] = ("validation", "test")
 _SIDES: tuple[Side, Side] = ("source", "target")
@@ -36,28 +36,36 @@ def train(config: TrainConfig) -> None:
     """Run or continue the training of a run folder, deliver the averaged model, and score it on the test split."""
     run_dir = Path(config.run_dir)
     with lock_folder(run_dir), stop_on_signals() as stop:
-        prepared = prepare(config, run_dir)
-        device = choose_device(config.device)
-        model = build.model(config, run_dir, device)
+        prepared = prepare(config, run_dir, stop)
+        model = build.model(config, run_dir, choose_device(config.device))
         checkpoints = Checkpoints(run_dir / "checkpoints", keep=config.training.keep_checkpoints)
-        state = _train(config, prepared, model, checkpoints, stop)
+        _complete(config, run_dir, checkpoints, _train(config, prepared, model, checkpoints, stop))
+
+
+def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, state: TrainingState) -> None:
+    """Deliver and score what has been trained, as far as that is not done yet."""
+    scores = run_dir / "evaluation.json"
+    if averaged_steps(run_dir / build.MODEL)[-1:] != [state.step]:
+        scores.unlink(missing_ok=True)  # those of an earlier model
         deliver(run_dir, checkpoints, count=config.training.average_checkpoints, output=run_dir / build.MODEL)
         draw_curves(run_dir / "metrics.jsonl", run_dir)
-        seconds = format_seconds(state.training_seconds)
-        tell(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
-    if (run_dir / "data" / "test.source").exists():
+    seconds = format_seconds(state.training_seconds)
+    tell(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
+    if (run_dir / "data" / "test.source").exists() and not scores.exists():
         translator = build.translator_of_run(run_dir, config.decoding, config.device)
         score_split(run_dir, config, translator, "test")
 
 
-def prepare(config: TrainConfig, run_dir: Path) -> PreparedText:
+def prepare(config: TrainConfig, run_dir: Path, stop: StopRequest) -> PreparedText:
     """Read the corpora, and give the run folder its configuration, tokenizer and held-out texts.
 
     Raises UserError when the folder holds a run of another model, vocabulary or corpus.
     """
     prepared = build.text(config.data)
     build.check_same_run(config, prepared, run_dir)
-    build.make_tokenizers(config.tokenizer, prepared, run_dir)
+    with stop.held_back():  # an exception in the midst of the library's training would be taken for a fault of the text
+        build.make_tokenizers(config.tokenizer, prepared, run_dir)
+    build.check_same_vocabulary(config.tokenizer, run_dir)
     (run_dir / "data").mkdir(exist_ok=True)
     for split in _HELD_OUT:
         for side in _SIDES:
@@ -71,14 +79,19 @@ def _train(
     config: TrainConfig, prepared: PreparedText, model: Transformer, checkpoints: Checkpoints, stop: StopRequest
 ) -> TrainingState:
     run_dir, training = Path(config.run_dir), config.training
-    order = build.training_order(config, prepared)
     optimizer = build.optimizer(training, list(model.parameters()))
     loaded = checkpoints.load_newest(model, optimizer)
     state, passed_over = loaded if loaded is not None else (TrainingState(), [])
+    for line in passed_over:
+        tell(line)
+    if is_finished(state, max_steps=training.max_steps, patience=training.early_stopping_validations):
+        tell(f"{config.name}: finished at step {state.step:,}; a larger training.max_steps continues")
+        return state
+    order = build.training_order(config, prepared)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
     tell(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
     device = next(model.parameters()).device
-    tell("\n".join([*passed_over, _describe(config, model, state, device)]))
+    tell(_describe(config, model, state, device))
     metrics = MetricsFile(run_dir / "metrics.jsonl", step=state.step, tensorboard=training.tensorboard)
     try:
         return Trainer(

@@ -2,22 +2,41 @@
 
 import json
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import safetensors.torch
 import torch
 from torch import Tensor, nn
 
 from mt.errors import BadFileError
-from mt.training.durable import read_folder, remove_folder, write_folder
+from mt.training.durable import disk_error, read_folder, recover_folders, remove_folder, write_folder
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+AVERAGED_STEPS = "averaged_steps"  # in the metadata of a delivered model
+_ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
+
+
+@dataclass
+class Window:
+    """Sums over the steps since the last logged line; kept, so that a restart changes no line."""
+
+    steps: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    loss: float = 0.0
+    negative_log_likelihood: float = 0.0
+    seconds: float = 0.0
 
 
 @dataclass
 class TrainingState:
-    """The place in a run. `epoch` and `next_batch` name the batch that the next step reads."""
+    """The place in a run. `epoch` and `next_batch` name the batch that the next step reads.
+
+    `on_schedule` is False in a checkpoint that was saved only because the run was stopped there: it is no part of
+    the average, and the next one takes its place. `validation_due` says that a signal cut this step's validation.
+    """
 
     step: int = 0
     epoch: int = 0
@@ -30,6 +49,9 @@ class TrainingState:
     best_step: int = 0
     validations_without_progress: int = 0
     training_seconds: float = 0.0
+    on_schedule: bool = True
+    validation_due: bool = False
+    window: Window = field(default_factory=Window)
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -50,6 +72,15 @@ def load_model_tensors(model: nn.Module, tensors: dict[str, Tensor], *, origin: 
             parameter.copy_(tensors[name])
 
 
+def averaged_steps(path: Path) -> list[int]:
+    """The steps whose checkpoints a delivered model is the mean of; none where there is no such file."""
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            return [int(step) for step in (file.metadata() or {}).get(AVERAGED_STEPS, "").split()]
+    except (OSError, safetensors.SafetensorError, ValueError):
+        return []
+
+
 def read_tensors(content: bytes, *, origin: Path) -> dict[str, Tensor]:
     """Parse safetensors. Raises BadFileError; no code of the file can run."""
     try:
@@ -66,7 +97,10 @@ class Checkpoints:
         self.keep = keep
 
     def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
-        """Write `step-N/` whole, and only then remove those beyond the newest `keep`. Raises DiskError."""
+        """Write `step-N/` whole, and only then remove those beyond the newest `keep`. Raises DiskError.
+
+        Older ones that only a stop had put there go too, so that the newest are those of an uninterrupted run.
+        """
         write_folder(
             self.folder / f"step-{state.step}",
             {
@@ -75,7 +109,9 @@ class Checkpoints:
                 STATE: json.dumps(asdict(state), indent=1).encode(),
             },
         )
-        for step in self.steps()[: -self.keep]:
+        older = [step for step in self.steps() if step < state.step]
+        kept = [step for step in older if self._on_schedule(step)]
+        for step in sorted({*older} - {*kept[max(0, len(kept) - self.keep + 1) :]}):
             remove_folder(self.folder / f"step-{step}")
 
     def save_best(self, model: nn.Module, state: TrainingState) -> None:
@@ -87,36 +123,71 @@ class Checkpoints:
         """The steps that have a folder, ascending; whether it is whole shows only on loading."""
         if not self.folder.is_dir():
             return []
-        names = (re.fullmatch(r"step-(\d+)", path.name) for path in self.folder.iterdir())
+        names = (re.fullmatch(r"step-(0|[1-9][0-9]*)", path.name) for path in self.folder.iterdir() if path.is_dir())
         return sorted(int(name[1]) for name in names if name)
+
+    def newest_whole(self, count: int) -> tuple[list[int], list[str]]:
+        """The steps of the newest checkpoints that are whole, ascending, and a line for each passed over."""
+        whole: list[int] = []
+        passed_over: list[str] = []
+        for step in reversed(self.steps()):
+            if len(whole) == count:
+                break
+            try:
+                self.load_tensors(step)
+                whole.append(step)
+            except BadFileError as error:
+                passed_over.append(f"passing over a damaged checkpoint: {error}")
+        return sorted(whole), passed_over
 
     def load_newest(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[TrainingState, list[str]] | None:
         """Load the newest valid checkpoint; None without any.
 
         Also returns a line for every newer one that was passed over as damaged. Raises BadFileError when
-        there are checkpoints and all of them are damaged.
+        there are checkpoints and all of them are damaged, DiskError when what a death left cannot be tidied.
         """
+        try:
+            recover_folders(self.folder)
+        except OSError as error:
+            raise disk_error(self.folder, error) from error
         passed_over: list[str] = []
         for step in reversed(self.steps()):
             folder = self.folder / f"step-{step}"
             try:
-                files = read_folder(folder)
+                files = self._files(step, MODEL, OPTIMIZER, STATE)
                 state = _parse_state(files[STATE], origin=folder / STATE)
+                if state.step != step:
+                    raise BadFileError(f"{folder / STATE}: is of step {state.step}")
                 tensors = read_tensors(files[MODEL], origin=folder / MODEL)
                 moments = read_tensors(files[OPTIMIZER], origin=folder / OPTIMIZER)
-                _load_optimizer(model, optimizer, moments, origin=folder / OPTIMIZER)
                 load_model_tensors(model, tensors, origin=folder / MODEL)
+                _load_optimizer(model, optimizer, moments, origin=folder / OPTIMIZER)
                 return state, passed_over
-            except (BadFileError, KeyError) as error:
+            except BadFileError as error:
                 passed_over.append(f"passing over a damaged checkpoint: {error}")
         if passed_over:
-            raise BadFileError(f"{self.folder}: no checkpoint is whole; {passed_over[0]}")
+            raise BadFileError(f"{self.folder}: no checkpoint is whole, choose another run_dir; {passed_over[0]}")
         return None
 
     def load_tensors(self, step: int) -> dict[str, Tensor]:
         """The parameters saved at a step. Raises BadFileError."""
+        return read_tensors(self._files(step, MODEL)[MODEL], origin=self.folder / f"step-{step}" / MODEL)
+
+    def _files(self, step: int, *names: str) -> dict[str, bytes]:
         folder = self.folder / f"step-{step}"
-        return read_tensors(read_folder(folder)[MODEL], origin=folder / MODEL)
+        files = read_folder(folder)
+        for name in names:
+            if name not in files:
+                raise BadFileError(f"{folder}: {name} is missing")
+        return files
+
+    def _on_schedule(self, step: int) -> bool:
+        """Whether a checkpoint is one of the schedule's; one whose state cannot be read is worth nothing."""
+        path = self.folder / f"step-{step}" / STATE
+        try:
+            return _parse_state(path.read_bytes(), origin=path).on_schedule
+        except (OSError, BadFileError):
+            return False
 
 
 def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -130,15 +201,18 @@ def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> di
 def _load_optimizer(
     model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], *, origin: Path
 ) -> None:
+    """Put moments and step counts into Adam. Raises BadFileError when they are not those of this model, all of them."""
     parameters = dict(model.named_parameters())
+    expected = {f"{name}/{key}" for name in parameters for key in _ADAM_STATE} if tensors else set()
+    for name in sorted(expected ^ tensors.keys()):
+        raise BadFileError(f"{origin}: tensor {name!r} is {'missing' if name in expected else 'not of this model'}")
     state: dict[Tensor, dict[str, Tensor]] = {parameter: {} for parameter in parameters.values()}
     for name, tensor in tensors.items():
         parameter_name, _, key = name.rpartition("/")
-        if parameter_name not in parameters:
-            raise BadFileError(f"{origin}: tensor {name!r} is not of this model")
         parameter = parameters[parameter_name]
-        if key != "step" and tensor.shape != parameter.shape:
-            raise BadFileError(f"{origin}: tensor {name!r} has a wrong shape")
+        shape = torch.Size() if key == "step" else parameter.shape
+        if tensor.shape != shape or tensor.dtype != torch.float32:
+            raise BadFileError(f"{origin}: tensor {name!r} is {tensor.dtype} of shape {list(tensor.shape)}")
         state[parameter][key] = tensor.to(parameter.device)
     optimizer.state.clear()
     optimizer.state.update(state if tensors else {})
@@ -146,7 +220,19 @@ def _load_optimizer(
 
 def _parse_state(content: bytes, *, origin: Path) -> TrainingState:
     try:
-        return TrainingState(**json.loads(content))
-    except (ValueError, TypeError, RecursionError) as error:
-        names = ", ".join(field.name for field in fields(TrainingState))
+        values = json.loads(content)
+        return TrainingState(**_checked(TrainingState, {**values, "window": Window(**values.get("window", {}))}))
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        names = ", ".join(one.name for one in fields(TrainingState))
         raise BadFileError(f"{origin}: expected the fields {names} ({error})") from error
+
+
+def _checked(kind: type, values: dict[str, Any]) -> dict[str, Any]:
+    """The values, if each has its field's type; otherwise raises TypeError."""
+    for name, expected in get_type_hints(kind).items():
+        allowed = get_args(expected) or (expected,)
+        if name in values and type(values[name]) not in ((*allowed, int) if float in allowed else allowed):
+            raise TypeError(f"{name} is {values[name]!r}")
+    if kind is TrainingState:
+        _checked(Window, vars(values["window"]))
+    return values

@@ -1,5 +1,6 @@
 """Writing that survives: a folder appears whole or not at all. Every write of a checkpoint goes through here."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 from mt.errors import BadFileError, DiskError
 
 MANIFEST = "manifest.json"
+_LARGEST_MANIFEST_BYTES = 1_000_000
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -20,7 +22,7 @@ def write_file(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise _disk_error(path, error) from error
+        raise disk_error(path, error) from error
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -31,42 +33,65 @@ def replace_file(path: Path, content: bytes) -> None:
         aside.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        raise _disk_error(path, error) from error
+        raise disk_error(path, error) from error
     finally:
-        aside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files with a manifest of their checksums aside, then rename the whole into place.
 
-    A folder of that name is replaced. Raises DiskError; what was there before then stays as it was.
+    A folder of that name is replaced; it is moved aside first, from where `recover_folders` puts it back should
+    the process die in between. Raises DiskError; there is then a whole folder, old or new, where there was one.
     """
-    aside = folder.with_name(f".{folder.name}.part")
+    aside, replaced = (folder.with_name(f".{folder.name}.{end}") for end in ("part", "replaced"))
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(aside, ignore_errors=True)
+        _make_folder(folder.parent)
+        recover_folders(folder.parent)
         aside.mkdir()
         for name, content in files.items():
             write_file(aside / name, content)
         sums = {name: {"bytes": len(content), "sha256": _checksum(content)} for name, content in files.items()}
         write_file(aside / MANIFEST, json.dumps(sums, indent=1).encode())
         sync_folder(aside)
-        remove_folder(folder)
-        aside.replace(folder)
+        if folder.exists():
+            folder.rename(replaced)
+        aside.rename(folder)
         sync_folder(folder.parent)
-    except OSError as error:
-        raise _disk_error(folder, error) from error
+        remove_folder(replaced)
+    except (OSError, DiskError) as error:
+        with contextlib.suppress(OSError):
+            recover_folders(folder.parent)
+        raise (disk_error(folder, error) if isinstance(error, OSError) else error) from error
+
+
+def recover_folders(parent: Path) -> None:
+    """Put back what a death in the middle of `write_folder` left aside, and remove what it left unfinished.
+
+    Raises OSError. Only for a process that alone writes there.
+    """
+    for path in sorted(parent.glob(".*.replaced")):
+        folder = parent / path.name[1:].removesuffix(".replaced")
+        if folder.exists():
+            shutil.rmtree(path)
+        else:
+            path.rename(folder)
+    for path in parent.glob(".*.part"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
     """The files of a folder written by `write_folder`. Raises BadFileError where one is missing or altered."""
     try:
+        if not 0 < _size(folder / MANIFEST) <= _LARGEST_MANIFEST_BYTES:
+            raise BadFileError(f"{folder / MANIFEST}: no list of checksums")
         sums = json.loads((folder / MANIFEST).read_bytes())
         files = {}
         for name, expected in sums.items():
             if Path(name).name != name:
                 raise BadFileError(f"{folder / MANIFEST}: names a file outside its folder: {name!r}")
-            files[name] = (folder / name).read_bytes()
+            files[name] = (folder / name).read_bytes() if _size(folder / name) == expected["bytes"] else b""
             if len(files[name]) != expected["bytes"] or _checksum(files[name]) != expected["sha256"]:
                 raise BadFileError(f"{folder / name}: differs from its checksum in {MANIFEST}: damaged or cut short")
         return files
@@ -77,11 +102,11 @@ def read_folder(folder: Path) -> dict[str, bytes]:
 def remove_folder(folder: Path) -> None:
     """Remove a folder so that a half-removed one is never taken for a whole one. Raises DiskError."""
     try:
-        (folder / MANIFEST).unlink(missing_ok=True)
         if folder.exists():
+            (folder / MANIFEST).unlink(missing_ok=True)
             shutil.rmtree(folder)
     except OSError as error:
-        raise _disk_error(folder, error) from error
+        raise disk_error(folder, error) from error
 
 
 def sync_folder(folder: Path) -> None:
@@ -93,9 +118,22 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def disk_error(path: Path, error: OSError) -> DiskError:
+    """What to tell the user when the disk refused a write."""
+    return DiskError(f"cannot write {path}: {error.strerror or error}: free some space or choose another run_dir")
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder that a power failure does not take away."""
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)
+
+
+def _size(path: Path) -> int:
+    """Bytes of a regular file, -1 for anything else: reading a pipe or a device might never end."""
+    return path.stat().st_size if path.is_file() else -1
+
+
 def _checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _disk_error(path: Path, error: OSError) -> DiskError:
-    return DiskError(f"cannot write {path}: {error.strerror or error}: free some space or choose another run_dir")

@@ -8,30 +8,67 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from mt.errors import DiskError, LockedError
+from mt.errors import DiskError, LockedError, StoppedError
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 
 class StopRequest:
-    """Set by the first SIGINT, SIGTERM or SIGUSR1 (SLURM's preemption); a second SIGINT interrupts at once."""
+    """Set by the first SIGINT, SIGTERM or SIGUSR1 (SLURM's preemption), which then raises StoppedError.
+
+    Where a state must not be torn, `held_back` waits with raising, and within it `at_once` allows it again.
+    A second SIGINT interrupts at once.
+    """
 
     def __init__(self) -> None:
         self.signal_number = 0
+        self._held_back = False
 
     def __bool__(self) -> bool:
         return self.signal_number != 0
 
     def note(self, number: int, _frame: FrameType | None) -> None:
         """The handler. SIGUSR1 is reported as the SIGTERM that would follow it."""
-        if self and number == signal.SIGINT:
-            raise KeyboardInterrupt
+        if self:
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            return
         self.signal_number = signal.SIGTERM if number == signal.SIGUSR1 else number
+        if not self._held_back:
+            self._stop()
+
+    @contextmanager
+    def held_back(self) -> Iterator[None]:
+        """While inside, a signal is only noted. Raises StoppedError on leaving when one came."""
+        self._held_back = True
+        try:
+            yield
+        finally:
+            self._held_back = False
+        if self:
+            self._stop()
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Inside `held_back`: a stretch that may be long and changes nothing. Raises StoppedError on a signal."""
+        self._held_back = False
+        try:
+            if self:
+                self._stop()
+            yield
+        finally:
+            self._held_back = True
+
+    def _stop(self) -> None:
+        raise StoppedError(
+            "a signal asked to stop: nothing was half done; the same command continues",
+            signal_number=self.signal_number,
+        )
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[StopRequest]:
-    """While inside, the signals only note the wish to stop."""
+    """While inside, the signals go to the request."""
     request = StopRequest()
     before = {number: signal.signal(number, request.note) for number in _SIGNALS}
     try:
@@ -51,11 +88,14 @@ def lock_folder(folder: Path) -> Iterator[None]:
         raise DiskError(f"cannot write to run_dir {folder}: {error.strerror}: choose another with run_dir=") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except BlockingIOError as error:
         os.close(handle)
         raise LockedError(
             f"another process is training in {folder}: wait for it, or choose another with run_dir="
         ) from error
+    except OSError as error:
+        os.close(handle)
+        raise DiskError(f"cannot lock run_dir {folder}: {error.strerror}: choose another with run_dir=") from error
     try:
         yield
     finally:

@@ -1,5 +1,6 @@
 """What a run tells while it goes: `metrics.jsonl`, a progress bar or plain lines, and pictures at the end."""
 
+import contextlib
 import json
 import math
 import os
@@ -12,7 +13,7 @@ from typing import Any
 from tqdm import tqdm
 
 from mt.errors import UserError
-from mt.training.durable import replace_file
+from mt.training.durable import disk_error, replace_file
 
 _PLAIN_LINE_SECONDS = 15.0
 
@@ -27,25 +28,34 @@ class MetricsFile:
     def __init__(self, path: Path, *, step: int, tensorboard: bool) -> None:
         kept = [line for line in _lines(path) if line["step"] <= step]
         replace_file(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+        self._path = path
         self._file = path.open("a", encoding="utf-8", newline="\n")
-        self._events = _event_writer(path.parent / "tensorboard") if tensorboard else None
+        self._events = _event_writer(path.parent / "tensorboard", step=step) if tensorboard else None
 
     def write(self, *, step: int, kind: str, **values: float | str | None) -> None:
-        """Append one line."""
-        self._file.write(json.dumps({"step": step, "kind": kind, **values}) + "\n")
-        self._file.flush()
+        """Append one line; a number that is not finite, which JSON does not know, becomes null. Raises DiskError."""
+        line = {name: None if _not_finite(value) else value for name, value in values.items()}
+        try:
+            self._file.write(json.dumps({"step": step, "kind": kind, **line}) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise disk_error(self._path, error) from error
         if self._events is not None:
             for name, value in values.items():
                 if isinstance(value, float | int):
                     self._events.add_scalar(f"{kind}/{name}", value, step)
 
     def sync(self) -> None:
-        """Wait until the disk holds every line, before a checkpoint refers to them."""
-        os.fsync(self._file.fileno())
+        """Wait until the disk holds every line, before a checkpoint refers to them. Raises DiskError."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise disk_error(self._path, error) from error
 
     def close(self) -> None:
-        """Close the files."""
-        self._file.close()
+        """Close the files; what a full disk kept from being written was reported when it was written."""
+        with contextlib.suppress(OSError):
+            self._file.close()
         if self._events is not None:
             self._events.close()
 
@@ -133,14 +143,18 @@ def _lines(path: Path) -> list[Mapping[str, Any]]:
                 line = json.loads(text)
             except ValueError:
                 continue
-            if isinstance(line, dict) and {"step", "kind"} <= line.keys():
+            if isinstance(line, dict) and isinstance(line.get("step"), int) and "kind" in line:
                 lines.append(line)
     return lines
 
 
-def _event_writer(folder: Path) -> Any:
+def _not_finite(value: float | str | None) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _event_writer(folder: Path, *, step: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  an optional package
     except ImportError as error:
         raise UserError("training.tensorboard: needs the package tensorboard: pip install tensorboard") from error
-    return SummaryWriter(str(folder))
+    return SummaryWriter(str(folder), purge_step=step + 1)

@@ -1,5 +1,6 @@
 """One optimizer update from the micro-batches of one batch."""
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ class StepResult:
 
     @property
     def finite(self) -> bool:
-        """Whether the gradient could be used; otherwise the step was skipped and the weights are as before."""
-        return self.gradient_norm < float("inf")
+        """Whether loss and gradient could be used; otherwise the step was skipped and the weights are as before."""
+        return math.isfinite(self.gradient_norm) and math.isfinite(self.loss)
 
 
 def batch_loss(model: Transformer, batch: Batch, *, label_smoothing: float) -> LossSums:

@@ -1,9 +1,11 @@
 """Section 5: the training loop."""
 
+import math
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
@@ -12,12 +14,14 @@ from mt.data.loader import TrainingOrder
 from mt.errors import DivergedError, StoppedError
 from mt.model.transformer import Transformer
 from mt.runtime import seed_everything
-from mt.training.checkpoint import Checkpoints, TrainingState
+from mt.training.checkpoint import Checkpoints, TrainingState, Window
 from mt.training.interruption import StopRequest
 from mt.training.metrics import MetricsFile, Progress, format_seconds, perplexity
 from mt.training.step import StepResult, train_step
 
 _SKIPS_BEFORE_GIVING_UP = 5
+
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -27,32 +31,6 @@ class Validation:
     loss: float
     negative_log_likelihood: float
     bleu: float | None
-
-
-class _Window:
-    """Sums over the steps since the last logged line."""
-
-    def __init__(self) -> None:
-        self.loss = self.negative_log_likelihood = 0.0
-        self.steps = self.source_tokens = self.target_tokens = 0
-        self.start = time.monotonic()
-
-    def add(self, result: StepResult) -> None:
-        self.loss += result.loss * result.target_tokens
-        self.negative_log_likelihood += result.negative_log_likelihood * result.target_tokens
-        self.steps += 1
-        self.source_tokens += result.source_tokens
-        self.target_tokens += result.target_tokens
-
-    def summary(self) -> dict[str, float]:
-        seconds = time.monotonic() - self.start
-        return {
-            "loss": self.loss / self.target_tokens,
-            "nll": self.negative_log_likelihood / self.target_tokens,
-            "perplexity": perplexity(self.negative_log_likelihood / self.target_tokens),
-            "target_tokens_per_second": self.target_tokens / seconds,
-            "source_tokens_per_second": self.source_tokens / seconds,
-        }
 
 
 class Trainer:
@@ -104,25 +82,39 @@ class Trainer:
         (5 steps in a row without a finite gradient; the last checkpoint stays as it was).
         """
         self._started = time.monotonic() - state.training_seconds
+        self._window_start = time.monotonic() - state.window.seconds
         self._deadline = time.monotonic() + 60 * (self.max_minutes if self.max_minutes is not None else float("inf"))
         self._progress = Progress(total_steps=self.max_steps, step=state.step)
-        self._window = _Window()
+        self._saved_step = state.step
+        state.on_schedule = True  # a stop that left its checkpoint is over
+        batches = self.order.steps(epoch=state.epoch, start=state.next_batch)
         try:
-            if not self._finished(state):
-                for epoch, next_batch, micro_batches in self.order.steps(epoch=state.epoch, start=state.next_batch):
-                    state.epoch, state.next_batch = epoch, next_batch
-                    self._step(state, micro_batches)
+            with self.stop.held_back(), closing(batches):
+                if state.validation_due:
                     self._after_step(state)
-                    if self._finished(state):
-                        break
+                while not self._finished(state):
+                    self._next_step(state, batches)
         finally:
             self._progress.close()
         return state
 
     def _finished(self, state: TrainingState) -> bool:
-        patience = self.early_stopping_validations
-        stale = patience is not None and state.validations_without_progress >= patience
-        return stale or state.step >= self.max_steps
+        return is_finished(state, max_steps=self.max_steps, patience=self.early_stopping_validations)
+
+    def _next_step(self, state: TrainingState, batches: Generator[tuple[int, int, list[Batch]], None, None]) -> None:
+        state.epoch, state.next_batch, micro_batches = self._unless_stopped(state, lambda: next(batches))
+        self._step(state, micro_batches)
+        self._after_step(state)
+
+    def _unless_stopped(self, state: TrainingState, action: Callable[[], Result]) -> Result:
+        """Do what may take long and changes nothing; a signal during it saves the state and leaves."""
+        try:
+            with self.stop.at_once():
+                return action()
+        except StoppedError:
+            if state.step != self._saved_step:
+                self._save(state)
+            raise self._stopped(state) from None
 
     def _step(self, state: TrainingState, micro_batches: list[Batch]) -> None:
         state.step += 1
@@ -141,10 +133,10 @@ class Trainer:
             state.consecutive_skips = 0
             state.source_tokens += result.source_tokens
             state.target_tokens += result.target_tokens
-            self._window.add(result)
+            _add(state.window, result)
         else:
             self._skip(state)
-        if state.step % self.log_every_steps == 0 and self._window.steps:
+        if state.step % self.log_every_steps == 0 and state.window.steps:
             self._log(state, rate, result.gradient_norm)
 
     def _skip(self, state: TrainingState) -> None:
@@ -160,7 +152,7 @@ class Trainer:
             )
 
     def _log(self, state: TrainingState, rate: float, gradient_norm: float) -> None:
-        summary = self._window.summary()
+        summary = _summary(state.window, seconds=time.monotonic() - self._window_start)
         self.metrics.write(
             step=state.step,
             kind="train",
@@ -180,31 +172,45 @@ class Trainer:
             lr=f"{rate:.2e}",
             tokens=f"{summary['target_tokens_per_second']:,.0f}/s",
         )
-        self._window = _Window()
+        state.window = Window()
+        self._window_start = time.monotonic()
 
     def _after_step(self, state: TrainingState) -> None:
         last = state.step >= self.max_steps
-        if self.validate is not None and (state.step % self.validate_every_steps == 0 or last):
+        due = state.step % self.validate_every_steps == 0 or last
+        if self.validate is not None and (due or state.validation_due):
             self._validate(state, self.validate)
         leaving = bool(self.stop) or time.monotonic() > self._deadline
-        if state.step % self.checkpoint_every_steps == 0 or last or leaving or self._finished(state):
-            state.training_seconds = time.monotonic() - self._started
-            self.metrics.sync()
-            self.checkpoints.save(self.model, self.optimizer, state)
-        if leaving and not self._finished(state):
-            why = "a signal asked to stop" if self.stop else f"training.max_minutes={self.max_minutes} are over"
-            raise StoppedError(
-                f"{why}: saved at step {state.step}; the same command continues",
-                signal_number=self.stop.signal_number,
-            )
+        finished = self._finished(state)
+        if state.step % self.checkpoint_every_steps == 0 or leaving or finished:
+            self._save(state)
+        if leaving and not finished:
+            raise self._stopped(state)
+
+    def _save(self, state: TrainingState) -> None:
+        state.on_schedule = state.step % self.checkpoint_every_steps == 0
+        state.training_seconds = time.monotonic() - self._started
+        state.window.seconds = time.monotonic() - self._window_start
+        self.metrics.sync()
+        self.checkpoints.save(self.model, self.optimizer, state)
+        self._saved_step = state.step
+
+    def _stopped(self, state: TrainingState) -> StoppedError:
+        why = "a signal asked to stop" if self.stop else f"training.max_minutes={self.max_minutes} are over"
+        return StoppedError(
+            f"{why}: saved at step {state.step:,} of {self.max_steps:,}; the same command continues",
+            signal_number=self.stop.signal_number,
+        )
 
     def _validate(self, state: TrainingState, validate: Callable[[], Validation]) -> None:
         start = time.monotonic()
+        state.validation_due = True
         self.model.eval()
         with torch.inference_mode():
-            seen = validate()
+            seen = self._unless_stopped(state, validate)
+        state.validation_due = False
         score = seen.bleu if seen.bleu is not None else -seen.negative_log_likelihood
-        if state.best_score is None or score > state.best_score:
+        if math.isfinite(score) and (state.best_score is None or score > state.best_score):
             state.best_score, state.best_step, state.validations_without_progress = score, state.step, 0
             self.checkpoints.save_best(self.model, state)
         else:
@@ -224,4 +230,29 @@ class Trainer:
         best = "  best so far" if state.best_step == state.step else ""
         values = f"loss {seen.loss:.3f}  perplexity {perplexity(seen.negative_log_likelihood):.2f}{bleu}"
         self._progress.line(f"step {state.step:,} validation: {values}{best}  ({format_seconds(seconds)})")
-        self._window.start += seconds
+        self._window_start += seconds
+
+
+def is_finished(state: TrainingState, *, max_steps: int, patience: int | None) -> bool:
+    """Whether nothing is left to do: all steps are made, or `patience` validations brought no progress."""
+    stale = patience is not None and state.validations_without_progress >= patience
+    return not state.validation_due and (stale or state.step >= max_steps)
+
+
+def _add(window: Window, result: StepResult) -> None:
+    window.loss += result.loss * result.target_tokens
+    window.negative_log_likelihood += result.negative_log_likelihood * result.target_tokens
+    window.steps += 1
+    window.source_tokens += result.source_tokens
+    window.target_tokens += result.target_tokens
+
+
+def _summary(window: Window, *, seconds: float) -> dict[str, float]:
+    likelihood = window.negative_log_likelihood / window.target_tokens
+    return {
+        "loss": window.loss / window.target_tokens,
+        "nll": likelihood,
+        "perplexity": perplexity(likelihood),
+        "target_tokens_per_second": window.target_tokens / seconds,
+        "source_tokens_per_second": window.source_tokens / seconds,
+    }

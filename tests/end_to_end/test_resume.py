@@ -1,0 +1,184 @@
+"""RELIABILITY 2, 6, 7, 8: a run that is killed as often as one likes ends as if nothing had happened."""
+
+import json
+import random
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import runs
+
+SHORT, LONG = 10, 200
+VARIANTS = {
+    "fp32": [],
+    "bf16": ["training.precision=bf16"],
+    "bpe-dropout": ["tokenizer.bpe_dropout=0.2", "tokenizer.joint=false"],
+}
+STEPS_PER_KILL = 10
+
+
+def killed_until_done(command: list[str], run_dir: Path, kills: int, chance: random.Random) -> int:
+    """Start the same command again and again, killing it at random moments; returns how often it was killed.
+
+    A moment is a random delay after a random line of the metrics, so that it may fall anywhere in a step, a
+    validation, a save or the next start.
+    """
+    config = runs.train_config(command)
+    done = 0
+    while True:
+        process = runs.start_training(config, log=run_dir.with_suffix(".log"))
+        if done < kills:
+            _wait_for_growth(run_dir / "metrics.jsonl", chance.choice([0, 0, 1, 300, 900]), process)
+            process.join(chance.uniform(0, 0.15))
+            process.kill()
+        process.join()
+        if process.exitcode == 0:
+            return done
+        assert process.exitcode == -signal.SIGKILL, run_dir.with_suffix(".log").read_text(encoding="utf-8")
+        done += 1
+
+
+def _wait_for_growth(path: Path, growth_bytes: int, process: object) -> None:
+    start = path.stat().st_size if path.exists() else 0
+    while growth_bytes and process.is_alive():  # type: ignore[attr-defined]
+        if path.exists() and path.stat().st_size >= start + growth_bytes:
+            return
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("kills", [SHORT, pytest.param(LONG, marks=pytest.mark.long)])
+def test_killed_runs_end_bitwise_as_others(tmp_path: Path, kills: int) -> None:
+    chance = random.Random(kills)
+    corpus = runs.write_corpus(tmp_path / "corpus")
+    killed = 0
+    for name, changes in VARIANTS.items():
+        share = -(-kills // len(VARIANTS))
+        steps = f"training.max_steps={STEPS_PER_KILL * share + 1}"
+        whole, torn = tmp_path / f"{name} whole", tmp_path / f"{name} torn"
+        command = runs.arguments(corpus, *changes, steps)
+        killed_until_done([*command, f"run_dir={whole}"], whole, 0, chance)
+        killed += killed_until_done([*command, f"run_dir={torn}"], torn, share, chance)
+        expected, found = runs.outcome(whole), runs.outcome(torn)
+        assert found.keys() == expected.keys(), name
+        for file in expected:
+            assert found[file] == expected[file], f"{name}: {file}"
+        assert any("optimizer" in file for file in expected)
+    assert killed >= 0.8 * kills
+
+
+def test_of_ten_starts_one_runs(tmp_path: Path) -> None:
+    corpus = runs.write_corpus(tmp_path / "corpus")
+    config = runs.train_config(corpus, f"run_dir={tmp_path}/run", "training.max_steps=3")
+    go = tmp_path / "go"
+    processes = [runs.start_training(config, log=tmp_path / "log", hold=go) for _ in range(10)]
+    deadline = time.monotonic() + 60
+    while sum(process.is_alive() for process in processes) > 1 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    go.touch()
+    for process in processes:
+        process.join()
+    assert sorted(process.exitcode for process in processes) == [0, *[6] * 9]
+    assert "another process is training in" in (tmp_path / "log").read_text(encoding="utf-8")
+    assert (tmp_path / "run/evaluation.json").exists()
+
+
+CHANGES = {
+    "model.d_model": "model.d_model=32",
+    "model.dropout": "model.dropout=0.2",
+    "tokenizer.vocabulary_size": "tokenizer.vocabulary_size=330",
+    "tokenizer.joint": "tokenizer.joint=false",
+    "seed": "seed=2",
+    "training.batch_tokens": "training.batch_tokens=401",
+    "training.label_smoothing": "training.label_smoothing=0.2",
+    "data.filters.max_tokens": "data.filters.max_tokens=61",
+    "data (text and filters)": "data.filters.remove_duplicates=false",
+}
+ALLOWED = [
+    "training.max_steps=6",
+    "training.validate_every_steps=3",
+    "training.checkpoint_every_steps=5",
+    "training.log_every_steps=1",
+    "training.average_checkpoints=1",
+    "training.keep_checkpoints=9",
+    "training.early_stopping_validations=9",
+    "training.max_minutes=5",
+    "decoding.beam_size=2",
+]
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    folder = tmp_path_factory.mktemp("begun")
+    corpus = [*runs.write_corpus(folder / "corpus"), f"run_dir={folder}/run", "training.max_steps=4"]
+    assert runs.train(corpus) == 0
+    return folder, corpus
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_another_run_in_the_same_folder_is_refused(
+    begun: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], field: str
+) -> None:
+    before = runs.outcome(begun[0] / "run")
+    assert runs.train(begun[1], CHANGES[field]) == 2
+    error = capfd.readouterr().err
+    assert f"holds a run that differs in {field}: " in error
+    assert error.count(" -> ") == 1
+    assert runs.outcome(begun[0] / "run") == before
+
+
+def test_other_data_or_vocabulary_is_refused(begun: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]) -> None:
+    folder, corpus = begun
+    before = runs.outcome(folder / "run")
+    for path, field in ((folder / "corpus/train.de", "data"), (folder / "run/tokenizer.model", "vocabulary")):
+        content = path.read_bytes()
+        path.write_bytes(content.replace(b"Br\xc3\xbccke", b"Burgen\xc3\xa4", 1) if field == "data" else OTHER(folder))
+        assert runs.train(corpus, "training.max_steps=6") == 2
+        path.write_bytes(content)
+        assert f"differs in {field}" in capfd.readouterr().err
+    assert runs.outcome(folder / "run") == before
+
+
+def OTHER(folder: Path) -> bytes:  # noqa: N802
+    """A tokenizer of the same size from other text."""
+    from mt.data.tokenizer import train_tokenizer  # noqa: PLC0415  after the shape checks are in place
+
+    train_tokenizer(
+        text_files=[folder / "corpus/train.en"],
+        output=folder / "other.model",
+        vocabulary_size=320,
+        character_coverage=1.0,
+        byte_fallback=True,
+        max_training_sentences=1000,
+    )
+    return (folder / "other.model").read_bytes()
+
+
+def test_what_does_not_decide_the_result_may_change(begun: tuple[Path, list[str]], tmp_path: Path) -> None:
+    run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")
+    assert runs.train(begun[1], *ALLOWED, f"run_dir={run_dir}") == 0
+    lines = [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [line["step"] for line in lines] == [3, 4, 5, 6, 6]
+
+
+def test_a_damaged_newest_checkpoint_is_told_and_none_whole_ends_the_run(
+    begun: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")
+    command = [*begun[1], f"run_dir={run_dir}"]
+    assert runs.train(command, "training.max_steps=8") == 0
+    before = runs.outcome(run_dir)
+    (run_dir / "checkpoints/step-8/model.safetensors").write_bytes(b"")
+    capfd.readouterr()
+    assert runs.train(command, "training.max_steps=8") == 0
+    error = capfd.readouterr().err
+    assert "passing over a damaged checkpoint" in error
+    assert "step-8" in error
+    assert "continues after step 4" in error
+    assert runs.outcome(run_dir) == before
+    for step in (4, 8):
+        (run_dir / f"checkpoints/step-{step}/manifest.json").unlink()
+    assert runs.train(command, "training.max_steps=8") == 4
+    assert "no checkpoint is whole" in capfd.readouterr().err

@@ -1,0 +1,196 @@
+"""From files to a translation and its score, by the names that scripts of others rely on; RELIABILITY 21, 22."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import runs
+from mt.command import run
+from mt.jobs.average import average
+from mt.jobs.evaluate import evaluate
+from mt.jobs.translate import translate
+from mt.training.checkpoint import averaged_steps
+
+JOBS = {"translate": translate, "evaluate": evaluate, "average": average}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A finished run and its command line."""
+    folder = tmp_path_factory.mktemp("finished")
+    corpus = [*runs.write_corpus(folder / "corpus"), f"run_dir={folder}/run"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("HF_HOME", str(folder / "nothing"))
+        assert runs.train(corpus) == 0
+    return folder / "run", corpus
+
+
+def test_a_run_folder_holds_what_it_promises(finished: tuple[Path, list[str]]) -> None:
+    run_dir, _ = finished
+    names = (
+        "config.yaml tokenizer.model metrics.jsonl model.safetensors evaluation.json hypotheses.txt loss.png bleu.png"
+    )
+    for name in names.split():
+        assert (run_dir / name).stat().st_size, name
+    steps = {path.name for path in (run_dir / "checkpoints").iterdir()}
+    assert steps == {"step-12", "step-16", "step-20", "best"}
+    assert averaged_steps(run_dir / "model.safetensors") == [12, 16, 20]
+    scores = json.loads((run_dir / "evaluation.json").read_text(encoding="utf-8"))
+    assert {"bleu", "bleu_low", "bleu_high", "chrf", "signature", "sentences", "seconds"} <= scores.keys()
+    assert scores["sentences"] == 8
+    assert (run_dir / "hypotheses.txt").read_bytes().count(b"\n") == 8
+
+
+def test_the_metrics_say_what_happened(finished: tuple[Path, list[str]]) -> None:
+    lines = [json.loads(line) for line in (finished[0] / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [line["step"] for line in lines if line["kind"] == "train"] == [3, 6, 9, 12, 15, 18]
+    assert [line["step"] for line in lines if line["kind"] == "validation"] == [7, 14, 20]
+    assert {"loss", "nll", "perplexity", "learning_rate", "gradient_norm", "target_tokens_per_second"} <= lines[
+        0
+    ].keys()
+
+
+def test_a_finished_run_says_so_and_works_no_more(
+    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    run_dir, corpus = finished
+    before = {
+        path: path.stat().st_mtime_ns
+        for path in run_dir.rglob("*")
+        if path.suffix in (".safetensors", ".json", ".jsonl", ".txt", ".png")
+    }
+    assert runs.train(corpus) == 0
+    assert "finished at step 20; a larger training.max_steps continues" in capfd.readouterr().err
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+def test_a_used_folder_is_refused_without_resume(
+    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert runs.train(finished[1], "resume=false") == 2
+    assert "holds a run already" in capfd.readouterr().err
+
+
+LINES = ["house tree.", "", "  ", "😀 \u2028 </s> ▁", "tree " * 100, "Wasser\u0085Licht", "x"]
+
+
+@pytest.mark.parametrize("decoding", ["beam", "greedy"])
+def test_every_line_of_a_file_gives_one_line(finished: tuple[Path, list[str]], tmp_path: Path, decoding: str) -> None:
+    given, output = tmp_path / "given.txt", tmp_path / "output.txt"
+    given.write_bytes("\n".join(LINES).encode())
+    words = [f"run_dir={finished[0]}", f"input={given}", f"output={output}", f"decoding={decoding}"]
+    assert run("translate", translate, [*words, "decoding.max_extra_tokens=3", "decoding.max_source_tokens=50"]) == 0
+    assert output.read_bytes().count(b"\n") == len(LINES)
+    assert output.read_text(encoding="utf-8").split("\n")[1:3] == ["", ""]
+
+
+def test_standard_input_goes_to_standard_output(
+    finished: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(LINES).encode())))
+    assert run("translate", translate, [f"run_dir={finished[0]}", "input=-", "decoding.max_extra_tokens=3"]) == 0
+    assert capfdbinary.readouterr().out.count(b"\n") == len(LINES)
+
+
+def test_one_sentence_gives_one_line(finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]) -> None:
+    words = [f"run_dir={finished[0]}", 'source=house, "tree" = {stone}: water', "decoding.max_extra_tokens=3"]
+    assert run("translate", translate, words) == 0
+    out = capfd.readouterr().out
+    assert out.endswith("\n")
+    assert out.count("\n") == 1
+
+
+def test_splits_and_files_are_scored(
+    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run_dir, _ = finished
+    saved = {name: (run_dir / name).read_bytes() for name in ("evaluation.json", "hypotheses.txt")}
+    corpus = run_dir.parent / "corpus"
+    test = json.loads(saved["evaluation.json"])["bleu"]
+    few = ["decoding.max_extra_tokens=3"]
+    for words in (["split=test"], [f"source={corpus}/test.en", f"reference={corpus}/test.de"]):
+        assert run("evaluate", evaluate, [f"run_dir={run_dir}", *words, *few]) == 0
+        assert json.loads((run_dir / "evaluation.json").read_bytes())["bleu"] == test
+        assert "BLEU" in capfd.readouterr().out
+    assert run("evaluate", evaluate, [f"run_dir={run_dir}", "split=validation", *few]) == 0
+    hypotheses = tmp_path / "hypotheses.txt"
+    hypotheses.write_bytes(saved["hypotheses.txt"])
+    capfd.readouterr()
+    assert (
+        run("evaluate", evaluate, [f"hypothesis={hypotheses}", f"reference={corpus}/test.de", "target_language=de"])
+        == 0
+    )
+    assert f"{test:.2f}" in capfd.readouterr().out
+    for name, content in saved.items():
+        (run_dir / name).write_bytes(content)
+
+
+@pytest.mark.parametrize("kind", ["hypothesis", "source"])
+def test_unequal_line_counts_are_refused(
+    finished: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str], kind: str
+) -> None:
+    for name, count in (("seven", 7), ("eight", 8)):
+        (tmp_path / name).write_text("a b c\n" * count, encoding="utf-8")
+    words = [f"run_dir={finished[0]}", f"{kind}={tmp_path}/seven", f"reference={tmp_path}/eight"]
+    assert run("evaluate", evaluate, words) == 2
+    error = capfd.readouterr().err
+    assert "seven has 7 lines" in error
+    assert "eight has 8" in error
+
+
+def test_checkpoints_are_averaged_on_request(finished: tuple[Path, list[str]], tmp_path: Path) -> None:
+    output = tmp_path / "two.safetensors"
+    assert run("average", average, [f"run_dir={finished[0]}", "checkpoints=2", f"output={output}"]) == 0
+    assert averaged_steps(output) == [16, 20]
+    assert run("average", average, [f"run_dir={finished[0]}", "checkpoints=3", f"output={output}"]) == 0
+    assert output.read_bytes() == (finished[0] / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "tokenizer.model", "model.safetensors"])
+def test_a_damaged_run_folder_is_a_bad_file(
+    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    path = finished[0] / name
+    content = path.read_bytes()
+    for damaged in (b"", content[: len(content) // 2], b"\x80\x04\x95" + content):
+        path.write_bytes(damaged)
+        try:
+            assert run("translate", translate, [f"run_dir={finished[0]}", "source=house"]) == 4
+        finally:
+            path.write_bytes(content)
+        assert name in capfd.readouterr().err
+
+
+def test_separate_vocabularies_work_to_the_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    corpus = [*runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "tokenizer.joint=false"]
+    assert runs.train(corpus, "training.max_steps=4", "training.tensorboard=true") == 0
+    for name in ("tokenizer.model", "tokenizer.source.model", "evaluation.json"):
+        assert (tmp_path / "run" / name).exists()
+    assert list((tmp_path / "run/tensorboard").iterdir())
+    assert run("translate", translate, [f"run_dir={tmp_path}/run", "source=house tree"]) == 0
+    assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=test"]) == 0
+    assert runs.train(corpus, "training.max_steps=5") == 0
+    assert averaged_steps(tmp_path / "run/model.safetensors") == [4, 5]
+
+
+def test_a_run_without_test_data_delivers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    corpus = [*runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=4"]
+    assert runs.train(corpus, "data.test=null") == 0
+    assert not (tmp_path / "run/evaluation.json").exists()
+    assert (tmp_path / "run/model.safetensors").exists()
+    assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=test"]) == 2
+    assert "no test split" in capfd.readouterr().err
+    assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=validation"]) == 0
+    assert runs.train(corpus, "data.test=null") == 0
+
+
+def test_a_beginning_that_failed_leaves_the_folder_free(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Nothing has been trained: other settings may follow in the same folder."""
+    corpus = [*runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=2"]
+    assert runs.train(corpus, "data.filters.max_tokens=1") == 2
+    assert "no training pairs are left" in capfd.readouterr().err
+    assert runs.train(corpus, "tokenizer.vocabulary_size=310", "model.d_model=8") == 0

@@ -1,0 +1,159 @@
+"""RELIABILITY 3, 5: signals and full disks anywhere in a training leave a folder that the same command continues."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import runs
+from mt import build
+from mt.jobs import train as job
+from mt.training import durable, trainer
+
+ROOT = Path(__file__).resolve().parents[2]
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str, Any]]:
+    """A command line, and what it leaves behind when nobody stops it."""
+    folder = tmp_path_factory.mktemp("whole")
+    corpus = [*runs.write_corpus(folder / "corpus"), "training.max_steps=9"]
+    assert runs.train(corpus, f"run_dir={folder}/run") == 0
+    return corpus, runs.outcome(folder / "run")
+
+
+PLACES = {
+    "reading the corpora": (build, "prepare_text", 1),
+    "training the tokenizer": (build, "train_tokenizer", 1),
+    "encoding": (build, "encode_corpus", 2),
+    "a step": (trainer, "train_step", 6),
+    "validation": (job, "corpus_bleu", 1),
+    "a save": (durable, "sync_folder", 8),
+    "averaging": (job, "deliver", 1),
+    "drawing": (job, "draw_curves", 1),
+    "scoring": (job, "score_split", 1),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_signal_anywhere_ends_the_run_cleanly(
+    whole: tuple[list[str], dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    place: str,
+) -> None:
+    corpus, expected = whole
+    command = [*corpus, f"run_dir={tmp_path}/run", f"data.cache_dir={tmp_path}/cache"]
+    number = list(CODES)[list(PLACES).index(place) % len(CODES)]
+    module, name, call = PLACES[place]
+    calls = []
+
+    def signalled(original: Callable[..., Any]) -> Callable[..., Any]:
+        def action(*arguments: Any, **options: Any) -> Any:
+            calls.append(time.monotonic())
+            if len(calls) == call:
+                signal.raise_signal(number)
+            return original(*arguments, **options)
+
+        return action
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, signalled(getattr(module, name)))
+        assert runs.train(command) == CODES[number]
+        assert time.monotonic() - calls[call - 1] < 10
+    error = capfd.readouterr().err
+    assert "a signal asked to stop" in error
+    assert "Traceback" not in error
+    assert runs.train(command) == 0
+    assert runs.outcome(tmp_path / "run") == expected
+
+
+def test_the_command_itself_obeys(whole: tuple[list[str], dict[str, Any]], tmp_path: Path) -> None:
+    """From the shell, with a real signal at a real moment."""
+    corpus, _ = whole
+    run_dir = tmp_path / "run"
+    script = [sys.executable, str(ROOT / "scripts/train.py")]
+    words = runs.arguments(
+        corpus, f"run_dir={run_dir}", "training.max_steps=100000", "training.validate_every_steps=100000"
+    )
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([*script, *words], env=environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (run_dir / "checkpoints/step-4").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    start = time.monotonic()
+    error = process.communicate(timeout=60)[1]
+    assert process.returncode == 143, error
+    assert time.monotonic() - start < 10
+    assert "a signal asked to stop: saved at step" in error
+    assert "Traceback" not in error
+
+
+def test_the_clock_ends_the_run_without_failure(
+    whole: tuple[list[str], dict[str, Any]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    corpus, expected = whole
+    command = [*corpus, f"run_dir={tmp_path}/run"]
+    assert runs.train(command, "training.max_minutes=0.00001") == 0
+    assert "training.max_minutes=1e-05 are over: saved at step 1 of 9; the same command" in capfd.readouterr().err
+    assert not (tmp_path / "run/model.safetensors").exists()
+    assert runs.train(command) == 0
+    found = runs.outcome(tmp_path / "run")
+    assert {name for name in expected if found[name] != expected[name]} == set()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_a_disk_that_fails_in_a_save_is_exit_5(
+    whole: tuple[list[str], dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    code: int,
+) -> None:
+    corpus, expected = whole
+    command = [*corpus, f"run_dir={tmp_path}/run"]
+    original = durable.write_file
+
+    def failing(path: Path, content: bytes) -> None:
+        if "step-8" in str(path):
+            raise durable.disk_error(path, OSError(code, os.strerror(code)))
+        original(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(durable, "write_file", failing)
+        assert runs.train(command) == 5
+    assert os.strerror(code) in capfd.readouterr().err
+    assert not list((tmp_path / "run/checkpoints").glob(".*"))
+    assert runs.train(command) == 0
+    assert runs.outcome(tmp_path / "run") == expected
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
+def test_a_folder_that_cannot_be_written_is_exit_5(
+    whole: tuple[list[str], dict[str, Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    code: int,
+) -> None:
+    original = os.open
+
+    def failing(path: Any, *arguments: Any, **options: Any) -> int:
+        if str(path).startswith(str(tmp_path / "run")):
+            raise OSError(code, os.strerror(code), str(path))
+        return original(path, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", failing)
+        assert runs.train([*whole[0], f"run_dir={tmp_path}/run"]) == 5
+    assert f"run_dir {tmp_path}/run" in capfd.readouterr().err

@@ -1,0 +1,368 @@
+"""RELIABILITY 5, 7, 9: what the loop does on every schedule, and that a stop at any step changes nothing."""
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import math
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from jaxtyping import Int, Integer
+
+from mt.data.batch import Batch
+from mt.data.loader import TrainingOrder
+from mt.errors import DivergedError, StoppedError
+from mt.model.transformer import Transformer
+from mt.training import step as step_module
+from mt.training.checkpoint import Checkpoints, TrainingState, model_tensors
+from mt.training.durable import read_folder
+from mt.training.interruption import stop_on_signals
+from mt.training.loss import LossSums
+from mt.training.metrics import MetricsFile
+from mt.training.trainer import Trainer, Validation, is_finished
+
+VOCABULARY = 12
+BATCHES_PER_EPOCH = 5
+TIMES = {"target_tokens_per_second", "source_tokens_per_second", "training_seconds", "seconds"}
+
+
+class RandomPairs:
+    """A corpus of random ids; five batches an epoch with the budget below."""
+
+    dropped_too_long = 0
+
+    def __init__(self, pairs: int = 20) -> None:
+        random = np.random.default_rng(3)
+        self.source_lengths: Int[np.ndarray, " pairs"] = random.integers(1, 6, pairs).astype(np.int32)
+        self.target_lengths: Int[np.ndarray, " pairs"] = random.integers(1, 6, pairs).astype(np.int32)
+        self.ids = random.integers(4, VOCABULARY, (2, pairs, 6))
+
+    def source(self, index: int) -> Integer[np.ndarray, " pieces"]:
+        return self.ids[0, index, : self.source_lengths[index]]
+
+    def target(self, index: int) -> Integer[np.ndarray, " pieces"]:
+        return self.ids[1, index, : self.target_lengths[index]]
+
+
+class Run:
+    """A run folder and the values of a run; `start` is one life of it. What happens at a step is in `events`."""
+
+    def __init__(self, folder: Path, **changes: Any) -> None:
+        self.folder = folder
+        self.values: dict[str, Any] = {
+            "max_steps": 12,
+            "max_minutes": None,
+            "validate_every_steps": 5,
+            "checkpoint_every_steps": 4,
+            "early_stopping_validations": None,
+            "log_every_steps": 3,
+            **changes,
+        }
+        self.events: dict[tuple[str, int], Callable[[], None]] = {}
+        self.step = 0
+        self.keep = 3
+        self.scores: Callable[[int], float] | None = None
+        self.validate = True
+        self.autocast: Callable[[], Any] = contextlib.nullcontext
+        folder.mkdir(exist_ok=True)
+
+    def happen(self, what: str) -> None:
+        self.events.pop((what, self.step), lambda: None)()
+
+    def start(self) -> TrainingState:
+        torch.manual_seed(1)
+        sizes = {"num_layers": 1, "d_model": 8, "d_ff": 8, "num_heads": 2}
+        self.model = Transformer(vocabulary_size=VOCABULARY, dropout=0.3, pad=0, **sizes)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.0, fused=True)
+        checkpoints = Checkpoints(self.folder / "checkpoints", keep=self.keep)
+        loaded = checkpoints.load_newest(self.model, self.optimizer)
+        state = loaded[0] if loaded else TrainingState()
+        metrics = MetricsFile(self.folder / "metrics.jsonl", step=state.step, tensorboard=False)
+        order = TrainingOrder(corpus_of_epoch=self._corpus, batch_tokens=30, micro_batch_tokens=15, seed=5)
+        with contextlib.closing(metrics), stop_on_signals() as stop:
+            return Trainer(
+                model=self.model,
+                optimizer=self.optimizer,
+                schedule=self._schedule,
+                order=order,
+                validate=self._validate if self.validate else None,
+                checkpoints=checkpoints,
+                metrics=metrics,
+                stop=stop,
+                autocast=self.autocast,
+                label_smoothing=0.1,
+                seed=9,
+                **self.values,
+            ).run(state)
+
+    def _corpus(self, _epoch: int) -> RandomPairs:
+        self.happen("new epoch")
+        return RandomPairs()
+
+    def _schedule(self, step: int) -> float:
+        self.step = step
+        self.happen("step")
+        return 0.01 / step
+
+    def _validate(self) -> Validation:
+        self.happen("validation")
+        assert not self.model.training
+        total = sum(float(parameter.sum()) for parameter in self.model.parameters())
+        score = total if self.scores is None else self.scores(self.step)
+        return Validation(loss=abs(total), negative_log_likelihood=abs(total), bleu=score)
+
+    def lines(self) -> list[dict[str, Any]]:
+        text = (self.folder / "metrics.jsonl").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.split("\n")[:-1]]
+
+    def outcome(self) -> dict[str, Any]:
+        """All that a run leaves behind, times apart."""
+        found: dict[str, Any] = {"lines": [{k: v for k, v in line.items() if k not in TIMES} for line in self.lines()]}
+        for folder in sorted((self.folder / "checkpoints").iterdir()):
+            found[folder.name] = read_folder(folder)
+            state = json.loads(found[folder.name].pop("state.json"))
+            state.pop("training_seconds")
+            state["window"].pop("seconds")
+            found[folder.name]["state"] = state
+        return found
+
+
+def send(number: signal.Signals) -> Callable[[], None]:
+    return lambda: signal.raise_signal(number)
+
+
+SCHEDULES = [
+    {"log_every_steps": 3, "checkpoint_every_steps": 4, "validate_every_steps": 5},
+    {"log_every_steps": 5, "checkpoint_every_steps": 1, "validate_every_steps": 2},
+    {"log_every_steps": 7, "checkpoint_every_steps": 100, "validate_every_steps": 3},
+]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=["4", "1", "100"])
+def test_a_stop_at_any_step_changes_nothing(tmp_path: Path, schedule: dict[str, int]) -> None:
+    whole = Run(tmp_path / "whole", **schedule)
+    assert whole.start().epoch == 2
+    expected = whole.outcome()
+    for step in range(1, 12):
+        run = Run(tmp_path / f"at {step}", **schedule)
+        run.events["step", step] = send(signal.SIGTERM)
+        with pytest.raises(StoppedError, match=f"saved at step {step} of 12"):
+            run.start()
+        run.start()
+        assert run.outcome() == expected, step
+
+
+def test_stops_at_every_step_and_in_every_stretch_change_nothing(tmp_path: Path) -> None:
+    """Every step is made in a life of its own, and validation and the reading of an epoch are cut short too."""
+    whole = Run(tmp_path / "whole", **SCHEDULES[0])
+    whole.start()
+    run = Run(tmp_path / "torn", **SCHEDULES[0])
+    for step in range(1, 12):
+        run.events["step", step] = send(signal.SIGINT)
+    for step in (5, 10, 12):
+        run.events["validation", step] = send(signal.SIGUSR1)
+    run.events["new epoch", 4] = send(signal.SIGTERM)
+    codes = []
+    for _ in range(30):
+        try:
+            state = run.start()
+            break
+        except StoppedError as error:
+            codes.append(error.exit_code)
+    assert state.step == 12
+    assert codes.count(130) == 11
+    assert codes.count(143) >= 1
+    assert run.outcome() == whole.outcome()
+
+
+def test_a_stop_in_validation_leaves_at_once_and_validates_later(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.events["validation", 5] = send(signal.SIGTERM)
+    with pytest.raises(StoppedError, match="saved at step 5"):
+        run.start()
+    assert [line["step"] for line in run.lines() if line["kind"] == "validation"] == []
+    run.start()
+    assert [line["step"] for line in run.lines() if line["kind"] == "validation"] == [5, 10, 12]
+    whole = Run(tmp_path / "whole")
+    whole.start()
+    assert run.outcome() == whole.outcome()
+
+
+def test_a_stop_in_the_last_validation_does_not_finish_without_it(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.events["validation", 12] = send(signal.SIGTERM)
+    with pytest.raises(StoppedError, match="saved at step 12"):
+        run.start()
+    run.start()
+    assert run.lines()[-1]["kind"] == "validation"
+
+
+def test_a_stop_at_the_last_step_is_obeyed_after_it_is_saved(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.validate = False
+    run.events["step", 12] = send(signal.SIGTERM)
+    with pytest.raises(StoppedError):
+        run.start()
+    assert run.start().step == 12
+
+
+def test_the_clock_saves_and_is_no_failure(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", max_minutes=1e-9)
+    with pytest.raises(StoppedError, match=r"training\.max_minutes=1e-09 are over: saved at step 1 of 12") as caught:
+        run.start()
+    assert caught.value.exit_code == 0
+    run.values["max_minutes"] = None
+    run.start()
+    whole = Run(tmp_path / "whole")
+    whole.start()
+    assert run.outcome() == whole.outcome()
+
+
+def test_more_steps_continue_a_finished_run(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", max_steps=8, validate_every_steps=4)
+    assert run.start().step == 8
+    saved = run.outcome()
+    assert run.start().step == 8
+    assert run.outcome() == saved
+    run.values["max_steps"] = 12
+    run.start()
+    whole = Run(tmp_path / "whole", validate_every_steps=4)
+    whole.start()
+    assert run.outcome() == whole.outcome()
+
+
+def test_a_run_without_validation(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.validate = False
+    assert run.start().best_score is None
+    assert {line["kind"] for line in run.lines()} == {"train"}
+
+
+def test_log_lines_are_the_mean_of_their_steps(tmp_path: Path) -> None:
+    """Weighted by target tokens; a line of three steps against three lines of one."""
+    single = Run(tmp_path / "single", log_every_steps=1)
+    single.start()
+    triple = Run(tmp_path / "triple", log_every_steps=3)
+    triple.start()
+    ones = [line for line in single.lines() if line["kind"] == "train"]
+    for line in (line for line in triple.lines() if line["kind"] == "train"):
+        parts = [one for one in ones if line["step"] - 3 < one["step"] <= line["step"]]
+        ends = [0, *(one["target_tokens"] for one in ones)]
+        weights = [ends[one["step"]] - ends[one["step"] - 1] for one in parts]
+        for key in ("loss", "nll"):
+            mean = sum(weight * one[key] for weight, one in zip(weights, parts, strict=True)) / sum(weights)
+            assert line[key] == pytest.approx(mean, rel=1e-12)
+        assert line["perplexity"] == pytest.approx(math.exp(line["nll"]))
+
+
+# ---------------------------------------------------------------------------- best and early stopping
+
+
+def test_early_stopping_counts_validations_without_progress(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", max_steps=100, validate_every_steps=2, early_stopping_validations=3)
+    scores = {2: 1.0, 4: 5.0, 6: 2.0, 8: 6.0, 10: 6.0, 12: 3.0, 14: 5.9}
+    run.scores = scores.__getitem__
+    for step in (5, 9, 11, 13):  # the counter lives through restarts
+        run.events["step", step] = send(signal.SIGTERM)
+        with pytest.raises(StoppedError):
+            run.start()
+    state = run.start()
+    assert (state.step, state.best_step, state.best_score, state.validations_without_progress) == (14, 8, 6.0, 3)
+    assert json.loads(read_folder(run.folder / "checkpoints/best")["state.json"])["step"] == 8
+    assert run.start().step == 14  # started again it stays finished
+    run.values["early_stopping_validations"] = None
+    run.values["max_steps"] = 15
+    run.scores = lambda _: 0.0
+    assert run.start().step == 15
+
+
+def test_a_score_that_is_no_number_is_no_progress(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", max_steps=6, validate_every_steps=2)
+    run.scores = {2: math.nan, 4: 1.0, 6: math.nan}.__getitem__
+    state = run.start()
+    assert (state.best_step, state.best_score) == (4, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "patience", "finished"),
+    [
+        ({"step": 9}, None, False),
+        ({"step": 10}, None, True),
+        ({"step": 11}, None, True),
+        ({"step": 10, "validation_due": True}, None, False),
+        ({"step": 1, "validations_without_progress": 2}, 3, False),
+        ({"step": 1, "validations_without_progress": 3}, 3, True),
+    ],
+)
+def test_when_a_run_is_finished(values: dict[str, Any], patience: int | None, finished: bool) -> None:
+    assert is_finished(TrainingState(**values), max_steps=10, patience=patience) == finished
+
+
+# ---------------------------------------------------------------------------- losses that are no numbers
+
+
+def poison(monkeypatch: pytest.MonkeyPatch, run: Run, steps: set[int], value: float, *, gradient_too: bool) -> None:
+    """At these steps the loss is not finite."""
+    original = step_module.batch_loss
+
+    def poisoned(model: Transformer, batch: Batch, *, label_smoothing: float) -> LossSums:
+        sums = original(model, batch, label_smoothing=label_smoothing)
+        if run.step in steps:
+            add = value if not gradient_too else value * sums.smoothed
+            return dataclasses.replace(sums, smoothed=sums.smoothed + add)
+        return sums
+
+    monkeypatch.setattr(step_module, "batch_loss", poisoned)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("gradient_too", [True, False])
+def test_a_step_without_a_finite_loss_is_skipped_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, gradient_too: bool
+) -> None:
+    run = Run(tmp_path / "run", log_every_steps=1, checkpoint_every_steps=1)
+    run.keep = 20
+    run.validate = False
+    poison(monkeypatch, run, {3, 4, 8, 12}, value, gradient_too=gradient_too)
+    state = run.start()
+    assert state.skipped_steps == 4
+    assert state.consecutive_skips == 1
+    assert [line["step"] for line in run.lines() if line["kind"] == "skipped"] == [3, 4, 8, 12]
+    files = [read_folder(run.folder / f"checkpoints/step-{step}") for step in range(1, 13)]
+    same = [before["model.safetensors"] == after["model.safetensors"] for before, after in itertools.pairwise(files)]
+    assert same == [step in (3, 4, 8, 12) for step in range(2, 13)]
+    assert files[1]["optimizer.safetensors"] == files[3]["optimizer.safetensors"]
+    assert all(torch.isfinite(tensor).all() for tensor in model_tensors(run.model).values())
+    text = (run.folder / "metrics.jsonl").read_text(encoding="utf-8")
+    assert "NaN" not in text
+    assert "Infinity" not in text
+
+
+def test_five_in_a_row_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(tmp_path / "run")
+    whole = Run(tmp_path / "whole", max_steps=4)
+    whole.start()
+    poison(monkeypatch, run, {2, 3, *range(5, 12)}, math.nan, gradient_too=True)
+    with pytest.raises(DivergedError, match="step 9: 5 steps in a row") as caught:
+        run.start()
+    assert caught.value.exit_code == 3
+    monkeypatch.undo()
+    assert [folder.name for folder in sorted((run.folder / "checkpoints").glob("step-*"))] == ["step-4", "step-8"]
+    assert run.start().step == 12  # what made it diverge is gone, and the checkpoint is whole
+    assert run.start().skipped_steps == 6
+
+
+def test_four_in_a_row_over_a_restart_and_a_fifth_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(tmp_path / "run")
+    run.events["step", 6] = send(signal.SIGTERM)
+    poison(monkeypatch, run, set(range(3, 8)), math.nan, gradient_too=True)
+    with pytest.raises(StoppedError):
+        run.start()
+    with pytest.raises(DivergedError, match="step 7"):
+        run.start()
