@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from mt.data.lines import count_lines, read_lines, uncompressed_suffix, unreadable
+from mt.data.lines import compression_suffix, count_lines, read_lines, uncompressed_suffix, unreadable
 from mt.data.tables import read_jsonl, read_tsv, tsv_has_header
 from mt.errors import UserError
 
@@ -95,7 +95,8 @@ class FileCorpus:
             how += [self.source_language, self.target_language]
         for path in self._paths():
             _check_file(path)
-            how.append(uncompressed_suffix(path) if self.file is not None else "text")
+            form = uncompressed_suffix(path) if self.file is not None else "text"
+            how.append(form + compression_suffix(path))  # the bytes of a .gz are no text under another name
             with Path(path).open("rb") as stream:
                 how.append(hashlib.file_digest(stream, hashlib.blake2b).hexdigest())
         hashed.update(repr(how).encode("utf-8"))

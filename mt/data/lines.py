@@ -111,9 +111,13 @@ def unreadable(path: str, error: Exception) -> UserError:
 def uncompressed_suffix(path: str) -> str:
     """Return the ending that tells a file's format, in lower case: ".tsv" for both "a.tsv" and "a.TSV.gz"."""
     name = Path(path)
-    if name.suffix.lower() in COMPRESSED_SUFFIXES:
-        name = name.with_suffix("")
-    return name.suffix.lower()
+    return (name.with_suffix("") if compression_suffix(path) else name).suffix.lower()
+
+
+def compression_suffix(path: str) -> str:
+    """Return the ending by which a file is decompressed, in lower case: ".gz", ".xz", ".bz2" or ""."""
+    suffix = Path(path).suffix.lower()
+    return suffix if suffix in COMPRESSED_SUFFIXES else ""
 
 
 def _open(path: str) -> Any:

@@ -13,6 +13,7 @@ from mt.data.lines import read_lines
 from mt.errors import UserError
 
 _LINE_BREAK = re.compile(r"\r?\n")
+_COLUMN_NUMBER = re.compile(r"0*[1-9]\d{0,8}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -80,7 +81,7 @@ def one_line(value: object, where: str) -> str:
         return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
     if value is None:
         return ""
-    raise UserError(f"{where}: found a {type(value).__name__} where text belongs; name the columns that hold text")
+    raise UserError(f"{where}: found {type(value).__name__} where text belongs; name the columns that hold text")
 
 
 def missing_columns(where: str, *, wanted: tuple[str, str], found: Sequence[str]) -> str:
@@ -93,7 +94,7 @@ def missing_columns(where: str, *, wanted: tuple[str, str], found: Sequence[str]
 
 
 def _tsv_index(column: str, header: list[str], *, path: str) -> int:
-    if column.isdecimal() and int(column) > 0:
+    if _COLUMN_NUMBER.fullmatch(column):
         return int(column) - 1
     if column in header:
         return header.index(column)

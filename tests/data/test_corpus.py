@@ -106,6 +106,7 @@ def test_tsv_columns_by_number_and_by_name(tmp_path: Path) -> None:
         (b"a\tb\tc\nd\n", ("1", "3"), "a.tsv, line 2: has only 1 tab-separated columns; mend the line"),
         (b"en\tde\n", ("src", "de"), "a.tsv: has no column 'src'; its first line names 'en', 'de'"),
         (b"a\tb\n", ("0", "1"), "a.tsv: has no column '0'"),
+        (b"a\tb\n", ("9" * 5000, "1"), "a.tsv: has no column '99"),
         (b"a\tb\n\xffa\tb\n", (None, None), "a.tsv, line 2: byte 0xff at byte offset 4"),
     ],
 )
@@ -141,7 +142,7 @@ def test_jsonl_of_every_layout(tmp_path: Path) -> None:
             "a.jsonl, line 2: needs columns 'de' and 'en' but has 'de', 'nl'; set source_column",
         ),
         ('{"translation": {"de": "x"}}', "a.jsonl, line 2: needs columns 'de' and 'en' but has 'de'"),
-        ('{"de": "x", "en": 3}', "a.jsonl, line 2: found a int where text belongs"),
+        ('{"de": "x", "en": 3}', "a.jsonl, line 2: found int where text belongs"),
     ],
 )
 def test_a_jsonl_line_that_does_not_fit_is_named(tmp_path: Path, line: str, message: str) -> None:
@@ -170,7 +171,7 @@ def test_parquet_of_every_layout(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"c.parquet: needs columns 'de' and 'en' but has 'english', 'german'; set"):
         list(one_file(path).pairs())
     path = write_parquet(tmp_path / "d.parquet", [{"de": "x", "en": 3}])
-    with pytest.raises(UserError, match=r"d.parquet, column en: found a int where text belongs"):
+    with pytest.raises(UserError, match=r"d.parquet, column en: found int where text belongs"):
         list(one_file(path).pairs())
 
 
@@ -246,6 +247,9 @@ def test_the_fingerprint_follows_the_content(tmp_path: Path) -> None:
     assert side_by_side(first, second).fingerprint() != fingerprint
     table = write(tmp_path / "a.tsv", b"a\tb\n")
     assert one_file(table).fingerprint() != one_file(table, "2", "1").fingerprint()
+    packed = write(tmp_path / "packed.gz", b"a\n")
+    misnamed = write(tmp_path / "packed", packed.read_bytes())
+    assert side_by_side(packed, second).fingerprint() != side_by_side(misnamed, second).fingerprint()
 
 
 def test_a_generated_corpus_is_its_function() -> None:
