@@ -89,6 +89,11 @@ def corpus_scores(
     )
 
 
+def check_scorable(target_language: str) -> None:
+    """Raise UserError if the tokeniser of a language is not installed: before hours of work, not after them."""
+    _bleu(_tokenizer_for(target_language))
+
+
 def corpus_bleu(*, hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> float:
     """Return the BLEU of `corpus_scores` alone, which is what a training looks at while it goes."""
     _check_counts(hypotheses, references)

@@ -12,7 +12,7 @@ from sacrebleu.tokenizers import tokenizer_ja_mecab
 
 from mt import evaluation
 from mt.errors import UserError
-from mt.evaluation import Scores, compare, corpus_bleu, corpus_scores, report
+from mt.evaluation import Scores, check_scorable, compare, corpus_bleu, corpus_scores, report
 
 WORDS = (
     *("der", "Hund", "läuft", "Über", "die", "Straße", "ICH", "İstanbul", "„so“", "你好。", "▁x", ",", ".", "!"),
@@ -94,6 +94,9 @@ def test_nothing_to_score_is_refused():
 
 def test_a_missing_tokeniser_is_named_with_its_remedy(monkeypatch):
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
+    with pytest.raises(UserError, match=r"which is not installed: pip install 'sacrebleu\[ja\]'"):
+        check_scorable("ja")
+    check_scorable("de")
     with pytest.raises(UserError, match=r"ja-mecab tokeniser, which is not installed: pip install 'sacrebleu\[ja\]'"):
         corpus_scores(hypotheses=["猫"], references=["猫"], target_language="ja")
 

@@ -18,16 +18,20 @@ from mt.model.inspection import cross_attention_weights
 mpl.use("Agg")
 from matplotlib import pyplot as plt  # the backend comes first
 
+_MOST_PIECES = 100
+
 
 def attention(config: AttentionConfig) -> None:
     """Translate the sentence and draw the attention of each layer over the source, as the mean over its heads.
 
-    Raises UserError for a sentence without words.
+    Raises UserError for a sentence without words, or with more pieces than a picture can hold.
     """
     translator = build.translator_of_run(Path(config.run_dir), config.decoding, "cpu")
     pieces = translator.source_tokenizer.encode(config.source)
     if not pieces:
         raise UserError("source: there is nothing to translate")
+    if len(pieces) > _MOST_PIECES:
+        raise UserError(f"source: {len(pieces):,} pieces, but a picture holds {_MOST_PIECES}; give a shorter sentence")
     translation = translator.translate_all([config.source])[0]
     batch = make_batch([pieces], [translation.tokens])
     weights = cross_attention_weights(translator.model, batch.source, batch.target_input).mean(dim=1)
@@ -47,8 +51,10 @@ def draw(
     figure, panels = plt.subplots(1, layers, figsize=size, squeeze=False, sharey=True, layout="constrained")
     for layer, panel in enumerate(panels[0]):
         panel.imshow(weights[layer].to(torch.float32).numpy(), cmap="Blues", vmin=0, vmax=1)
-        panel.set_xticks(range(len(columns)), columns, rotation=70, ha="right", rotation_mode="anchor")
-        panel.set_yticks(range(len(rows)), rows)
+        panel.set_xticks(
+            range(len(columns)), columns, rotation=70, ha="right", rotation_mode="anchor"
+        )
+        panel.set_yticks(range(len(rows)), rows, parse_math=False)
         panel.set_title(f"decoder layer {layer + 1}")
     figure.savefig(output, dpi=110)
     plt.close(figure)

@@ -9,7 +9,7 @@ from mt import build
 from mt.config import EvaluateConfig, Expected, TrainConfig
 from mt.data.lines import encode_lines, read_lines
 from mt.errors import UserError
-from mt.evaluation import Scores, compare, corpus_scores, report
+from mt.evaluation import Scores, check_scorable, compare, corpus_scores, report
 from mt.jobs.messages import tell
 from mt.loading import load_run
 from mt.training.durable import replace_file
@@ -23,20 +23,23 @@ def evaluate(config: EvaluateConfig) -> None:
         return
     run_dir = Path(str(config.run_dir))
     run = load_run(run_dir)
+    language = config.target_language or run.data.target_language
+    check_scorable(language)
     if config.source is None:
         translator = build.translator_of_run(run_dir, config.decoding, config.device)
-        score_split(run_dir, run, translator, config.split)
+        score_split(run_dir, run, translator, config.split, language)
         return
     sources, references = _paired(str(config.source), str(config.reference))
     translator = build.translator_of_run(run_dir, config.decoding, config.device)
     hypotheses, seconds = _translate(translator, sources)
-    language = config.target_language or run.data.target_language
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
-    _save(run_dir, hypotheses, scores, seconds=seconds, origin=f"{config.source} against {config.reference}")
-    print(report(scores), flush=True)
+    try:
+        _save(run_dir, hypotheses, scores, seconds=seconds, origin=f"{config.source} against {config.reference}")
+    finally:
+        print(report(scores), flush=True)  # also where the disk is full
 
 
-def score_split(run_dir: Path, run: TrainConfig, translator: Translator, split: str) -> None:
+def score_split(run_dir: Path, run: TrainConfig, translator: Translator, split: str, language: str) -> None:
     """Translate a held-out split that the run folder holds, and save and print its scores.
 
     On the test split a recipe's expected score is compared. Raises UserError when the run has no such split.
@@ -47,11 +50,14 @@ def score_split(run_dir: Path, run: TrainConfig, translator: Translator, split: 
     sources, references = _paired(str(source), str(target))
     tell(f"translating the {split} split: {len(sources):,} sentences, beam {translator.beam_size}")
     hypotheses, seconds = _translate(translator, sources)
-    scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=run.data.target_language)
-    _save(run_dir, hypotheses, scores, seconds=seconds, origin=f"{split} split of {run.data.name}")
-    print(report(scores), flush=True)
+    scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
+    lines = [report(scores)]
     if run.expected is not None and split == "test":
-        print(_compared(run.expected, scores), flush=True)
+        lines.append(_compared(run.expected, scores))
+    try:
+        _save(run_dir, hypotheses, scores, seconds=seconds, origin=f"{split} split of {run.data.name}")
+    finally:
+        print("\n".join(lines), flush=True)  # also where the disk is full
 
 
 def _score_files(config: EvaluateConfig) -> None:

@@ -14,7 +14,7 @@ from mt.data.encoded import EncodedCorpus
 from mt.data.lines import read_lines
 from mt.data.loader import validation_batches
 from mt.data.text_cache import PreparedText, Side, Split
-from mt.evaluation import corpus_bleu
+from mt.evaluation import check_scorable, corpus_bleu
 from mt.jobs.average import deliver
 from mt.jobs.evaluate import score_split
 from mt.jobs.messages import tell
@@ -35,6 +35,7 @@ _SIDES: tuple[Side, Side] = ("source", "target")
 def train(config: TrainConfig) -> None:
     """Run or continue the training of a run folder, deliver the averaged model, and score it on the test split."""
     run_dir = Path(config.run_dir)
+    check_scorable(config.data.target_language)
     with lock_folder(run_dir), stop_on_signals() as stop:
         prepared = prepare(config, run_dir, stop)
         model = build.model(config, run_dir, choose_device(config.device))
@@ -53,7 +54,7 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
     tell(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
     if (run_dir / "data" / "test.source").exists() and not scores.exists():
         translator = build.translator_of_run(run_dir, config.decoding, config.device)
-        score_split(run_dir, config, translator, "test")
+        score_split(run_dir, config, translator, "test", config.data.target_language)
 
 
 def prepare(config: TrainConfig, run_dir: Path, stop: StopRequest) -> PreparedText:

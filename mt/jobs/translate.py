@@ -1,5 +1,6 @@
 """mt-translate: a sentence, a file or standard input, one line out for every line in."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from pathlib import Path
 from mt import build
 from mt.config import TranslateConfig
 from mt.data.lines import encode_lines, read_lines
+from mt.errors import DiskError
 from mt.jobs.messages import tell
 from mt.training.metrics import format_seconds
 from mt.translation import Translation
@@ -37,15 +39,22 @@ class _output:  # noqa: N801  used as a context manager
     """Where translated lines go: a file, written as they come, or standard output, flushed at every line."""
 
     def __init__(self, path: str) -> None:
+        self.name = "standard output" if path == "-" else path
         self.stream = sys.stdout.buffer if path == "-" else Path(path).open("wb")  # noqa: SIM115
 
     def __enter__(self) -> Callable[[str], None]:
         return self.write
 
     def write(self, line: str) -> None:
-        self.stream.write(encode_lines([line], at_file_start=False))
-        self.stream.flush()
+        try:
+            self.stream.write(encode_lines([line], at_file_start=False))
+            self.stream.flush()
+        except BrokenPipeError:
+            raise  # the reader has enough
+        except OSError as error:
+            raise DiskError(f"cannot write {self.name}: {error.strerror}; the lines before are written") from error
 
     def __exit__(self, *error: object) -> None:
         if self.stream is not sys.stdout.buffer:
-            self.stream.close()
+            with contextlib.suppress(OSError):  # of what could not be written
+                self.stream.close()
