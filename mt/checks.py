@@ -130,6 +130,8 @@ def check_files(config: Any) -> None:
 @check_files.register
 def _(config: TrainConfig) -> None:
     run_dir = Path(config.run_dir)
+    if not config.run_dir:
+        raise UserError("run_dir: is empty; give the name of a folder, such as runs/mine")
     if run_dir.exists() and not run_dir.is_dir():
         raise UserError(f"run_dir: {run_dir} is a file, not a folder")
     if not config.resume and (run_dir / "config.yaml").exists():
@@ -162,9 +164,9 @@ def _(config: TranslateConfig) -> None:
     check_run(config.run_dir)
     if config.input != "-":
         _check_readable("input", config.input)
-    folder = Path(config.output).parent
-    if config.output != "-" and not folder.is_dir():
-        raise UserError(f"output: the folder {folder} does not exist")
+    if config.output != "-":
+        _check_writable("output", config.output)
+        _check_not_read("output", config.output, config.input)
 
 
 @check_files.register
@@ -180,14 +182,15 @@ def _(config: AttentionConfig) -> None:
     check_run(config.run_dir)
     if not config.output.endswith(".png"):
         raise UserError(f"output: expected a .png file, got {config.output}")
-    if not Path(config.output).parent.is_dir():
-        raise UserError(f"output: the folder {Path(config.output).parent} does not exist")
+    _check_writable("output", config.output)
 
 
 @check_files.register
 def _(config: AverageConfig) -> None:
     if not (Path(config.run_dir) / "checkpoints").is_dir():
         raise UserError(f"run_dir: {config.run_dir} holds no checkpoints")
+    if config.output is not None:
+        _check_writable("output", config.output)
 
 
 def check_run(run_dir: str) -> None:
@@ -228,3 +231,23 @@ def _check_readable(key: str, path: str | None) -> None:
         raise UserError(f"{key}: {path} is a folder, not a file")
     if not os.access(path, os.R_OK):
         raise UserError(f"{key}: {path} may not be read")
+
+
+def _check_writable(key: str, path: str) -> None:
+    """Refuses an output that is no file, or in no folder; whether the disk takes it shows on writing."""
+    if not path or Path(path).is_dir():
+        raise UserError(f"{key}: expected a file, got {f'the folder {path}' if path else 'an empty name'}")
+    if not Path(path).parent.is_dir():
+        raise UserError(f"{key}: the folder {Path(path).parent} does not exist")
+
+
+def _check_not_read(key: str, path: str, source: str | None) -> None:
+    """Refuses an output file that is also the input, standard input included: opening it would empty it."""
+    if source is None or not Path(path).is_file():
+        return
+    try:
+        read = os.fstat(0) if source == "-" else Path(source).stat()
+    except OSError:
+        return  # a closed standard input, reported where it is read
+    if os.path.samestat(read, Path(path).stat()):
+        raise UserError(f"{key}: {path} is also the input, and would be emptied; give another name")

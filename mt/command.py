@@ -5,8 +5,8 @@ keys with `+`, a key given twice, wrong types. No error leaves as a traceback un
 """
 
 import contextlib
-import errno
 import functools
+import io
 import os
 import signal
 import sys
@@ -32,7 +32,7 @@ from mt.config import (
     TrainConfig,
     TranslateConfig,
 )
-from mt.errors import MtError, StoppedError, UserError
+from mt.errors import MtError, StoppedError, UserError, from_system
 from mt.loading import checked, load_run
 from mt.overrides import Overrides
 
@@ -44,8 +44,6 @@ SCHEMAS: dict[str, Any] = {
     "attention": AttentionConfig,
     "inspect": InspectConfig,
 }
-DISK_ERRORS = {errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT}
-DISK_EXIT = 5
 
 Job = Callable[[Any], None]
 
@@ -62,6 +60,7 @@ def door(name: str) -> Callable[[Job], Callable[[], None]]:
     def decorate(job: Job) -> Callable[[], None]:
         @functools.wraps(job)
         def main() -> None:
+            _speak_utf8()
             sys.exit(run(name, job, sys.argv[1:]))
 
         return main
@@ -143,17 +142,25 @@ def exit_code(action: Callable[[], None]) -> int:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else leaving complains again
         return 128 + signal.SIGPIPE
-    except OSError as error:
-        if error.errno in DISK_ERRORS:
-            return _report(f"error: cannot write {error.filename or ''}: {error.strerror}", DISK_EXIT)
-        traceback.print_exc()
-        return 1
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except Exception:
+    except Exception as error:
+        refused = from_system(error)
+        if refused is not None:
+            return _report(f"error: {refused}", refused.exit_code)
         traceback.print_exc()
         return 1
     return 0
+
+
+def _speak_utf8() -> None:
+    """Standard output and error take any text, whatever the locale; a closed one swallows it."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _report(message: str, code: int) -> int:

@@ -41,8 +41,9 @@ class Verbatim:
 
 Count = Annotated[int, Bounds(1, inf)]
 CountOrZero = Annotated[int, Bounds(0, inf)]
+Size = Annotated[int, Bounds(1, 1_000_000)]  # of a model or a search: beyond, no machine answers
+Tokens = Annotated[int, Bounds(1, 1_000_000_000)]  # in a batch, padding counted
 Fraction = Annotated[float, Bounds(0, 1, open_high=True)]
-Share = Annotated[float, Bounds(0, 1, open_low=True)]
 Positive = Annotated[float, Bounds(0, inf, open_low=True, open_high=True)]
 
 File = Annotated[str, FilePath()]
@@ -75,9 +76,9 @@ class ToyData:
     cache_dir: str
     filters: Filters
     seed: CountOrZero
-    train_pairs: Count
-    validation_pairs: Count
-    test_pairs: Count
+    train_pairs: Annotated[int, Bounds(1, 10_000_000)]
+    validation_pairs: Size
+    test_pairs: Size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +138,11 @@ Data = ToyData | FilesData | HubData
 class Tokenizer:
     """SentencePiece BPE, trained on the training split only (section 5.1)."""
 
-    vocabulary_size: Annotated[int, Bounds(8, inf)]  # pieces, special ones included
+    vocabulary_size: Annotated[int, Bounds(8, 10_000_000)]  # pieces, special ones included
     joint: bool  # one vocabulary for both languages
-    character_coverage: Share  # 1.0 for small alphabets, 0.9995 for Chinese, Japanese, Korean
+    character_coverage: Annotated[
+        float, Bounds(0.98, 1)
+    ]  # 1.0 for small alphabets, 0.9995 for Chinese, Japanese, Korean
     byte_fallback: bool  # unknown characters become bytes, never <unk>
     bpe_dropout: Fraction  # 0 is off; training side only
     max_training_sentences: Count
@@ -152,10 +155,10 @@ class Tokenizer:
 class Model:
     """Section 3, with the symbols of table 3: N, d_model, d_ff, h, P_drop."""
 
-    num_layers: Count
-    d_model: Count
-    d_ff: Count
-    num_heads: Count
+    num_layers: Annotated[int, Bounds(1, 1000)]
+    d_model: Annotated[int, Bounds(1, 100_000)]
+    d_ff: Size
+    num_heads: Size
     dropout: Fraction
     initialisation: Literal["glorot", "fan_in"]  # of the layers' matrices: Glorot-uniform, or uniform in ±1/√fan_in
 
@@ -166,13 +169,13 @@ class Training:
 
     max_steps: Count
     max_minutes: Positive | None  # stop by the clock, with the state saved
-    batch_tokens: Count  # of source and of target in one step, each at most
-    micro_batch_tokens: Count  # of source and of target in one forward; gradients accumulate to a step
+    batch_tokens: Tokens  # of source and of target in one step, each at most
+    micro_batch_tokens: Tokens  # of source and of target in one forward; gradients accumulate to a step
     warmup_steps: Count
     learning_rate_factor: Positive  # 1 is the schedule of section 5.3
     adam_beta1: Fraction
     adam_beta2: Fraction
-    adam_epsilon: Positive
+    adam_epsilon: Annotated[float, Bounds(1e-30, 1)]  # single precision takes less for 0, and divides by it
     label_smoothing: Fraction
     precision: Literal["auto", "bf16", "fp32"]
     validate_every_steps: Count
@@ -188,10 +191,10 @@ class Training:
 class Decoding:
     """Section 6.1: beam search; a beam of 1 is greedy."""
 
-    beam_size: Count
-    length_penalty: Annotated[float, Bounds(0, inf, open_high=True)]  # α
+    beam_size: Annotated[int, Bounds(1, 1000)]
+    length_penalty: Annotated[float, Bounds(0, 10)]  # α; far higher ones overflow
     length_penalty_form: Literal["gnmt", "power"]  # ((5 + length) / 6)^α, or length^α
-    max_extra_tokens: CountOrZero  # longest output = source length + this
+    max_extra_tokens: Annotated[int, Bounds(0, 100_000)]  # longest output = source length + this
     batch_tokens: Count  # padded source tokens, times beam_size
     max_source_tokens: Count
 

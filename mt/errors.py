@@ -5,6 +5,12 @@ Exit codes: 0 done, 1 a bug, 2 the user's input, configuration or data, 3 diverg
 Every message is one line: what is wrong, where, and what to do about it.
 """
 
+import errno
+
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
+_PERMISSION_ERRORS = {errno.EACCES, errno.EPERM}
+_PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP}
+
 
 class MtError(Exception):
     """An expected failure; the command prints its message and exits with `exit_code`."""
@@ -51,3 +57,22 @@ class StoppedError(MtError):
     def __init__(self, message: str, *, signal_number: int) -> None:
         super().__init__(message)
         self.exit_code = 128 + signal_number if signal_number else 0
+
+
+def from_system(error: Exception) -> MtError | None:
+    """Return what the machine refused (disk, permission, path, memory) as an error for the user; None is a bug."""
+    if isinstance(error, OSError):
+        if error.errno in _DISK_ERRORS:
+            return DiskError(f"cannot write {error.filename or 'the output'}: {error.strerror}; free some space there")
+        if error.errno in _PERMISSION_ERRORS:
+            return DiskError(f"{error.filename or 'the output'}: {error.strerror}; check who may read and write it")
+        if error.errno in _PATH_ERRORS and error.filename:
+            return UserError(f"{error.filename}: {error.strerror}; check the path")
+    # torch has a class of its own on a GPU, and says it in words on a CPU.
+    in_words = isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    if in_words or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return UserError(
+            "out of memory: lower training.micro_batch_tokens or the size of the model to train, "
+            "decoding.batch_tokens or decoding.beam_size to translate"
+        )
+    return None

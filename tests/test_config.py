@@ -83,7 +83,12 @@ WRONG = [
     (["training.max_steps=99999999999999999999"], ["training.max_steps:"]),
     (["decoding.beam_size=0"], ["decoding.beam_size:", "at least 1"]),
     (["decoding.length_penalty=-1"], ["decoding.length_penalty:", "at least 0"]),
-    (["tokenizer.character_coverage=0"], ["tokenizer.character_coverage:", "above 0"]),
+    (["decoding.length_penalty=1e18"], ["decoding.length_penalty:", "at most 10"]),
+    (["tokenizer.character_coverage=0"], ["tokenizer.character_coverage:", "at least 0.98"]),
+    (["model.num_layers=1000000000"], ["model.num_layers:", "at most 1000"]),
+    (["data.train_pairs=1000000000000"], ["data.train_pairs:", "at most"]),
+    (["training.batch_tokens=9000000000000000000"], ["training.batch_tokens:", "at most"]),
+    (["training.adam_epsilon=1e-300"], ["training.adam_epsilon:", "at least 1e-30"]),
     # combinations that cannot work
     (["model.num_heads=3"], ["model.num_heads:", "3", "128"]),
     (["model.d_model=129", "model.num_heads=3"], ["model.d_model:", "even"]),
@@ -115,6 +120,8 @@ WRONG = [
     (["data=multi30k_en_de", "data.path=./gone"], ["data.path:", "gone"]),
     # the run folder
     (["run_dir=a.en"], ["run_dir:", "not a folder"]),
+    (["run_dir="], ["run_dir:", "empty"]),
+    (["run_dir=" + "x" * 300], ["xxx", "name too long"]),
     (["run_dir=run", "resume=false"], ["run_dir:", "resume=true"]),
     # sweeps: every job is checked before the first starts
     (["-m", "seed=1,x"], ["seed:", "whole number"]),
@@ -156,6 +163,9 @@ WRONG_ELSEWHERE = [
     ("translate", ["source=a"], ["run_dir:", "no finished run"]),
     ("translate", ["run_dir=run", "input=gone.en"], ["input:", "gone.en"]),
     ("translate", ["run_dir=run", "input=a.en", "output=no/where.de"], ["output:", "no"]),
+    ("translate", ["run_dir=run", "input=a.en", "output=run"], ["output:", "the folder run"]),
+    ("translate", ["run_dir=run", "input=a.en", "output=./a.en"], ["output:", "also the input"]),
+    ("translate", ["run_dir=run", f"input={'long ' * 99}"], ["long", "name too long"]),
     ("translate", ["run_dir=run", "input=a.en", "decoding.beamsize=2"], ["decoding.beam_size"]),
     ("translate", ["run_dir=run", "input=a.en", "seed=2"], ["seed: unknown key"]),
     ("evaluate", ["run_dir=run", "split=train"], ["split:", "test, validation"]),

@@ -143,6 +143,10 @@ def test_a_failed_job_does_not_end_a_sweep_but_its_code_remains(capfd: pytest.Ca
     assert "error: the loss is not finite" in capfd.readouterr().err
 
 
+OUT_OF_MEMORY = (
+    "error: out of memory: lower training.micro_batch_tokens or the size of the model to train, "
+    "decoding.batch_tokens or decoding.beam_size to translate\n"
+)
 ERRORS = [
     (UserError("no"), 2, "error: no\n"),
     (DivergedError("no"), 3, "error: no\n"),
@@ -150,13 +154,16 @@ ERRORS = [
     (
         OSError(errno.ENOSPC, "No space left on device", "/x/y"),
         5,
-        "error: cannot write /x/y: No space left on device\n",
+        "error: cannot write /x/y: No space left on device; free some space there\n",
     ),
-    (OSError(errno.EROFS, "Read-only file system", "/x/y"), 5, "error: cannot write /x/y: Read-only file system\n"),
-    (PermissionError(errno.EACCES, "Permission denied", "/x"), 5, "error: cannot write /x: Permission denied\n"),
+    (OSError(errno.EACCES, "No", "/x"), 5, "error: /x: No; check who may read and write it\n"),
+    (OSError(errno.ENAMETOOLONG, "File name too long", "/x"), 2, "error: /x: File name too long; check the path\n"),
+    (MemoryError(), 2, OUT_OF_MEMORY),
+    (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), 2, OUT_OF_MEMORY),
     (LockedError("no"), 6, "error: no\n"),
     (KeyboardInterrupt(), 130, "interrupted\n"),
     (StoppedError("stopped", signal_number=signal.SIGTERM), 143, "stopped\n"),
+    (StoppedError("the minutes are over", signal_number=0), 0, "the minutes are over\n"),
 ]
 
 

@@ -52,7 +52,7 @@ def draw(
     for layer, panel in enumerate(panels[0]):
         panel.imshow(weights[layer].to(torch.float32).numpy(), cmap="Blues", vmin=0, vmax=1)
         panel.set_xticks(
-            range(len(columns)), columns, rotation=70, ha="right", rotation_mode="anchor"
+            range(len(columns)), columns, rotation=70, ha="right", rotation_mode="anchor", parse_math=False
         )
         panel.set_yticks(range(len(rows)), rows, parse_math=False)
         panel.set_title(f"decoder layer {layer + 1}")
