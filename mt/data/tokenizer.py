@@ -131,7 +131,8 @@ class Tokenizer:
     def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int) -> list[list[int]]:
         """Return ids with BPE-dropout (Provilkov et al. 2020): each merge is left out with probability `alpha`.
 
-        Equal texts in equal order and an equal seed give equal pieces.
+        Equal texts in equal order and an equal seed give equal pieces within a process; another process draws
+        others (SentencePiece 0.2.3), so runs with BPE-dropout are not repeatable bit for bit.
         """
         return self._sample(_valid(texts), alpha=alpha, seed=seed)
 
