@@ -22,7 +22,7 @@ from mt.errors import BadFileError, UserError
 from mt.loading import load_run
 from mt.model.transformer import Transformer
 from mt.runtime import autocast, choose_device, choose_precision, seed_everything
-from mt.training.checkpoint import load_model_tensors, read_tensors
+from mt.training.checkpoint import load_model_tensors, read_tensors, vocabulary_of
 from mt.training.durable import replace_file
 from mt.training.schedule import learning_rate
 from mt.translation import Translator
@@ -161,6 +161,12 @@ def check_same_vocabulary(tokenizer: schema.Tokenizer, run_dir: Path) -> None:
     _compare(run_dir, {f"vocabulary ({path.name})": hashlib.sha256(path.read_bytes()).hexdigest() for path in paths})
 
 
+def vocabulary_mark(run_dir: Path) -> str:
+    """A text that differs when the tokenizers of a run folder do; a delivered model carries it."""
+    paths = [run_dir / name for name in (TOKENIZER, SOURCE_TOKENIZER)]
+    return " ".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file())
+
+
 def _compare(run_dir: Path, identity: dict[str, Any]) -> None:
     """Raise UserError for what differs from the noted identity, and note what is not in it yet."""
     path = run_dir / IDENTITY
@@ -208,9 +214,12 @@ def model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Tr
 
 
 def trained_model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Transformer:
-    """The model that a run delivered. Raises BadFileError."""
+    """The model that a run delivered. Raises BadFileError, also for one that was trained with other tokenizers."""
     empty = model(config, run_dir, device)
     path = run_dir / MODEL
+    vocabulary = vocabulary_mark(run_dir)
+    if vocabulary_of(path) not in (None, vocabulary):
+        raise BadFileError(f"{path} and the tokenizer beside it are not of the same run: restore the one or the other")
     load_model_tensors(empty, read_tensors(path.read_bytes(), origin=path), origin=path)
     return empty
 

@@ -9,7 +9,7 @@ from mt.config import AverageConfig
 from mt.errors import BadFileError, UserError
 from mt.jobs.messages import tell
 from mt.training.averaging import average as average_of
-from mt.training.checkpoint import AVERAGED_STEPS, Checkpoints
+from mt.training.checkpoint import Checkpoints, delivery_note
 from mt.training.durable import replace_file
 
 
@@ -32,6 +32,8 @@ def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path
         mean = average_of(checkpoints.load_tensors(step) for step in steps)
     except ValueError as error:
         raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
-    replace_file(output, safetensors.torch.save(mean, metadata={AVERAGED_STEPS: " ".join(map(str, steps))}))
-    told = f"{output}: the mean of the checkpoints at steps {', '.join(map(str, steps))}"
+    note = delivery_note(averaged_steps=steps, vocabulary=build.vocabulary_mark(run_dir))
+    replace_file(output, safetensors.torch.save(mean, metadata=note))
+    fewer = f" (all there are; {count} were asked for)" if len(steps) < count else ""
+    told = f"{output}: the mean of the checkpoints at steps {', '.join(map(str, steps))}{fewer}"
     tell("\n".join([*passed_over, told]))

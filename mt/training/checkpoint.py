@@ -14,7 +14,7 @@ from mt.errors import BadFileError
 from mt.training.durable import disk_error, read_folder, recover_folders, remove_folder, write_folder
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
-AVERAGED_STEPS = "averaged_steps"  # in the metadata of a delivered model
+DELIVERY_NOTE = "delivery"  # in the metadata of a delivered model
 _ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
 
@@ -72,13 +72,30 @@ def load_model_tensors(model: nn.Module, tensors: dict[str, Tensor], *, origin: 
             parameter.copy_(tensors[name])
 
 
+def delivery_note(*, averaged_steps: list[int], vocabulary: str) -> dict[str, str]:
+    """The metadata of a delivered model. One entry, because safetensors writes several in any order."""
+    return {DELIVERY_NOTE: json.dumps({"averaged_steps": averaged_steps, "vocabulary": vocabulary})}
+
+
 def averaged_steps(path: Path) -> list[int]:
     """The steps whose checkpoints a delivered model is the mean of; none where there is no such file."""
+    steps = _read_delivery_note(path).get("averaged_steps")
+    return steps if isinstance(steps, list) else []
+
+
+def vocabulary_of(path: Path) -> str | None:
+    """The mark of the tokenizers that a delivered model was trained with; None where it carries none."""
+    mark = _read_delivery_note(path).get("vocabulary")
+    return mark if isinstance(mark, str) else None
+
+
+def _read_delivery_note(path: Path) -> dict[str, Any]:
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            return [int(step) for step in (file.metadata() or {}).get(AVERAGED_STEPS, "").split()]
-    except (OSError, safetensors.SafetensorError, ValueError):
-        return []
+            note = json.loads((file.metadata() or {}).get(DELIVERY_NOTE, "{}"))
+    except (OSError, safetensors.SafetensorError, ValueError, RecursionError):
+        return {}
+    return note if isinstance(note, dict) else {}
 
 
 def read_tensors(content: bytes, *, origin: Path) -> dict[str, Tensor]:

@@ -1,6 +1,7 @@
 """Writing that survives: a folder appears whole or not at all. Every write of a checkpoint goes through here."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -120,7 +121,8 @@ def sync_folder(folder: Path) -> None:
 
 def disk_error(path: Path, error: OSError) -> DiskError:
     """What to tell the user when the disk refused a write."""
-    return DiskError(f"cannot write {path}: {error.strerror or error}: free some space or choose another run_dir")
+    advice = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend it"
+    return DiskError(f"cannot write {path}: {error.strerror or error}: {advice} or choose another run_dir")
 
 
 def _make_folder(folder: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import runs
 from mt.command import run
+from mt.data.tokenizer import Tokenizer, train_tokenizer
 from mt.jobs.average import average
 from mt.jobs.evaluate import evaluate
 from mt.jobs.translate import translate
@@ -163,6 +164,25 @@ def test_a_damaged_run_folder_is_a_bad_file(
         finally:
             path.write_bytes(content)
         assert name in capfd.readouterr().err
+
+
+def test_a_tokenizer_of_another_run_is_refused(
+    finished: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """One of the same size would give fluent nonsense, with no other sign that it is wrong."""
+    (tmp_path / "text").write_text("one two three four five six seven\n" * 9, encoding="utf-8")
+    path = finished[0] / "tokenizer.model"
+    content = path.read_bytes()
+    size = Tokenizer.load(path).vocabulary_size
+    for text, vocabulary_size in ((tmp_path / "text", 280), (tmp_path / "corpus/train.en", size)):
+        runs.write_corpus(tmp_path / "corpus")
+        options = {"character_coverage": 1.0, "byte_fallback": True, "max_training_sentences": 1000}
+        train_tokenizer(text_files=[text], output=path, vocabulary_size=vocabulary_size, **options)
+        try:
+            assert run("translate", translate, [f"run_dir={finished[0]}", "source=house"]) == 4
+        finally:
+            path.write_bytes(content)
+        assert "model.safetensors" in capfd.readouterr().err
 
 
 def test_separate_vocabularies_work_to_the_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

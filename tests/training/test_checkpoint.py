@@ -26,9 +26,11 @@ from mt.training.checkpoint import (
     TrainingState,
     Window,
     averaged_steps,
+    delivery_note,
     load_model_tensors,
     model_tensors,
     read_tensors,
+    vocabulary_of,
 )
 from mt.training.durable import MANIFEST, read_folder, write_folder
 
@@ -299,8 +301,13 @@ def test_a_model_that_does_not_fit_is_named(tmp_path: Path) -> None:
 def test_averaged_steps_of_anything_else_are_none(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     assert averaged_steps(path) == []
-    for content in (b"", b"x" * 100, safetensors.torch.save({"a": torch.ones(1)})):
+    noted = [safetensors.torch.save({}, metadata={"delivery": text}) for text in ("", "[]", "{}", "[" * 9999, "x")]
+    for content in (b"", b"x" * 100, safetensors.torch.save({"a": torch.ones(1)}), *noted):
         path.write_bytes(content)
         assert averaged_steps(path) == []
-    path.write_bytes(safetensors.torch.save({"a": torch.ones(1)}, metadata={"averaged_steps": "5 10"}))
+        assert vocabulary_of(path) is None
+    note = delivery_note(averaged_steps=[5, 10], vocabulary="x")
+    path.write_bytes(safetensors.torch.save({"a": torch.ones(1)}, metadata=note))
     assert averaged_steps(path) == [5, 10]
+    assert vocabulary_of(path) == "x"
+    assert len({safetensors.torch.save({"a": torch.ones(1)}, metadata=note) for _ in range(20)}) == 1
