@@ -27,7 +27,8 @@ def translate(config: TranslateConfig) -> None:
             _tell_split(count, translation)
     if config.source is None:
         seconds = time.monotonic() - start
-        tell(f"{count:,} lines in {format_seconds(seconds)}, {count / max(seconds, 1e-9):.1f} lines/s")
+        rate = f"{count / max(seconds, 1e-9):.1f} lines/s"
+        tell(f"{config.run_dir}: lines: {count:,}, {format_seconds(seconds)}, {rate}")
 
 
 def _tell_split(line: int, translation: Translation) -> None:
