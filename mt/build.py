@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -18,17 +17,15 @@ from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText, prepare_text
 from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
 from mt.data.toy import corpus as toy
-from mt.errors import BadFileError, UserError
+from mt.errors import BadFileError
 from mt.loading import load_run
 from mt.model.transformer import Transformer
 from mt.runtime import autocast, choose_device, choose_precision, seed_everything
 from mt.training.checkpoint import load_model_tensors, read_tensors, vocabulary_of
-from mt.training.durable import replace_file
 from mt.training.schedule import learning_rate
 from mt.translation import Translator
 
 TOKENIZER, SOURCE_TOKENIZER, MODEL = "tokenizer.model", "tokenizer.source.model", "model.safetensors"
-IDENTITY = "identity.json"
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
 
 Splits = tuple[list[Corpus], Corpus | None, Corpus | None]
@@ -128,57 +125,10 @@ def encoded(config: schema.TrainConfig, prepared: PreparedText, split: str, *, e
     )
 
 
-_MAY_CHANGE = {
-    "max_steps", "max_minutes", "micro_batch_tokens", "validate_every_steps", "checkpoint_every_steps",
-    "average_checkpoints", "keep_checkpoints", "early_stopping_validations", "log_every_steps", "tensorboard",
-}  # fmt: skip
-
-
-def check_same_run(config: schema.TrainConfig, prepared: PreparedText, run_dir: Path) -> None:
-    """Note in the run folder what decides its results, and on continuing compare.
-
-    A folder in which nothing has been trained yet is free for another beginning. Raises UserError naming the
-    fields that differ from those the run began with.
-    """
-    training = {key: value for key, value in vars(config.training).items() if key not in _MAY_CHANGE}
-    parts = {"model": vars(config.model), "tokenizer": vars(config.tokenizer), "training": training}
-    identity = {f"{part}.{key}": value for part, values in parts.items() for key, value in values.items()}
-    identity |= {"seed": config.seed, "data (text and filters)": prepared.fingerprint}
-    identity["data.filters.max_tokens"] = config.data.filters.max_tokens
-    try:
-        _compare(run_dir, identity)
-    except (UserError, BadFileError):
-        if any((run_dir / "checkpoints").glob("step-*")):
-            raise
-        for name in (TOKENIZER, SOURCE_TOKENIZER):
-            (run_dir / name).unlink(missing_ok=True)
-        replace_file(run_dir / IDENTITY, json.dumps(identity, indent=1).encode())
-
-
-def check_same_vocabulary(tokenizer: schema.Tokenizer, run_dir: Path) -> None:
-    """Note the pieces of the tokenizers, and on continuing compare. Raises UserError when they were exchanged."""
-    paths = dict.fromkeys(tokenizer_paths(run_dir, tokenizer))
-    _compare(run_dir, {f"vocabulary ({path.name})": hashlib.sha256(path.read_bytes()).hexdigest() for path in paths})
-
-
 def vocabulary_mark(run_dir: Path) -> str:
     """A text that differs when the tokenizers of a run folder do; a delivered model carries it."""
     paths = [run_dir / name for name in (TOKENIZER, SOURCE_TOKENIZER)]
     return " ".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file())
-
-
-def _compare(run_dir: Path, identity: dict[str, Any]) -> None:
-    """Raise UserError for what differs from the noted identity, and note what is not in it yet."""
-    path = run_dir / IDENTITY
-    try:
-        before = dict(json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise BadFileError(f"{path}: missing or damaged ({error}); choose another run_dir") from error
-    changes = [f"{key}: {before[key]} -> {now}" for key, now in identity.items() if before.get(key, now) != now]
-    if changes:
-        raise UserError(f"{run_dir} holds a run that differs in {'; '.join(changes)}: choose another run_dir")
-    if not identity.keys() <= before.keys():
-        replace_file(path, json.dumps({**before, **identity}, indent=1).encode())
 
 
 def training_order(config: schema.TrainConfig, prepared: PreparedText) -> TrainingOrder:

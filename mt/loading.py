@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_
 import yaml
 
 from mt.checks import check_combinations
-from mt.config import Bounds, Corpus, FilePath, TrainConfig
+from mt.config import Corpus, TrainConfig
 from mt.errors import BadFileError, UserError
+from mt.option_types import Bounds, FilePath
 
 MISSING = "???"  # what a composed configuration holds where the user must choose
 LARGEST_NUMBER = 2**63

@@ -11,9 +11,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
-from mt.config import Verbatim
 from mt.errors import UserError
 from mt.loading import alternatives, known_keys, unknown_key
+from mt.option_types import Verbatim
 
 OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@:\[\]-]*)=(?P<value>.*)", re.DOTALL)
 DELETION = re.compile(r"~[\w./@-]+")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from mt import build
+from mt import build, run_identity
 from mt.config import TrainConfig
 from mt.data.encoded import EncodedCorpus
 from mt.data.lines import read_lines
@@ -63,10 +63,10 @@ def prepare(config: TrainConfig, run_dir: Path, stop: StopRequest) -> PreparedTe
     Raises UserError when the folder holds a run of another model, vocabulary or corpus.
     """
     prepared = build.text(config.data)
-    build.check_same_run(config, prepared, run_dir)
+    run_identity.check_same_run(config, prepared, run_dir)
     with stop.held_back():  # an exception in the midst of the library's training would be taken for a fault of the text
         build.make_tokenizers(config.tokenizer, prepared, run_dir)
-    build.check_same_vocabulary(config.tokenizer, run_dir)
+    run_identity.check_same_vocabulary(config.tokenizer, run_dir)
     (run_dir / "data").mkdir(exist_ok=True)
     for split in _HELD_OUT:
         for side in _SIDES:

@@ -18,7 +18,7 @@ from mt.loading import alternatives, known_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
-CLASSES = [kind for kind in vars(mt.config).values() if is_dataclass(kind) and kind is not mt.config.Bounds]
+CLASSES = [kind for kind in vars(mt.config).values() if is_dataclass(kind) and kind.__module__ == "mt.config"]
 MUST_BE_GIVEN = {
     "data=files": FILES[1:],
     "data=hub": ["data.path=x", "data.source_language=en", "data.target_language=de"],

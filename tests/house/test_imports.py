@@ -11,7 +11,7 @@ DOORS = sorted((ROOT / "scripts").glob("*.py"))
 ids = [str(path.relative_to(ROOT)) for path in MODULES]
 
 # Rooms that need not know each other, and what of `mt` each may import beside itself and mt.errors.
-CONFIGURATION = {"mt.config", "mt.checks", "mt.loading", "mt.overrides", "mt.command"}
+CONFIGURATION = {"mt.config", "mt.option_types", "mt.checks", "mt.loading", "mt.overrides", "mt.command"}
 MAY_IMPORT = {
     "mt.model": set(),
     "mt.search": set(),
