@@ -25,6 +25,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from mt.search.candidates import accumulation_dtype, most_probable, permitted_log_probabilities
+from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import FinishedHypotheses
 from mt.search.hypothesis import Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm
@@ -42,11 +43,13 @@ def beam_search(
     eos: int,
     forbidden: Sequence[int],
     num_hypotheses: int = 1,
+    constraints: Sequence[Constraint] = (),
 ) -> list[list[Hypothesis]]:
     """Return the `num_hypotheses` best outputs of each sentence, best first (fewer if fewer exist).
 
     `max_lengths` holds the longest |Y| of each sentence, at least 1 and counting EOS; its device is where the search
-    runs. `next_token` starts with beam_size rows for each sentence. `forbidden` tokens are never produced.
+    runs. `next_token` starts with beam_size rows for each sentence. `forbidden` tokens are never produced, nor what
+    `constraints` exclude.
 
     Raises ValueError for impossible arguments and DivergedError if a sentence has no output with a finite score.
     """
@@ -71,6 +74,8 @@ def beam_search(
             eos=eos,
             end_only=beam.rows_at_limit(length) if length in limits else None,
         )
+        for constraint in constraints:
+            constraint.exclude(log_probabilities, beam.rows(length - 1))
         candidates = _considered(beam, log_probabilities)
         _finish(candidates, beam, finished, eos=eos, length=length)
         survivors = _survivors(candidates, beam_size=beam_size, eos=eos)
@@ -103,6 +108,11 @@ class _Beam:
         log_probabilities[:, 0] = 0.0
         prefixes = torch.zeros((num_sentences, beam_size, int(max_lengths.max())), dtype=torch.int64, device=device)
         return cls(torch.arange(num_sentences, device=device), max_lengths, log_probabilities, prefixes)
+
+    def rows(self, length: int) -> Prefixes:
+        """Return the prefixes, `length` tokens long, row by row."""
+        sentences = self.sentences.repeat_interleave(self.prefixes.shape[1])
+        return Prefixes.of_one_length(self.prefixes.flatten(0, 1), length, sentences)
 
     def rows_at_limit(self, length: int) -> Bool[Tensor, " rows"]:
         """Tell which rows' token number `length` is the last that their sentence may have."""

@@ -87,8 +87,8 @@ class FinishedHypotheses:
             ]
             if not hypotheses:
                 raise DivergedError(
-                    f"no output of sentence {sentence} of the batch has a finite score: the model's weights are damaged"
-                    " or its training diverged"
+                    f"no output of sentence {sentence} of the batch has a finite score: the model's weights are"
+                    " damaged, its training diverged, or the constraints exclude every output"
                 )
             results.append(hypotheses)
         return results

@@ -7,6 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from mt.search.candidates import accumulation_dtype, most_probable, permitted_log_probabilities
+from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import FinishedHypotheses
 from mt.search.hypothesis import Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm
@@ -22,6 +23,7 @@ def greedy_search(
     bos: int,
     eos: int,
     forbidden: Sequence[int],
+    constraints: Sequence[Constraint] = (),
 ) -> list[list[Hypothesis]]:
     """Return one output for each sentence: tokens and scores are those of beam search of size 1.
 
@@ -43,12 +45,10 @@ def greedy_search(
     totals = torch.zeros(len(max_lengths), device=max_lengths.device)
     prefixes = torch.zeros((len(max_lengths), max(limits)), dtype=torch.int64, device=max_lengths.device)
     for length in range(1, max(limits) + 1):
-        log_probabilities = permitted_log_probabilities(
-            logits,
-            forbidden=forbidden,
-            eos=eos,
-            end_only=max_lengths[sentences] == length if length in limits else None,
-        )
+        end_only = max_lengths[sentences] == length if length in limits else None
+        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
+        for constraint in constraints:
+            constraint.exclude(log_probabilities, Prefixes.of_one_length(prefixes, length - 1, sentences))
         values, tokens = (best[:, 0] for best in most_probable(log_probabilities, 1))
         totals = totals + values
         prefixes[:, length - 1] = tokens

@@ -1,0 +1,137 @@
+"""Sampling: each next token is drawn by its probability, for any next-token function.
+
+Temperature T divides the log-probabilities; then top-k (Fan et al. 2018) keeps the k most probable tokens; then
+top-p (Holtzman et al. 2020) keeps the fewest of those, most probable first, whose share reaches p. One of what is
+left is drawn by its renormalised probability. Of equals the lower token id counts as the more probable.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mt.errors import DivergedError
+from mt.search.candidates import accumulation_dtype, most_probable, permitted_log_probabilities
+from mt.search.constraints import Constraint, Prefixes
+from mt.search.hypothesis import Hypothesis
+from mt.search.next_token import NextToken, checked_limits, is_identity
+
+
+def sample(
+    *,
+    next_token: NextToken,
+    num_samples: int,
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    seeds: Sequence[int],
+    max_lengths: Int[Tensor, " sentences"],
+    bos: int,
+    eos: int,
+    forbidden: Sequence[int],
+    constraints: Sequence[Constraint] = (),
+) -> list[list[Hypothesis]]:
+    """Return `num_samples` independent outputs of each sentence, most probable first; the same may come twice.
+
+    Each sentence has a random generator of its own, begun with its entry of `seeds`, so that neither its neighbours
+    nor their number have an influence. A hypothesis scores the log-probability that the model gives it, whatever the
+    temperature and the cuts. `next_token` starts with `num_samples` rows for each sentence, which leave together. The
+    other arguments are those of `beam_search`.
+
+    Raises ValueError for impossible arguments and DivergedError if an output has no finite score.
+    """
+    if num_samples < 1 or not temperature > 0 or not (top_k is None or top_k > 0) or not (top_p is None or top_p > 0):
+        raise ValueError(f"{num_samples} samples, temperature {temperature}, top-k {top_k}, top-p {top_p}: all above 0")
+    limits = checked_limits(max_lengths, eos=eos, forbidden=forbidden)
+    if not limits:
+        return []
+    row_limits = max_lengths.repeat_interleave(num_samples)
+    uniform = _uniform_numbers(seeds, max_lengths.tolist(), num_samples, device=max_lengths.device)
+    logits = next_token(torch.full_like(row_limits, bos))
+    tokens = torch.zeros((len(row_limits), max(limits)), dtype=torch.int64, device=row_limits.device)
+    totals = torch.zeros(len(row_limits), dtype=accumulation_dtype(logits), device=row_limits.device)
+    lengths = torch.zeros_like(row_limits)  # 0 is not ended
+    rows = torch.arange(len(row_limits), device=row_limits.device)  # those of unfinished sentences
+    for length in range(1, max(limits) + 1):
+        log_probabilities = permitted_log_probabilities(
+            logits, forbidden=forbidden, eos=eos, end_only=row_limits[rows] == length if length in limits else None
+        )
+        if constraints:
+            prefixes = Prefixes.of_one_length(tokens[rows], length - 1, rows // num_samples)
+            for constraint in constraints:
+                constraint.exclude(log_probabilities, prefixes)
+        probabilities, candidates = considered(log_probabilities, temperature=temperature, top_k=top_k, top_p=top_p)
+        newest = _drawn(probabilities, candidates, uniform[rows, length - 1])
+        going_on = lengths[rows] == 0
+        totals[rows] += log_probabilities.gather(1, newest[:, None])[:, 0].masked_fill(~going_on, 0.0)
+        tokens[rows, length - 1] = newest
+        lengths[rows[going_on & ((newest == eos) | (row_limits[rows] == length))]] = length
+        unfinished = (lengths[rows].view(-1, num_samples) == 0).any(dim=1).repeat_interleave(num_samples)
+        staying = unfinished.nonzero()[:, 0]
+        if len(staying) == 0:
+            break
+        rows = rows[staying]
+        if not is_identity(staying, num_rows=len(logits)):
+            next_token.reorder(staying)
+        logits = next_token(tokens[rows, length - 1])
+    return _hypotheses(tokens, totals, lengths, num_samples)
+
+
+def considered(
+    log_probabilities: Float[Tensor, "rows vocabulary"], *, temperature: float, top_k: int | None, top_p: float | None
+) -> tuple[Float[Tensor, "rows considered"], Int[Tensor, "rows considered"]]:
+    """Return the tokens that temperature and cuts leave, with the probabilities by which they are drawn."""
+    scores, tokens = most_probable(log_probabilities, top_k or log_probabilities.shape[1])
+    scores = scores.to(_drawing_dtype(scores.device)) / temperature
+    if top_p is not None:
+        ranked = scores.sort(dim=1, descending=True, stable=True)
+        shares = ranked.values.softmax(dim=1)
+        scores = ranked.values.masked_fill(shares.cumsum(dim=1) - shares >= top_p, -torch.inf)
+        tokens = tokens.gather(1, ranked.indices)
+    return scores.softmax(dim=1), tokens
+
+
+def _drawn(
+    probabilities: Float[Tensor, "rows considered"],
+    tokens: Int[Tensor, "rows considered"],
+    uniform: Float[Tensor, " rows"],
+) -> Int[Tensor, " rows"]:
+    """Return for each row the token at which the sum of the probabilities exceeds its number in [0, 1)."""
+    sums = probabilities.cumsum(dim=1)
+    below = sums[:, -1:].nextafter(torch.zeros_like(sums[:, -1:]))  # a product just under the sum may round up to it
+    wanted = torch.minimum(uniform[:, None] * sums[:, -1:], below)
+    places = torch.searchsorted(sums, wanted, right=True).clamp(max=tokens.shape[1] - 1)
+    return tokens.gather(1, places)[:, 0]
+
+
+def _uniform_numbers(
+    seeds: Sequence[int], limits: Sequence[int], num_samples: int, *, device: torch.device
+) -> Float[Tensor, "rows longest"]:
+    """Return a number in [0, 1) for every token that may be drawn, the same on every device."""
+    numbers = torch.zeros(len(limits), num_samples, max(limits), dtype=torch.float64)
+    for sentence, (seed, limit) in enumerate(zip(seeds, limits, strict=True)):
+        generator = torch.Generator().manual_seed(seed)
+        numbers[sentence, :, :limit] = torch.rand(num_samples, limit, generator=generator, dtype=torch.float64)
+    return numbers.flatten(0, 1).to(device=device, dtype=_drawing_dtype(device))
+
+
+def _drawing_dtype(device: torch.device) -> torch.dtype:
+    """Return the type in which probabilities are added up: many small ones lose nothing in float64."""
+    return torch.float32 if device.type == "mps" else torch.float64  # MPS has no float64
+
+
+def _hypotheses(
+    tokens: Int[Tensor, "rows longest"], totals: Float[Tensor, " rows"], lengths: Int[Tensor, " rows"], num_samples: int
+) -> list[list[Hypothesis]]:
+    """Return the rows of each sentence as hypotheses. Raises DivergedError for a score that is not finite."""
+    if not totals.isfinite().all():
+        sentence = int(totals.isfinite().logical_not().nonzero()[0, 0]) // num_samples
+        raise DivergedError(
+            f"an output of sentence {sentence} of the batch has no finite score: the model's weights are damaged"
+            " or its training diverged"
+        )
+    rows = zip(tokens.tolist(), totals.tolist(), lengths.tolist(), strict=True)
+    found = [Hypothesis(tokens=row[: length - 1], score=total, log_probability=total) for row, total, length in rows]
+    sentences = [found[first : first + num_samples] for first in range(0, len(found), num_samples)]
+    return [sorted(samples, key=lambda sample: -sample.score) for samples in sentences]
