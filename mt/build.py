@@ -159,6 +159,8 @@ def model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Tr
         num_heads=config.model.num_heads,
         dropout=config.model.dropout,
         initialisation=config.model.initialisation,
+        activation=config.model.activation,
+        output_bias=config.model.output_bias,
         pad=PAD,
     ).to(device)
 

@@ -121,6 +121,8 @@ class Model:
     num_heads: Size
     dropout: Fraction
     initialisation: Literal["glorot", "fan_in"]  # of the layers' matrices: Glorot-uniform, or uniform in ±1/√fan_in
+    activation: Literal["relu", "swish"]  # in the feed-forward networks; relu is the paper's
+    output_bias: bool  # one per piece, added to its logit; the paper has none
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,10 @@ from mt.option_types import Bounds, FilePath
 MISSING = "???"  # what a composed configuration holds where the user must choose
 LARGEST_NUMBER = 2**63
 LARGEST_CONFIG_BYTES = 1_000_000
+# What a run did that was written before an option existed.
+BEFORE_THE_OPTION: dict[str, dict[str, Any]] = {
+    "model": {"activation": "relu", "output_bias": False},
+}
 # What PyYAML lets through on hostile text, beside its own errors: dates, numbers, depth.
 PARSER_ERRORS = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
@@ -55,10 +59,18 @@ def load_run(run_dir: str | Path) -> TrainConfig:
         values = yaml.safe_load(path.read_bytes().decode("utf-8"))
     except PARSER_ERRORS as error:
         raise BadFileError(f"{path}: not readable as YAML ({_first_line(error)})") from error
+    _complete(values)
     try:
         return checked(TrainConfig, values)
     except UserError as error:
         raise BadFileError(f"{path}: {error}") from error
+
+
+def _complete(values: Any) -> None:
+    for group, options in BEFORE_THE_OPTION.items():
+        place = values.get(group) if group and isinstance(values, dict) else values
+        if isinstance(place, dict):
+            place.update({key: value for key, value in options.items() if key not in place})
 
 
 def known_keys(schema: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -8,16 +8,17 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+import yaml
 from commands import FILES, Captured, composed
 
 from mt.command import run
 from mt.config import EvaluateConfig, FilesData, ToyData, TrainConfig, TranslateConfig
 from mt.errors import BadFileError, DivergedError, LockedError, StoppedError, UserError
-from mt.loading import load_run, save
+from mt.loading import BEFORE_THE_OPTION, load_run, save
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.usefixtures("folder")
@@ -239,6 +240,16 @@ def test_a_run_is_read_where_its_data_is_gone() -> None:
     config = train_config(*FILES)
     save(config, "run/config.yaml")
     Path("a.en").unlink()
+    assert load_run("run") == config
+
+
+def test_a_run_from_before_an_option_existed_is_read_as_what_it_did() -> None:
+    config = train_config(*FILES)
+    values = asdict(config)
+    for group, options in BEFORE_THE_OPTION.items():
+        for name in options:
+            del (values[group] if group else values)[name]
+    Path("run/config.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     assert load_run("run") == config
 
 

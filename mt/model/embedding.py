@@ -24,25 +24,37 @@ def positional_encoding(length: int, d_model: int) -> Float[Tensor, "length d_mo
 class TokenEmbedding(nn.Module):
     """Section 3.4: a vector per token, times √d_model going in; the same matrix turns vectors into logits.
 
+    The paper gives the logits no bias; `output_bias` adds one per token, as models trained with Marian have.
     The matrix starts as N(0, d_model^-½), so that scaled embeddings have unit variance beside the
     positions and the first logits do too (Tensor2Tensor does so; the paper is silent).
     """
 
-    def __init__(self, *, vocabulary_size: int, d_model: int) -> None:
+    def __init__(self, *, vocabulary_size: int, d_model: int, output_bias: bool = False) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(vocabulary_size, d_model))
+        self.bias = nn.Parameter(torch.empty(vocabulary_size)) if output_bias else None
 
     def forward(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length d_model"]:
         """Look the tokens up and scale them."""
         return functional.embedding(tokens, self.weight) * math.sqrt(self.weight.shape[1])
 
     def logits(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows vocabulary"]:
-        """The pre-softmax linear transformation; it has no bias and no scale."""
-        return functional.linear(x, self.weight)
+        """The pre-softmax linear transformation; it has no scale."""
+        return functional.linear(x, self.weight, self.bias)
+
+    def as_product(
+        self, x: Float[Tensor, "rows d_model"]
+    ) -> tuple[Float[Tensor, "rows features"], Float[Tensor, "vocabulary features"]]:
+        """Two matrices whose product x Wᵀ is the logits: a bias becomes one more feature, which is 1 in every row."""
+        if self.bias is None:
+            return x, self.weight
+        return functional.pad(x, (0, 1), value=1.0), torch.cat([self.weight, self.bias.unsqueeze(1)], dim=1)
 
     def reset_parameters(self) -> None:
-        """Normal with standard deviation d_model^-½."""
+        """Normal with standard deviation d_model^-½; a bias of zero."""
         nn.init.normal_(self.weight, std=self.weight.shape[1] ** -0.5)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
 
 class PositionalEncoding(nn.Module):

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from mt.model.attention import MultiHeadAttention
 from mt.model.dropout import Dropout
-from mt.model.feed_forward import FeedForward
+from mt.model.feed_forward import Activation, FeedForward
 
 
 class AddAndNorm(nn.Module):
@@ -29,11 +29,13 @@ class AddAndNorm(nn.Module):
 class EncoderLayer(nn.Module):
     """Left half of figure 1: self-attention, then the feed-forward network."""
 
-    def __init__(self, *, d_model: int, d_ff: int, num_heads: int, dropout: float) -> None:
+    def __init__(
+        self, *, d_model: int, d_ff: int, num_heads: int, dropout: float, activation: Activation = "relu"
+    ) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(d_model=d_model, num_heads=num_heads)
         self.self_attention_norm = AddAndNorm(d_model=d_model, dropout=dropout)
-        self.feed_forward = FeedForward(d_model=d_model, d_ff=d_ff)
+        self.feed_forward = FeedForward(d_model=d_model, d_ff=d_ff, activation=activation)
         self.feed_forward_norm = AddAndNorm(d_model=d_model, dropout=dropout)
 
     def forward(
@@ -47,13 +49,15 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Right half of figure 1: masked self-attention, attention over the encoder's output, feed-forward."""
 
-    def __init__(self, *, d_model: int, d_ff: int, num_heads: int, dropout: float) -> None:
+    def __init__(
+        self, *, d_model: int, d_ff: int, num_heads: int, dropout: float, activation: Activation = "relu"
+    ) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(d_model=d_model, num_heads=num_heads)
         self.self_attention_norm = AddAndNorm(d_model=d_model, dropout=dropout)
         self.cross_attention = MultiHeadAttention(d_model=d_model, num_heads=num_heads)
         self.cross_attention_norm = AddAndNorm(d_model=d_model, dropout=dropout)
-        self.feed_forward = FeedForward(d_model=d_model, d_ff=d_ff)
+        self.feed_forward = FeedForward(d_model=d_model, d_ff=d_ff, activation=activation)
         self.feed_forward_norm = AddAndNorm(d_model=d_model, dropout=dropout)
 
     def forward(

@@ -1,14 +1,14 @@
 """Figure 1: the whole model."""
 
 import functools
-from typing import Literal
+from typing import Any, Literal
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from mt.model.attention import MultiHeadAttention
 from mt.model.embedding import PositionalEncoding, TokenEmbedding
-from mt.model.feed_forward import FeedForward
+from mt.model.feed_forward import Activation, FeedForward
 from mt.model.masks import padding_mask, target_mask
 from mt.model.stacks import DecoderLayer, EncoderLayer
 
@@ -34,17 +34,22 @@ class Transformer(nn.Module):
         pad: int,
         source_vocabulary_size: int | None = None,
         initialisation: Initialisation = "glorot",
+        activation: Activation = "relu",
+        output_bias: bool = False,
     ) -> None:
         super().__init__()
         self.pad = pad
-        self.target_embedding = TokenEmbedding(vocabulary_size=vocabulary_size, d_model=d_model)
+        self.target_embedding = TokenEmbedding(
+            vocabulary_size=vocabulary_size, d_model=d_model, output_bias=output_bias
+        )
         if source_vocabulary_size is None:
             self.source_embedding = self.target_embedding
         else:
             self.source_embedding = TokenEmbedding(vocabulary_size=source_vocabulary_size, d_model=d_model)
         self.positions = PositionalEncoding(d_model=d_model, dropout=dropout)
-        encoder = functools.partial(EncoderLayer, d_model=d_model, d_ff=d_ff, num_heads=num_heads, dropout=dropout)
-        decoder = functools.partial(DecoderLayer, d_model=d_model, d_ff=d_ff, num_heads=num_heads, dropout=dropout)
+        sizes: dict[str, Any] = {"d_model": d_model, "d_ff": d_ff, "num_heads": num_heads, "dropout": dropout}
+        encoder = functools.partial(EncoderLayer, **sizes, activation=activation)
+        decoder = functools.partial(DecoderLayer, **sizes, activation=activation)
         self.encoder = nn.ModuleList(encoder() for _ in range(num_layers))
         self.decoder = nn.ModuleList(decoder() for _ in range(num_layers))
         self.reset_parameters(initialisation)

@@ -34,8 +34,8 @@ def batch_loss(model: Transformer, batch: Batch, *, label_smoothing: float) -> L
     """Run the model on one micro-batch and sum the loss over its real target tokens."""
     real = batch.target_output != model.pad
     hidden = model.hidden(batch.source, batch.target_input)[real]
-    gold = batch.target_output[real]
-    return chunked_label_smoothed_loss(hidden, model.target_embedding.weight, gold, label_smoothing=label_smoothing)
+    features, weight = model.target_embedding.as_product(hidden)
+    return chunked_label_smoothed_loss(features, weight, batch.target_output[real], label_smoothing=label_smoothing)
 
 
 def train_step(

@@ -80,8 +80,9 @@ def test_micro_batches_give_the_gradient_of_one_batch(
     assert (result.source_tokens, result.target_tokens) == (expected.source_tokens, expected.target_tokens)
 
 
-def test_the_gradient_is_that_of_the_mean_over_real_target_tokens() -> None:
-    model = tiny_model()
+@pytest.mark.parametrize("output_bias", [False, True])
+def test_the_gradient_is_that_of_the_mean_over_real_target_tokens(output_bias: bool) -> None:
+    model = tiny_model(output_bias=output_bias)
     gradient, result = gradient_of(model, CUTS["two"])
     loss = mean_over_tokens(model, label_smoothing=0.1)
     expected = torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(model.parameters()))])
