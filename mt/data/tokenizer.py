@@ -4,6 +4,7 @@ The normaliser (`nmt_nfkc`: Unicode compatibility forms, spaces folded) is part 
 text is normalised once, in here, and reference translations never are.
 """
 
+import bisect
 import contextlib
 import hashlib
 import io
@@ -165,6 +166,17 @@ class Tokenizer:
         """Return the written form of each id. Raises IndexError for an id that does not exist."""
         return [self._processor.id_to_piece(int(i)) for i in ids]
 
+    def words_of_text(self, text: str) -> list[int]:
+        """Return for each piece of `encode(text)` the number of its word, from 0; words are what spaces separate."""
+        [valid] = _valid([text])
+        encoded = self._processor.encode(valid, return_type="offset_mapping")
+        return _words_at(valid, [start for start, _ in encoded["offsets"]])
+
+    def words_of_output(self, ids: Sequence[int]) -> list[int]:
+        """Return for each id the number of its word in the text that `decode` gives, from 0."""
+        decoded = self._processor.decode(list(ids), return_type="offset_mapping")
+        return _words_at(decoded["text"], [start for start, _ in decoded["offsets"]])
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the model file's content."""
         return (_from_model, (self._processor.serialized_model_proto(),))
@@ -185,6 +197,12 @@ def _from_model(model: bytes) -> Tokenizer:
 
 def _valid(texts: Sequence[str]) -> list[str]:
     return [text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text) for text in texts]
+
+
+def _words_at(text: str, positions: Sequence[int]) -> list[int]:
+    """The number of the word at or after each position, of the last one after its end; nothing for a blank text."""
+    ends = [match.end() for match in re.finditer(r"\S+", text)]
+    return [min(bisect.bisect_right(ends, position), len(ends) - 1) for position in positions] if ends else []
 
 
 def _spread_lines(text_files: Sequence[Path], most: int) -> Iterator[bytes]:

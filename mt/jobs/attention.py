@@ -34,7 +34,7 @@ def attention(config: AttentionConfig) -> None:
         raise UserError(f"source: {len(pieces):,} pieces, but a picture holds {_MOST_PIECES}; give a shorter sentence")
     translation = translator.translate_all([config.source])[0]
     batch = make_batch([pieces], [translation.tokens])
-    weights = cross_attention_weights(translator.model, batch.source, batch.target_input).mean(dim=1)
+    weights = cross_attention_weights(translator.model, batch.source, batch.target_input)[:, 0].mean(dim=1)
     columns = [*translator.source_tokenizer.pieces(pieces), "</s>"]
     rows = [*translator.target_tokenizer.pieces(translation.tokens), "</s>"]
     draw(weights, columns, rows, Path(config.output))

@@ -9,17 +9,18 @@ from mt.model.transformer import Transformer
 
 
 def cross_attention_weights(
-    model: Transformer, source: Int[Tensor, "1 source"], target: Int[Tensor, "1 target"]
-) -> Float[Tensor, "layers heads target source"]:
+    model: Transformer, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
+) -> Float[Tensor, "layers batch heads target source"]:
     """The weights of every decoder layer's attention over the source, while reading `target` (BOS first).
 
-    Row t shows where the model looks to choose the token after target position t; each row sums to 1.
+    Row t shows where the model looks to choose the token after target position t; each row sums to 1. Padded source
+    positions have weight 0, the rows of padded target positions mean nothing.
     """
     seen: list[Tensor] = []
 
     def note(module: nn.Module, inputs: tuple[Tensor, Tensor, Tensor]) -> None:
         assert isinstance(module, MultiHeadAttention)
-        seen.append(module.weights(*inputs)[0])
+        seen.append(module.weights(*inputs))
 
     hooks = [layer.cross_attention.register_forward_pre_hook(note) for layer in model.decoder_layers()]
     try:
@@ -29,3 +30,13 @@ def cross_attention_weights(
         for hook in hooks:
             hook.remove()
     return torch.stack(seen)
+
+
+def alignment_attention(
+    model: Transformer, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
+) -> Float[Tensor, "batch target source"]:
+    """The attention over the source that says best which word a target token translates; `target` begins with BOS.
+
+    That is the mean over the heads of the last decoder layer but one (Garg et al. 2019), or of the only one.
+    """
+    return cross_attention_weights(model, source, target)[-2:][0].mean(dim=1)
