@@ -3,7 +3,7 @@
 import functools
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -21,9 +21,11 @@ from mt.errors import BadFileError
 from mt.loading import load_run
 from mt.model.transformer import Transformer
 from mt.runtime import autocast, choose_device, choose_precision, seed_everything
+from mt.search.search import Sampling
 from mt.training.checkpoint import load_model_tensors, read_tensors, vocabulary_of
 from mt.training.schedule import learning_rate
 from mt.translation import Translator
+from mt.translation_checks import check_same_vocabulary
 
 TOKENIZER, SOURCE_TOKENIZER, MODEL = "tokenizer.model", "tokenizer.source.model", "model.safetensors"
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
@@ -202,7 +204,16 @@ def training_autocast(training: schema.Training, device: torch.device) -> Callab
     return functools.partial(autocast, device, choose_precision(training.precision, device))
 
 
-def translator(config: schema.TrainConfig, decoding: schema.Decoding, model: Transformer, run_dir: Path) -> Translator:
+def translator(
+    config: schema.TrainConfig,
+    decoding: schema.Decoding,
+    model: Transformer,
+    run_dir: Path,
+    *,
+    further_models: Sequence[Transformer] = (),
+    num_hypotheses: int = 1,
+    alignments: bool = False,
+) -> Translator:
     """A model with the tokenizers of a run folder and the search settings of `decoding`."""
     source, target = tokenizer_paths(run_dir, config.tokenizer)
     device = next(model.parameters()).device
@@ -214,16 +225,37 @@ def translator(config: schema.TrainConfig, decoding: schema.Decoding, model: Tra
         target_tokenizer=Tokenizer.load(target),
         autocast=functools.partial(autocast, device, precision),
         forbidden=forbidden,
-        **vars(decoding),
+        **{**vars(decoding), "sampling": decoding.sampling and Sampling(**vars(decoding.sampling))},
+        further_models=further_models,
+        num_hypotheses=num_hypotheses,
+        alignments=alignments,
         joiner="" if config.data.target_language in _LANGUAGES_WITHOUT_SPACES else " ",
     )
 
 
-def translator_of_run(run_dir: Path, decoding: schema.Decoding | None = None, device: str = "auto") -> Translator:
+def translator_of_run(
+    run_dir: Path,
+    decoding: schema.Decoding | None = None,
+    device: str = "auto",
+    *,
+    ensemble: Sequence[Path] = (),
+    num_hypotheses: int = 1,
+    alignments: bool = False,
+) -> Translator:
     """The translator that a finished run delivered, with the run's own search settings unless others are given.
 
-    Raises UserError for a folder that is no run, BadFileError for a damaged one.
+    The models of the runs in `ensemble` decide with it. Raises UserError for a folder that is no run and for runs of
+    different vocabularies, BadFileError for a damaged one.
     """
+    check_same_vocabulary([run_dir, *ensemble])
+    models = [trained_model(load_run(each), each, choose_device(device)) for each in (run_dir, *ensemble)]
     config = load_run(run_dir)
-    model = trained_model(config, run_dir, choose_device(device))
-    return translator(config, decoding or config.decoding, model, run_dir)
+    return translator(
+        config,
+        decoding or config.decoding,
+        models[0],
+        run_dir,
+        further_models=models[1:],
+        num_hypotheses=num_hypotheses,
+        alignments=alignments,
+    )

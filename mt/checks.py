@@ -10,6 +10,7 @@ from mt.config import (
     AverageConfig,
     Corpus,
     Data,
+    Decoding,
     EvaluateConfig,
     FilesData,
     HubData,
@@ -18,6 +19,7 @@ from mt.config import (
     TranslateConfig,
 )
 from mt.errors import UserError
+from mt.translation_checks import check_decoding, check_same_vocabulary, check_translation
 
 SPECIAL_PIECES = 4  # pad, unk, bos, eos
 BYTE_PIECES = 256
@@ -58,18 +60,24 @@ def _(config: TrainConfig) -> None:
             f"tokenizer.vocabulary_size: at least {smallest} with tokenizer.byte_fallback="
             f"{str(tokenizer.byte_fallback).lower()}, got {tokenizer.vocabulary_size}"
         )
+    if config.decoding.sampling is not None:
+        raise UserError("decoding.sampling: validation and test are searched, not sampled; sample with mt-translate")
+    check_decoding(config.decoding)
     _check_data(data)
 
 
+check_combinations.register(Decoding, check_decoding)
+check_combinations.register(TranslateConfig, check_translation)
+
+
 @check_combinations.register
-def _(config: TranslateConfig) -> None:
-    if (config.source is None) == (config.input is None):
-        given = "neither is given" if config.source is None else "both are given"
-        raise UserError(f'source, input: give one of source="a sentence" and input=FILE (or input=-); {given}')
+def _(config: AttentionConfig) -> None:
+    check_decoding(config.decoding)
 
 
 @check_combinations.register
 def _(config: EvaluateConfig) -> None:
+    check_decoding(config.decoding)
     if config.source is not None and config.hypothesis is not None:
         raise UserError("source, hypothesis: give one of them beside reference=FILE")
     text = "source" if config.source is not None else "hypothesis" if config.hypothesis is not None else None
@@ -162,6 +170,9 @@ def _check_data_files(data: Data) -> None:
 @check_files.register
 def _(config: TranslateConfig) -> None:
     check_run(config.run_dir)
+    for run_dir in config.ensemble:
+        check_run(run_dir, key="ensemble")
+    check_same_vocabulary([config.run_dir, *config.ensemble])
     if config.input != "-":
         _check_readable("input", config.input)
     if config.output != "-":
@@ -193,13 +204,13 @@ def _(config: AverageConfig) -> None:
         _check_writable("output", config.output)
 
 
-def check_run(run_dir: str) -> None:
+def check_run(run_dir: str, key: str = "run_dir") -> None:
     """Refuses a folder that lacks what a finished run delivers."""
     if not Path(run_dir).is_dir():
-        raise UserError(f"run_dir: {run_dir} does not exist")
+        raise UserError(f"{key}: {run_dir} does not exist")
     missing = [name for name in RUN_FILES if not (Path(run_dir) / name).is_file()]
     if missing:
-        raise UserError(f"run_dir: {run_dir} is not a finished run, it lacks {', '.join(missing)}")
+        raise UserError(f"{key}: {run_dir} is not a finished run, it lacks {', '.join(missing)}")
 
 
 def check_split(data: Data, split: str) -> None:

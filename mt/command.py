@@ -172,6 +172,8 @@ def _explain(error: Exception) -> str:
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     if isinstance(error, MissingConfigException) and error.options:
         return f"{lines[0]}; choose one of {', '.join(error.options)}"
+    if "'decoding.sampling." in lines[0]:
+        return f"{lines[0]} Choose decoding=sampling first."
     return " ".join(lines[:2])
 
 

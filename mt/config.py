@@ -150,8 +150,18 @@ class Training:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """Drawing the output piece by piece; first the temperature is applied, then top-k, then top-p."""
+
+    temperature: Annotated[float, Bounds(0.01, 100)]  # divides the log-probabilities; 1 is the model's own
+    top_k: Count | None  # draw among so many of the most probable pieces; null is all
+    top_p: Annotated[float, Bounds(0, 1, open_low=True, open_high=True)] | None  # among the fewest with this share
+    seed: CountOrZero  # each line draws by the seed and its number, whatever is translated beside it
+
+
+@dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """Section 6.1: beam search; a beam of 1 is greedy."""
+    """Section 6.1: beam search; a beam of 1 is greedy. What is null is off, also where an older run lacks it."""
 
     beam_size: Annotated[int, Bounds(1, 1000)]
     length_penalty: Annotated[float, Bounds(0, 10)]  # α; far higher ones overflow
@@ -159,6 +169,10 @@ class Decoding:
     max_extra_tokens: Annotated[int, Bounds(0, 100_000)]  # longest output = source length + this
     batch_tokens: Count  # padded source tokens, times beam_size
     max_source_tokens: Count
+    min_output_tokens: Count | None  # the end not counted
+    max_output_tokens: Count | None  # the end not counted; the longest output whatever the source
+    no_repeat_ngram_size: Count | None  # so many successive pieces never occur twice in an output
+    sampling: Sampling | None  # instead of a search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,10 +216,19 @@ class TranslateConfig:
     """`mt-translate`. Exactly one of `source` and `input` is given."""
 
     run_dir: str  # null in `conf/` stands for the newest finished run under runs/
+    ensemble: list[str]  # further run folders with the same vocabulary; the mean of the probabilities decides
     device: Device
     source: Sentence | None  # the sentence itself
     input: str | None  # a file, or - for standard input
+    column: str | None  # the input is TSV; a column's number counted from 1, or its name in the first line
+    field: str | None  # the input is JSONL; the field with the text
+    shard: str | None  # number/count: of that many parts of the input, this one
     output: str  # a file, or - for standard output
+    translation_field: str  # the name of what is added to TSV with names and to JSONL
+    n_best: Size | None  # so many translations of each line, with their scores
+    scores: bool
+    alignments: bool  # word alignments in Pharaoh format
+    prefix: Sentence | None  # every translation begins with it
     decoding: Decoding
 
 

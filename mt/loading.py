@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_
 import yaml
 
 from mt.checks import check_combinations
-from mt.config import Corpus, TrainConfig
+from mt.config import TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.option_types import Bounds, FilePath
 
@@ -49,7 +49,10 @@ def save(config: TrainConfig, path: str | Path) -> None:
 
 
 def load_run(run_dir: str | Path) -> TrainConfig:
-    """The configuration a run was trained with; raises `UserError` without one, `BadFileError` for a damaged one."""
+    """The configuration a run was trained with; raises `UserError` without one, `BadFileError` for a damaged one.
+
+    Options that the run does not know because it is older are null.
+    """
     path = Path(run_dir) / "config.yaml"
     if not path.is_file():
         raise UserError(f"{run_dir} is not a run folder: it has no config.yaml")
@@ -150,7 +153,7 @@ def _convert_class(kind: Any, value: Any, key: str) -> Any:
             raise unknown_key(f"{prefix}{name}", [prefix + hint for hint in hints])
     converted = {}
     for name, hint in hints.items():
-        if name not in value and kind is not Corpus:
+        if name not in value and type(None) not in alternatives(hint):
             raise UserError(f"{prefix}{name}: is missing")
         converted[name] = _convert(hint, value.get(name), prefix + name)
     return kind(**converted)

@@ -1,34 +1,26 @@
 """Text in, text out: one line out for every line in, in order, whatever the lines hold."""
 
-import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 import torch
 
-from mt.data.batch import source_tensor
-from mt.data.tokenizer import BOS, EOS, Tokenizer
+from mt.alignment import word_alignment
+from mt.data.batch import make_batch, source_tensor
+from mt.data.tokenizer import BOS, EOS, UNKNOWN, Tokenizer
+from mt.errors import UserError
 from mt.model.decoding import KeptDecoder
+from mt.model.inspection import alignment_attention
 from mt.model.transformer import Transformer
-from mt.search.beam import beam_search
-from mt.search.greedy import greedy_search
-from mt.search.hypothesis import Hypothesis
+from mt.parts import Part, Translation, join, seed_of, split
+from mt.search.ensemble import Ensemble
 from mt.search.length_penalty import LengthPenaltyForm
+from mt.search.search import Sampling, Search
 
 _WINDOW_BATCHES = 16
-_SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "…", ";", "；", ":", "：", ",", "、", "，")
 
-
-@dataclass
-class Translation:
-    """One translated line. `parts` counts the pieces a line beyond the model's length was split into."""
-
-    text: str
-    score: float
-    tokens: list[int]
-    parts: int = 1
+Line = tuple[int, str, str]  # its number, its text, and the text with which its translation has to begin
 
 
 class Translator:
@@ -36,6 +28,10 @@ class Translator:
 
     `max_source_tokens` is the longest source the model is given at once; a longer line is split, at the end of a
     sentence or a clause where there is one, translated part by part and joined by `joiner`.
+
+    The models of `further_models` decide together with `model`, as `Ensemble` does. Of each line `num_hypotheses`
+    translations are kept, and with `alignments` the words that belong together. The other settings are those of
+    `Search`.
     """
 
     def __init__(
@@ -52,96 +48,138 @@ class Translator:
         max_extra_tokens: int,
         batch_tokens: int,
         max_source_tokens: int,
+        min_output_tokens: int | None = None,
+        max_output_tokens: int | None = None,
+        no_repeat_ngram_size: int | None = None,
+        sampling: Sampling | None = None,
         joiner: str = " ",
+        further_models: Sequence[Transformer] = (),
+        num_hypotheses: int = 1,
+        alignments: bool = False,
     ) -> None:
         self.model = model.eval()
+        self.models = [self.model, *(further.eval() for further in further_models)]
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.autocast = autocast
         self.forbidden = forbidden
         self.beam_size = beam_size
-        self.length_penalty = length_penalty
-        self.length_penalty_form = length_penalty_form
-        self.max_extra_tokens = max_extra_tokens
         self.batch_tokens = batch_tokens
         self.max_source_tokens = max_source_tokens
         self.joiner = joiner
+        self.alignments = alignments
+        self.search = Search(
+            bos=BOS,
+            eos=EOS,
+            forbidden=forbidden,
+            beam_size=beam_size,
+            length_penalty=length_penalty,
+            length_penalty_form=length_penalty_form,
+            max_extra_tokens=max_extra_tokens,
+            min_output_tokens=min_output_tokens,
+            max_output_tokens=max_output_tokens,
+            no_repeat_ngram_size=no_repeat_ngram_size,
+            sampling=sampling,
+            num_hypotheses=num_hypotheses,
+        )
 
-    def translate(self, lines: Iterable[str]) -> Iterator[Translation]:
-        """Translate lines as they come; a window of lines is read ahead and sorted by length to fill the batches."""
-        stream = iter(lines)
+    def translate(
+        self, lines: Iterable[str], *, prefixes: Iterable[str] | str | None = None, first_number: int = 0
+    ) -> Iterator[Translation]:
+        """Translate lines as they come; a window of lines is read ahead and sorted by length to fill the batches.
+
+        Each translation, but that of an empty line, begins with its line's prefix, or with the one for all. Samples
+        are drawn by the line's number, which for the first is `first_number`. Raises UserError for a prefix that the
+        vocabulary cannot spell, ValueError for unequal counts.
+        """
+        stream = _numbered(lines, prefixes, first_number)
         window_lines = 1
         while window := list(itertools.islice(stream, window_lines)):
             yield from self._translate_window(window)
             # Small windows first, so that a reader who types sees an answer at once.
             window_lines = min(4 * window_lines, max(1, _WINDOW_BATCHES * self.batch_tokens // 32))
 
-    def translate_all(self, lines: Sequence[str]) -> list[Translation]:
-        """Translate lines that are all there already, sorted by length over the whole."""
-        return self._translate_window(lines)
+    def translate_all(self, lines: Sequence[str], *, prefixes: Sequence[str] | str | None = None) -> list[Translation]:
+        """Do what `translate` does, with lines that are all there already, sorted by length over the whole."""
+        return self._translate_window(list(_numbered(lines, prefixes, 0)))
 
-    def _translate_window(self, lines: Sequence[str]) -> list[Translation]:
-        parts = [self._split(pieces) for pieces in self.source_tokenizer.encode_many(list(lines))]
+    def _translate_window(self, lines: Sequence[Line]) -> list[Translation]:
+        encoded = self.source_tokenizer.encode_many([text for _, text, _ in lines])
+        parts = [self._parts(line, pieces) for line, pieces in zip(lines, encoded, strict=True)]
         flat = [part for line in parts for part in line]
-        done = iter(self._translate_pieces(flat))
-        return [self._join(list(itertools.islice(done, len(line)))) for line in parts]
+        done = iter(self._translate_parts(flat))
+        found = (list(itertools.islice(done, len(line))) for line in parts)
+        return [join(translated, joiner=self.joiner, aligned=self.alignments) for translated in found]
 
-    def _translate_pieces(self, sentences: Sequence[list[int]]) -> list[Translation]:
-        order = sorted(range(len(sentences)), key=lambda index: len(sentences[index]))
-        translations: list[Translation] = [Translation("", 0.0, [])] * len(sentences)
-        for batch in self._batches(order, sentences):
-            hypotheses = self._search([sentences[index] for index in batch])
-            for index, translation in zip(batch, hypotheses, strict=True):
+    def _translate_parts(self, parts: Sequence[Part]) -> list[list[Translation]]:
+        order = sorted(range(len(parts)), key=lambda index: len(parts[index].pieces))
+        translations: list[list[Translation]] = [[]] * len(parts)
+        for batch in self._batches(order, parts):
+            found = self._search([parts[index] for index in batch])
+            for index, translation in zip(batch, found, strict=True):
                 translations[index] = translation
         return translations
 
-    def _batches(self, order: list[int], sentences: Sequence[list[int]]) -> Iterator[list[int]]:
-        """Groups of ascending length whose padded source, once for each place in the beam, stays in `batch_tokens`."""
+    def _batches(self, order: list[int], parts: Sequence[Part]) -> Iterator[list[int]]:
+        """Groups of ascending length whose padded source, once for each row of a sentence, stays in `batch_tokens`."""
         batch: list[int] = []
         for index in order:
-            if batch and (len(batch) + 1) * (len(sentences[index]) + 1) * self.beam_size > self.batch_tokens:
+            row_tokens = (len(parts[index].pieces) + 1) * self.search.rows_per_sentence
+            if batch and (len(batch) + 1) * row_tokens > self.batch_tokens:
                 yield batch
                 batch = []
             batch.append(index)
         if batch:
             yield batch
 
-    def _search(self, sentences: list[list[int]]) -> list[Translation]:
+    def _search(self, parts: list[Part]) -> list[list[Translation]]:
         device = next(self.model.parameters()).device
+        rows_per_sentence = self.search.rows_per_sentence
         with torch.inference_mode(), self.autocast():
-            kept = KeptDecoder(self.model, source_tensor(sentences).to(device), rows_per_sentence=self.beam_size)
-            found = self._hypotheses(kept, [len(source) + self.max_extra_tokens for source in sentences], device)
-        best = [hypotheses[0] for hypotheses in found]
-        return [Translation(self.target_tokenizer.decode(one.tokens), one.score, one.tokens) for one in best]
+            source = source_tensor([part.pieces for part in parts]).to(device)
+            kept = [KeptDecoder(model, source, rows_per_sentence=rows_per_sentence) for model in self.models]
+            found = self.search.run(
+                kept[0] if len(kept) == 1 else Ensemble(kept),
+                source_tokens=[len(part.pieces) for part in parts],
+                prefixes=[part.prefix for part in parts],
+                seeds=[part.seed for part in parts],
+                device=device,
+            )
+        decode = self.target_tokenizer.decode
+        translations = [[Translation(decode(one.tokens), one.score, one.tokens) for one in best] for best in found]
+        if self.alignments:
+            self._align(parts, translations, device)
+        return translations
 
-    def _hypotheses(self, kept: KeptDecoder, limits: list[int], device: torch.device) -> list[list[Hypothesis]]:
-        search = greedy_search if self.beam_size == 1 else functools.partial(beam_search, beam_size=self.beam_size)
-        return search(
-            next_token=kept,
-            length_penalty=self.length_penalty,
-            length_penalty_form=self.length_penalty_form,
-            max_lengths=torch.tensor(limits, device=device),
-            bos=BOS,
-            eos=EOS,
-            forbidden=self.forbidden,
-        )
+    def _align(self, parts: list[Part], translations: list[list[Translation]], device: torch.device) -> None:
+        """Note in each translation the words that belong together, by the mean attention of the models."""
+        pairs = [(part, one) for part, several in zip(parts, translations, strict=True) for one in several]
+        batch = make_batch([part.pieces for part, _ in pairs], [one.tokens for _, one in pairs]).to(device)
+        with torch.inference_mode(), self.autocast():
+            attention = [alignment_attention(model, batch.source, batch.target_input) for model in self.models]
+        for weights, (part, one) in zip(torch.stack(attention).mean(dim=0).cpu(), pairs, strict=True):
+            words = self.target_tokenizer.words_of_output(one.tokens)
+            one.alignment = word_alignment(weights, source_words=part.words, target_words=words)
 
-    def _split(self, pieces: list[int]) -> list[list[int]]:
-        """Cut what is too long for the model; an empty line has no parts."""
-        parts = []
-        while len(pieces) > self.max_source_tokens:
-            head = self.source_tokenizer.pieces(pieces[: self.max_source_tokens])
-            earliest = max(1, len(head) // 2)  # a part holds at least one piece
-            ends = [i + 1 for i in range(earliest, len(head)) if head[i].endswith(_SENTENCE_ENDS)]
-            words = [i for i in range(earliest, len(head)) if head[i].startswith("▁")]
-            cut = (ends or words or [len(head)])[-1]
-            parts.append(pieces[:cut])
-            pieces = pieces[cut:]
-        return [*parts, pieces] if pieces else parts
+    def _parts(self, line: Line, pieces: list[int]) -> list[Part]:
+        """The line as the model takes it; an empty line has no parts."""
+        number, text, prefix = line
+        forced = self.target_tokenizer.encode(prefix) if prefix and pieces else []
+        if UNKNOWN in forced:
+            raise UserError(f"prefix: the run's vocabulary cannot spell {prefix!r}; leave out what is foreign to it")
+        words = self.source_tokenizer.words_of_text(text) if self.alignments else []
+        seed = 0 if self.search.sampling is None else self.search.sampling.seed
+        parts, start = [], 0
+        for index, part in enumerate(split(pieces, longest=self.max_source_tokens, spell=self.source_tokenizer.pieces)):
+            end = start + len(part)
+            parts.append(Part(part, words[start:end], forced if index == 0 else (), seed_of(seed, number, index)))
+            start = end
+        return parts
 
-    def _join(self, parts: list[Translation]) -> Translation:
-        if len(parts) == 1:
-            return parts[0]
-        tokens = [token for part in parts for token in part.tokens]
-        text = self.joiner.join(part.text for part in parts)
-        return Translation(text, sum(part.score for part in parts), tokens, len(parts))
+
+def _numbered(lines: Iterable[str], prefixes: Iterable[str] | str | None, first_number: int) -> Iterator[Line]:
+    """Lines with their numbers and prefixes, read one by one."""
+    if prefixes is None or isinstance(prefixes, str):
+        return ((number, line, prefixes or "") for number, line in enumerate(lines, start=first_number))
+    pairs = zip(lines, prefixes, strict=True)
+    return ((number, line, prefix) for number, (line, prefix) in enumerate(pairs, start=first_number))

@@ -1,5 +1,6 @@
 """Wrong configurations are refused at the door: exit 2, one line, the key and its nearest neighbour named."""
 
+import shutil
 import subprocess
 import sys
 import time
@@ -155,6 +156,7 @@ def test_refuses(arguments: list[str], named: list[str], capfd: pytest.CaptureFi
     assert sorted(Path().rglob("*")) == before
 
 
+GIVEN = ["run_dir=run", "input=a.en"]
 WRONG_ELSEWHERE = [
     ("translate", ["run_dir=run"], ["source, input:", "neither"]),
     ("translate", ["run_dir=run", "source=a", "input=-"], ["source, input:", "both"]),
@@ -168,6 +170,33 @@ WRONG_ELSEWHERE = [
     ("translate", ["run_dir=run", f"input={'long ' * 99}"], ["long", "name too long"]),
     ("translate", ["run_dir=run", "input=a.en", "decoding.beamsize=2"], ["decoding.beam_size"]),
     ("translate", ["run_dir=run", "input=a.en", "seed=2"], ["seed: unknown key"]),
+    ("translate", [*GIVEN, "n_best=5"], ["n_best:", "beam of 4", "decoding.beam_size"]),
+    ("translate", [*GIVEN, "n_best=2", "decoding=greedy"], ["n_best:", "beam of 1"]),
+    ("translate", [*GIVEN, "column=1", "field=text"], ["column, field:", "not both"]),
+    ("translate", ["run_dir=run", "source=a", "column=1"], ["column:", "input=FILE"]),
+    ("translate", ["run_dir=run", "source=a", "field=text"], ["field:", "input=FILE"]),
+    ("translate", ["run_dir=run", "source=a", "shard=1/2"], ["shard:", "input=FILE"]),
+    ("translate", ["run_dir=run", "input=-", "shard=1/2"], ["shard:", "standard input"]),
+    ("translate", [*GIVEN, "shard=0/2"], ["shard:", "3/16", "0/2"]),
+    ("translate", [*GIVEN, "shard=3/2"], ["shard:", "3/16", "3/2"]),
+    ("translate", [*GIVEN, "shard=3"], ["shard:", "3/16"]),
+    ("translate", [*GIVEN, "field=text", "translation_field=text"], ["translation_field:", "text"]),
+    ("translate", [*GIVEN, "column=1", "translation_field=score"], ["translation_field:", "taken"]),
+    ("translate", [*GIVEN, "decoding=sampling", "decoding.beam_size=4"], ["decoding.beam_size:", "sampling"]),
+    ("translate", [*GIVEN, "decoding=sampling", "decoding.sampling.top_p=1"], ["decoding.sampling.top_p:", "below 1"]),
+    ("translate", [*GIVEN, "decoding.sampling.top_p=0.5"], ["decoding.sampling", "decoding=sampling"]),
+    (
+        "translate",
+        [*GIVEN, "decoding.min_output_tokens=9", "decoding.max_output_tokens=8"],
+        ["decoding.min_output_tokens:", "9", "decoding.max_output_tokens = 8"],
+    ),
+    ("translate", [*GIVEN, "ensemble=[gone]"], ["ensemble: gone does not exist"]),
+    (
+        "translate",
+        [*GIVEN, "ensemble=[run,other]"],
+        ["ensemble: other has not the vocabulary of run", "tokenizer.model"],
+    ),
+    ("train", ["decoding=sampling"], ["decoding.sampling:", "mt-translate"]),
     ("evaluate", ["run_dir=run", "split=train"], ["split:", "test, validation"]),
     ("evaluate", ["run_dir=run", "source=a.en"], ["reference:"]),
     ("evaluate", ["run_dir=run", "reference=a.de"], ["source:"]),
@@ -182,8 +211,10 @@ WRONG_ELSEWHERE = [
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("name", "arguments", "named"), WRONG_ELSEWHERE)
 def test_other_commands_refuse(
-    name: str, arguments: list[str], named: list[str], capfd: pytest.CaptureFixture[str]
+    name: str, arguments: list[str], named: list[str], folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    shutil.copytree(folder / "run", folder / "other")
+    (folder / "other/tokenizer.model").write_text("y", encoding="utf-8")
     assert run(name, Captured(), arguments) == 2
     message = capfd.readouterr().err
     assert message.startswith("error: ")

@@ -1,61 +1,173 @@
 """mt-translate: a sentence, a file or standard input, one line out for every line in."""
 
-import contextlib
+import hashlib
+import itertools
+import json
 import sys
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from mt import build
+from mt.alignment import pharaoh
 from mt.config import TranslateConfig
-from mt.data.lines import encode_lines, read_lines
-from mt.errors import DiskError
+from mt.data.lines import count_lines, read_lines
+from mt.data.progress import Progress
+from mt.data.records import JsonLines, PlainText, Records, Result, TabSeparated
+from mt.errors import UserError
 from mt.jobs.messages import tell
+from mt.jobs.output import FileOutput, StreamOutput
+from mt.parts import Translation
 from mt.training.metrics import format_seconds
-from mt.translation import Translation
+from mt.translation import Translator
+from mt.translation_checks import shard_numbers
+
+Numbered = Iterator[tuple[int, str]]  # lines with their numbers in the input, from 1
+Output = FileOutput | StreamOutput
 
 
 def translate(config: TranslateConfig) -> None:
-    """Translate a sentence, a file or standard input, one line out for every line in."""
-    translator = build.translator_of_run(Path(config.run_dir), config.decoding, config.device)
-    lines = [config.source] if config.source is not None else read_lines(str(config.input))
+    """Translate what is given, in order; the same command after an interruption continues the file it left.
+
+    Raises UserError for a line that does not fit its format, after the lines before it are translated.
+    """
+    records = _records(config)
+    texts = [config.source] if config.source is not None else read_lines(str(config.input))
+    lines: Numbered = enumerate(texts, start=1)
+    titles = records.titles(next(lines, (1, ""))[1]) if records.header else None
+    before, count = _share(config, header=records.header)
+    translator = build.translator_of_run(
+        Path(config.run_dir),
+        config.decoding,
+        config.device,
+        ensemble=[Path(run_dir) for run_dir in config.ensemble],
+        num_hypotheses=config.n_best or 1,
+        alignments=config.alignments,
+    )
+    titled = titles is not None and (config.shard is None or shard_numbers(config.shard)[0] == 1)
+    with _output(config, titled=titled) as output:
+        if titles is not None and titled and not output.begun:
+            output.write([titles])
+        if output.finished_lines:
+            tell(f"{config.output}: continued, finished lines: {output.finished_lines:,}")
+        start = before + output.finished_lines
+        own = itertools.islice(lines, start, None if count is None else before + count)
+        left = None if count is None else count - output.finished_lines
+        _translate(config, translator, records, own, output, first_number=1 + records.header + start, left=left)
+
+
+def _translate(
+    config: TranslateConfig,
+    translator: Translator,
+    records: Records,
+    lines: Numbered,
+    output: Output,
+    *,
+    first_number: int,
+    left: int | None,
+) -> None:
+    """Translate lines into the output, of which `left` are expected, and say how fast that went."""
+    pending: deque[tuple[int, str]] = deque()
+    failures: list[UserError] = []
+
+    def texts() -> Iterator[str]:
+        try:
+            for number, line in lines:
+                text = records.text(line, number)
+                pending.append((number, line))
+                yield text
+        except UserError as error:
+            failures.append(error)  # what is before it is translated first
+
     start = time.monotonic()
-    count = 0
-    with _output(config.output) as write:
-        for count, translation in enumerate(translator.translate(lines), start=1):
-            write(translation.text)
-            _tell_split(count, translation)
+    count = pieces = 0
+    shown = left is not None and config.source is None and not (config.output == "-" and sys.stdout.isatty())
+    progress = Progress("translating", total=left or 0, unit="lines") if shown else None
+    for translation in translator.translate(texts(), prefixes=config.prefix, first_number=first_number):
+        number, line = pending.popleft()
+        output.write(records.lines(line, number, _results(config, translation)))
+        _tell_split(number, translation)
+        count, pieces = count + 1, pieces + len(translation.tokens)
+        if progress is not None:
+            progress.advance(1)
+    if progress is not None:
+        progress.close()
+    if failures:
+        raise failures[0]
     if config.source is None:
         seconds = time.monotonic() - start
-        rate = f"{count / max(seconds, 1e-9):.1f} lines/s"
+        rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {pieces / max(seconds, 1e-9):,.0f} pieces/s"
         tell(f"{config.run_dir}: lines: {count:,}, {format_seconds(seconds)}, {rate}")
+
+
+def _results(config: TranslateConfig, translation: Translation) -> list[Result]:
+    """What is told of a line: its translation by `translation_field`, and what else was asked for."""
+    results = []
+    for one in (translation, *translation.others):
+        result: Result = {config.translation_field: one.text}
+        if config.scores or config.n_best is not None:
+            result["score"] = round(one.score, 6)
+        if config.alignments:
+            result["alignment"] = pharaoh(one.alignment or [])
+        results.append(result)
+    return results
+
+
+def _records(config: TranslateConfig) -> Records:
+    """The kind of file that the input is."""
+    n_best = config.n_best is not None
+    added = [config.translation_field]
+    added += ["score"] if config.scores or n_best else []
+    added += ["alignment"] if config.alignments else []
+    if config.column is not None:
+        return TabSeparated(str(config.input), column=config.column, added=added, n_best=n_best)
+    if config.field is not None:
+        return JsonLines(str(config.input), field=config.field, added=[*added, "n_best"] if n_best else added)
+    return PlainText(n_best=n_best)
+
+
+def _share(config: TranslateConfig, *, header: bool) -> tuple[int, int | None]:
+    """How many lines come before those to translate, and how many those are, where that can be known; no titles."""
+    if config.source is not None or not Path(str(config.input)).is_file():
+        return 0, None
+    total = max(count_lines(str(config.input)) - header, 0)
+    number, count = (1, 1) if config.shard is None else shard_numbers(config.shard)
+    before = total * (number - 1) // count
+    return before, total * number // count - before
+
+
+def _output(config: TranslateConfig, *, titled: bool) -> Output:
+    """Where the lines go. A pipe's or a terminal's lines are not there a second time, so nothing is continued."""
+    path = Path(config.output)
+    if config.output == "-" or (path.exists() and not path.is_file()):
+        return StreamOutput(config.output)
+    if config.shard is not None:
+        number, count = shard_numbers(config.shard)
+        path = path.with_name(f"{path.name}.{number:0{len(str(count))}}-of-{count}")
+    numbered = config.n_best is not None and config.field is None
+    known = config.source is not None or Path(str(config.input)).is_file()
+    return FileOutput(path, key=_key(config) if known else None, titled=titled, numbered=numbered)
+
+
+def _key(config: TranslateConfig) -> str:
+    """A text that differs when anything does that decides the output."""
+    options = asdict(config)
+    del options["decoding"]["batch_tokens"]
+    for name in ("run_dir", "ensemble", "device", "input", "output"):
+        del options[name]
+    runs = [Path(run_dir) for run_dir in (config.run_dir, *config.ensemble)]
+    files = [run / build.MODEL for run in runs] + ([Path(config.input)] if config.input is not None else [])
+    digests = [_digest(path) for path in files] + [build.vocabulary_mark(run) for run in runs]
+    return hashlib.sha256(json.dumps([options, digests]).encode()).hexdigest()[:8]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _tell_split(line: int, translation: Translation) -> None:
     if translation.parts > 1:
         tell(f"line {line}: longer than decoding.max_source_tokens, translated in {translation.parts} parts")
-
-
-class _output:  # noqa: N801  used as a context manager
-    """Where translated lines go: a file, written as they come, or standard output, flushed at every line."""
-
-    def __init__(self, path: str) -> None:
-        self.name = "standard output" if path == "-" else path
-        self.stream = sys.stdout.buffer if path == "-" else Path(path).open("wb")  # noqa: SIM115
-
-    def __enter__(self) -> Callable[[str], None]:
-        return self.write
-
-    def write(self, line: str) -> None:
-        try:
-            self.stream.write(encode_lines([line], at_file_start=False))
-            self.stream.flush()
-        except BrokenPipeError:
-            raise  # the reader has enough
-        except OSError as error:
-            raise DiskError(f"cannot write {self.name}: {error.strerror}; the lines before are written") from error
-
-    def __exit__(self, *error: object) -> None:
-        if self.stream is not sys.stdout.buffer:
-            with contextlib.suppress(OSError):  # of what could not be written
-                self.stream.close()

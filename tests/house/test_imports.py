@@ -11,14 +11,21 @@ DOORS = sorted((ROOT / "scripts").glob("*.py"))
 ids = [str(path.relative_to(ROOT)) for path in MODULES]
 
 # Rooms that need not know each other, and what of `mt` each may import beside itself and mt.errors.
-CONFIGURATION = {"mt.config", "mt.option_types", "mt.checks", "mt.loading", "mt.overrides", "mt.command"}
+CONFIGURATION = {
+    *("mt.config", "mt.option_types", "mt.checks", "mt.translation_checks", "mt.loading", "mt.overrides", "mt.command")
+}
 MAY_IMPORT = {
     "mt.model": set(),
     "mt.search": set(),
     "mt.data": set(),
     "mt.evaluation": set(),
     "mt.training": {"mt.data.batch", "mt.data.loader", "mt.model.transformer", "mt.runtime"},
-    "mt.translation": {"mt.data", "mt.model.decoding", "mt.model.transformer", "mt.search"},
+    "mt.translation": {
+        *("mt.data", "mt.model.decoding", "mt.model.inspection", "mt.model.transformer", "mt.search"),
+        *("mt.alignment", "mt.parts"),
+    },
+    "mt.parts": {"mt.alignment"},
+    "mt.alignment": set(),
     "mt.runtime": set(),
     "mt.errors": set(),
     **dict.fromkeys(CONFIGURATION, CONFIGURATION | {"mt"}),

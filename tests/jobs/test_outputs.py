@@ -12,8 +12,10 @@ from commands import composed
 from mt.config import AttentionConfig, Decoding, EvaluateConfig, TrainConfig
 from mt.data.tokenizer import Tokenizer
 from mt.errors import DiskError, UserError
-from mt.jobs import attention, evaluate, translate
-from mt.translation import Translation, Translator
+from mt.jobs import attention, evaluate
+from mt.jobs.output import StreamOutput
+from mt.parts import Translation
+from mt.translation import Translator
 
 FULL = Path("/dev/full")
 DECODING = Decoding(
@@ -23,6 +25,10 @@ DECODING = Decoding(
     max_extra_tokens=5,
     batch_tokens=100,
     max_source_tokens=100,
+    min_output_tokens=None,
+    max_output_tokens=None,
+    no_repeat_ngram_size=None,
+    sampling=None,
 )
 
 
@@ -90,8 +96,8 @@ def test_a_language_that_cannot_be_scored_is_refused_before_work(
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_named() -> None:
-    with pytest.raises(DiskError, match="cannot write /dev/full: No space"), translate._output(str(FULL)) as write:
-        write("Hallo")
+    with pytest.raises(DiskError, match="cannot write /dev/full: No space"), StreamOutput(str(FULL)) as output:
+        output.write(["Hallo"])
 
 
 def test_a_sentence_too_long_for_a_picture_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,103 @@
+"""The settings of a search by name, and the search that they choose."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from mt.search.beam import beam_search
+from mt.search.constraints import Constraint, ForcedPrefix, MinimumLength, NoRepeatedNgrams
+from mt.search.greedy import greedy_search
+from mt.search.hypothesis import Hypothesis
+from mt.search.length_penalty import LengthPenaltyForm
+from mt.search.next_token import NextToken
+from mt.search.sampling import sample
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Drawing instead of searching: see `sample`."""
+
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """Beam search, greedy search for a beam of 1, or sampling; what is None is off.
+
+    Output tokens are counted without EOS. The longest output is the source and `max_extra_tokens` more, but no longer
+    than `max_output_tokens`; the shortest output and a prefix have precedence over both.
+    """
+
+    bos: int
+    eos: int
+    forbidden: Sequence[int]
+    beam_size: int
+    length_penalty: float
+    length_penalty_form: LengthPenaltyForm
+    max_extra_tokens: int
+    min_output_tokens: int | None = None
+    max_output_tokens: int | None = None
+    no_repeat_ngram_size: int | None = None
+    sampling: Sampling | None = None
+    num_hypotheses: int = 1
+
+    @property
+    def rows_per_sentence(self) -> int:
+        """How many rows the next-token function starts with for each sentence."""
+        return self.beam_size if self.sampling is None else self.num_hypotheses
+
+    def run(
+        self,
+        next_token: NextToken,
+        *,
+        source_tokens: Sequence[int],
+        prefixes: Sequence[Sequence[int]],
+        seeds: Sequence[int],
+        device: torch.device,
+    ) -> list[list[Hypothesis]]:
+        """Return the outputs of each sentence, best first.
+
+        For each sentence come the length of its source, the tokens with which its output has to begin, and a seed of
+        64 bits that decides what is drawn.
+        """
+        limits = [self._longest(source, len(prefix)) for source, prefix in zip(source_tokens, prefixes, strict=True)]
+        arguments: dict[str, Any] = {
+            "next_token": next_token,
+            "max_lengths": torch.tensor(limits, device=device),
+            "bos": self.bos,
+            "eos": self.eos,
+            "forbidden": self.forbidden,
+            "constraints": self._constraints(prefixes, device),
+        }
+        if self.sampling is not None:
+            drawn = self.sampling
+            arguments |= {"temperature": drawn.temperature, "top_k": drawn.top_k, "top_p": drawn.top_p}
+            return sample(**arguments, num_samples=self.num_hypotheses, seeds=seeds)
+        arguments |= {"length_penalty": self.length_penalty, "length_penalty_form": self.length_penalty_form}
+        if self.beam_size == 1:
+            return greedy_search(**arguments)
+        return beam_search(**arguments, beam_size=self.beam_size, num_hypotheses=self.num_hypotheses)
+
+    def _longest(self, source_tokens: int, prefix_tokens: int) -> int:
+        """The longest |Y|, EOS counted."""
+        longest = source_tokens + self.max_extra_tokens
+        if self.max_output_tokens is not None:
+            longest = min(longest, self.max_output_tokens + 1)
+        return max(longest, prefix_tokens + 1, (self.min_output_tokens or 0) + 1)
+
+    def _constraints(self, prefixes: Sequence[Sequence[int]], device: torch.device) -> list[Constraint]:
+        constraints: list[Constraint] = []
+        if self.min_output_tokens is not None:
+            min_lengths = torch.full((len(prefixes),), self.min_output_tokens + 1, device=device)
+            constraints.append(MinimumLength(min_lengths, eos=self.eos))
+        if any(prefixes):
+            constraints.append(ForcedPrefix(prefixes, device=device))
+        if self.no_repeat_ngram_size is not None:
+            exempt = torch.tensor([len(prefix) for prefix in prefixes], device=device)
+            constraints.append(NoRepeatedNgrams(self.no_repeat_ngram_size, exempt_tokens=exempt))
+        return constraints
