@@ -1,0 +1,189 @@
+"""mt-translate on files: what a line holds is kept, shards make the whole, an interrupted file is continued."""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+import runs
+from mt.api import Translator
+from mt.command import run
+from mt.errors import UserError
+from mt.jobs.translate import translate
+from mt.translation import Translator as LineTranslator
+
+SENTENCES = ["house tree.", "", "water light window.", "bread", "letter bridge house stone.", "morning.", "tree river."]
+ROWS = [f"{number}\t{sentence}\tx" for number, sentence in enumerate(SENTENCES)]
+OBJECTS = [json.dumps({"id": number, "text": sentence}) for number, sentence in enumerate(SENTENCES)]
+FEW = ["decoding.max_extra_tokens=3", "device=cpu"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder."""
+    folder = tmp_path_factory.mktemp("finished")
+    words = [f"run_dir={folder}/run", "training.max_steps=4", "training.validate_every_steps=9", "data.test=null"]
+    assert runs.train(runs.write_corpus(folder / "corpus"), *words) == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the sentences in every format."""
+    monkeypatch.chdir(tmp_path)
+    for name, lines in (("a.txt", SENTENCES), ("a.tsv", ROWS), ("b.tsv", ["id\ten\tx", *ROWS]), ("a.jsonl", OBJECTS)):
+        Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return tmp_path
+
+
+def translated(finished: Path, *words: str, code: int = 0) -> None:
+    assert run("translate", translate, [f"run_dir={finished}", *FEW, *words]) == code
+
+
+def lines_of(name: str) -> list[str]:
+    text = Path(name).read_text(encoding="utf-8")
+    assert text.endswith("\n")
+    return text.split("\n")[:-1]
+
+
+@pytest.mark.usefixtures("place")
+def test_every_format_gives_the_same_translations(finished: Path) -> None:
+    translated(finished, "input=a.txt", "output=plain")
+    plain = lines_of("plain")
+    assert len(plain) == len(SENTENCES)
+    translated(finished, "input=a.tsv", "column=2", "output=tsv")
+    assert lines_of("tsv") == [f"{row}\t{text}" for row, text in zip(ROWS, plain, strict=True)]
+    translated(finished, "input=b.tsv", "column=en", "output=named", "translation_field=de")
+    assert lines_of("named") == ["id\ten\tx\tde", *lines_of("tsv")]
+    translated(finished, "input=a.jsonl", "field=text", "output=jsonl", "scores=true", "alignments=true", "n_best=2")
+    objects = [json.loads(line) for line in lines_of("jsonl")]
+    assert [one["translation"] for one in objects] == plain
+    assert [(one["id"], one["text"]) for one in objects] == list(enumerate(SENTENCES))
+    assert all(one["n_best"][0]["score"] == one["score"] and "alignment" in one for one in objects)
+
+
+@pytest.mark.usefixtures("place")
+def test_n_best_rows_carry_line_rank_and_score(finished: Path) -> None:
+    translated(finished, "input=a.txt", "output=best")
+    translated(finished, "input=a.txt", "output=several", "n_best=3", "alignments=true")
+    rows = [line.split("\t") for line in lines_of("several")]
+    assert [(int(number), int(rank)) for number, rank, *_ in rows] == [
+        (number, rank) for number, text in enumerate(SENTENCES, start=1) for rank in range(1, 4 if text else 2)
+    ]
+    assert [text for _, rank, text, _, _ in rows if rank == "1"] == lines_of("best")
+    assert all(float(score) <= 0 for *_, score, _ in rows)
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("words", "suffix"),
+    [(["input=a.txt"], ""), (["input=b.tsv", "column=en", "n_best=2"], ""), (["input=a.txt", "decoding=sampling"], "")],
+    ids=["plain", "n-best of columns", "samples"],
+)
+def test_shards_in_order_are_the_whole(finished: Path, words: list[str], suffix: str) -> None:
+    translated(finished, *words, "output=whole")
+    for number in range(1, 11):
+        translated(finished, *words, "output=part", f"shard={number}/10")
+    parts = sorted(path.name for path in Path().glob("part*"))
+    assert parts == [f"part.{number:02}-of-10" for number in range(1, 11)]
+    assert b"".join(Path(part).read_bytes() for part in parts) == Path("whole").read_bytes()
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize("words", [["input=a.txt"], ["input=b.tsv", "column=en", "n_best=2", "shard=1/1"]], ids=str)
+def test_an_interrupted_file_is_continued(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    """Nothing finished is translated again, and the whole is what it would have been."""
+    translated(finished, *words, "output=whole")
+    [whole] = Path().glob("whole*")
+    asked: list[str] = []
+    real = LineTranslator._translate_window
+
+    def dying(self: LineTranslator, lines: list[tuple[int, str, str]]) -> object:
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+        asked.extend(text for _, text, _ in lines)
+        return real(self, lines)
+
+    monkeypatch.setattr(LineTranslator, "_translate_window", dying)
+    translated(finished, *words, "output=out", code=130)
+    assert not [path for path in Path().glob("out*") if not path.name.endswith(".part")]
+    assert "the same command continues there" in capfd.readouterr().err
+    again: list[str] = []
+    monkeypatch.setattr(
+        LineTranslator, "_translate_window", lambda self, lines: again.extend(lines) or real(self, lines)
+    )
+    translated(finished, *words, "output=out", "decoding.batch_tokens=500")
+    [out] = Path().glob("out*")
+    assert out.read_bytes() == whole.read_bytes()
+    assert len(again) < len(whole.read_bytes().split(b"\n")) - 1
+    assert "finished lines: " in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("place")
+def test_a_line_that_does_not_fit_is_named_after_those_before_it(
+    finished: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("bad.jsonl").write_text("\n".join([*OBJECTS[:5], "{", *OBJECTS[5:]]), encoding="utf-8")
+    translated(finished, "input=bad.jsonl", "field=text", "output=out", code=2)
+    assert "bad.jsonl, line 6: not a JSON object" in capfd.readouterr().err
+    [part] = Path().glob("out*.part")
+    assert len(lines_of(part.name)) == 5
+    Path("bad.txt").write_bytes(b"house\n\xff\n")
+    translated(finished, "input=bad.txt", "output=other", code=2)
+    assert "bad.txt, line 2: byte 0xff" in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("place")
+def test_a_split_line_is_named_by_its_number_in_the_file(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("long.tsv").write_text("id\ten\n1\thouse\n2\t" + "tree house " * 40 + "\n", encoding="utf-8")
+    translated(finished, "input=long.tsv", "column=en", "output=out", "decoding.max_source_tokens=30")
+    assert "line 3: longer than decoding.max_source_tokens, translated in" in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("place")
+def test_runs_decide_together_and_outputs_begin_as_told(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    translated(finished, "source=house tree.", "prefix=Haus, 'Baum' = {x}", f"ensemble=[{finished}]")
+    assert capfd.readouterr().out.startswith("Haus, 'Baum' = {x}")
+
+
+def test_a_pipe_is_read_once_and_written_as_it_comes(finished: Path, place: Path) -> None:
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=Path("pipe").write_bytes, args=(b"house\ntree\n",), daemon=True)
+    writer.start()
+    translated(finished, "input=pipe", "output=out")
+    assert len(lines_of("out")) == 2
+
+
+def test_a_run_gives_a_translator(finished: Path) -> None:
+    translator = Translator.from_run(
+        finished, device="cpu", decoding={"max_extra_tokens": 3}, n_best=3, alignments=True
+    )
+    [empty, one] = translator.translate(["", "house tree."], prefixes="Haus")
+    assert (empty.text, empty.score, empty.tokens, empty.alignment, empty.others) == ("", 0.0, [], [], [])
+    assert one.text.startswith("Haus")
+    assert len(one.others) == 2
+    assert len(translator.pieces(one)) == len(one.tokens)
+    assert one.alignment
+    sampling = {"beam_size": 1, "sampling": {"temperature": 0.5, "seed": 1}}
+    sampled = Translator.from_run(str(finished), ensemble=[finished], decoding=sampling, n_best=9)
+    assert len(sampled.translate(["house"])[0].others) == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"decoding": {"beamsize": 2}}, "beamsize: unknown key; the nearest is beam_size"),
+        ({"decoding": {"beam_size": 0}}, "beam_size: must be at least 1"),
+        ({"decoding": {"beam_size": 2}, "n_best": 3}, "a beam of 2 has no 3 best"),
+        ({"ensemble": ["nowhere"]}, "nowhere"),
+    ],
+)
+def test_wrong_options_of_the_translator_are_refused(finished: Path, options: dict, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Translator.from_run(finished, **options)
+    with pytest.raises(TypeError, match="a list of texts"):
+        Translator.from_run(finished).translate("house")
