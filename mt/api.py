@@ -40,12 +40,19 @@ class Translator:
 
         Raises UserError for folders or settings that do not fit, BadFileError for a damaged run.
         """
-        settings = checked(Decoding, asdict(load_run(folder).decoding) | dict(decoding or {}))
+        run_dir = Path(folder)
+        settings = checked(Decoding, asdict(load_run(run_dir).decoding) | dict(decoding or {}))
         if n_best < 1 or (settings.sampling is None and n_best > settings.beam_size):
             raise UserError(f"n_best: a beam of {settings.beam_size} has no {n_best} best; raise beam_size")
-        runs = [Path(each) for each in ensemble]
-        options = {"ensemble": runs, "num_hypotheses": n_best, "alignments": alignments}
-        return cls(build.translator_of_run(Path(folder), settings, device, **options))
+        lines = build.translator_of_run(
+            run_dir,
+            settings,
+            device,
+            ensemble=[Path(each) for each in ensemble],
+            num_hypotheses=n_best,
+            alignments=alignments,
+        )
+        return cls(lines)
 
     def translate(self, texts: Sequence[str], *, prefixes: Sequence[str] | str | None = None) -> list[Translation]:
         """Return one translation for each text, in order: its text, score, tokens, alignment, and the others of n-best.
