@@ -15,17 +15,19 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The systems that benchmarks compare with live in an environment of their own.
+PEERS := .venv-peers
 
 # SRC and RUN may hold any text: taken unexpanded, handed over in the environment, never pasted into a command.
 unexport SRC RUN
 export MT_SOURCE := $(value SRC)
 export MT_RUN := $(value RUN)
 
-.PHONY: help setup train translate evaluate average attention inspect check lint types test test-long clean
+.PHONY: help setup train translate evaluate average attention inspect benchmark benchmark-gpu check lint types test test-long clean
 
 help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-12s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-13s %s\n", $$1, $$2 }'
 
 setup: $(READY) ## make .venv with pinned dependencies
 
@@ -57,6 +59,18 @@ attention: $(READY) ## draw attention.png for SRC="A sentence.", newest finished
 inspect: $(READY) ## examine the corpora that the same ARGS would train on; writes report.html
 	@$(BIN)/mt-inspect $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
+benchmark: $(READY) $(PEERS)/.ready ## measure training against other systems; ARGS as for train, or rounds=3
+	@$(BIN)/mt-benchmark peers_python=$(PEERS)/bin/python $(ARGS)
+
+benchmark-gpu: $(READY) ## all that needs a GPU: its tests, training and decoding speed, a training; results in docs/
+	@scripts/gpu.sh $(ARGS)
+
+$(PEERS)/.ready: requirements-peers.txt
+	@echo 'Setting up $(PEERS) with the systems to compare with (once; minutes on a slow line) ...'
+	@test -x $(PEERS)/bin/pip || "$(PYTHON)" -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
 check: lint types test ## lint, types and test
 
 lint: $(READY) ## style and common faults
@@ -73,5 +87,5 @@ test-long: $(READY) ## every test, the long ones too
 	@$(BIN)/pytest -m '' $(ARGS)
 
 clean: ## remove what was built; runs and caches of data stay
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

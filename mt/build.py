@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -133,18 +134,26 @@ def vocabulary_mark(run_dir: Path) -> str:
     return " ".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file())
 
 
-def training_order(config: schema.TrainConfig, prepared: PreparedText) -> TrainingOrder:
-    """The stream of batches of a run."""
+def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool:
+    """What a choice of true, false or `auto` means for a device."""
+    return device.type == "cuda" if choice == "auto" else choice
+
+
+def training_order(config: schema.TrainConfig, prepared: PreparedText, device: torch.device) -> TrainingOrder:
+    """The stream of batches of a run; micro-batches of `auto` tokens are whole batches at first."""
     if config.tokenizer.bpe_dropout:
         corpus_of_epoch = functools.lru_cache(1)(lambda epoch: encoded(config, prepared, "train", epoch=epoch))
     else:
         plain = encoded(config, prepared, "train", epoch=None)
         corpus_of_epoch = functools.lru_cache(1)(lambda _: plain)
+    training, micro_batch_tokens = config.training, config.training.micro_batch_tokens
     return TrainingOrder(
         corpus_of_epoch=corpus_of_epoch,
-        batch_tokens=config.training.batch_tokens,
-        micro_batch_tokens=config.training.micro_batch_tokens,
+        batch_tokens=training.batch_tokens,
+        micro_batch_tokens=training.batch_tokens if micro_batch_tokens == "auto" else micro_batch_tokens,
         seed=config.seed,
+        packing=on_gpu_if_auto(training.packing, device),
+        pin=device.type == "cuda",
     )
 
 

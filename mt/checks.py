@@ -39,15 +39,16 @@ def _(config: TrainConfig) -> None:
         raise UserError(f"model.num_heads: {model.num_heads} heads do not divide model.d_model = {model.d_model}")
     if model.d_model % 2:
         raise UserError(f"model.d_model: must be even, for pairs of sine and cosine (section 3.5); got {model.d_model}")
-    if training.micro_batch_tokens > training.batch_tokens:
+    micro_batch_tokens = training.batch_tokens if training.micro_batch_tokens == "auto" else training.micro_batch_tokens
+    if micro_batch_tokens > training.batch_tokens:
         raise UserError(
-            f"training.micro_batch_tokens: {training.micro_batch_tokens} is more than "
+            f"training.micro_batch_tokens: {micro_batch_tokens} is more than "
             f"training.batch_tokens = {training.batch_tokens}"
         )
-    if data.filters.max_tokens + 1 > training.micro_batch_tokens:
+    if data.filters.max_tokens + 1 > micro_batch_tokens:
         raise UserError(
             f"data.filters.max_tokens: a sentence of {data.filters.max_tokens} pieces and its end "
-            f"do not fit training.micro_batch_tokens = {training.micro_batch_tokens}"
+            f"do not fit training.micro_batch_tokens = {micro_batch_tokens}"
         )
     if training.keep_checkpoints < training.average_checkpoints:
         raise UserError(

@@ -27,6 +27,7 @@ from mt.checks import check_files, check_split, newest_run
 from mt.config import (
     AttentionConfig,
     AverageConfig,
+    BenchmarkConfig,
     EvaluateConfig,
     InspectConfig,
     TrainConfig,
@@ -43,6 +44,7 @@ SCHEMAS: dict[str, Any] = {
     "average": AverageConfig,
     "attention": AttentionConfig,
     "inspect": InspectConfig,
+    "benchmark": BenchmarkConfig,
 }
 
 Job = Callable[[Any], None]

@@ -9,7 +9,20 @@ from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Literal
 
-from mt.option_types import Bounds, Count, CountOrZero, Device, File, Fraction, Positive, Sentence, Size, Tokens
+from mt.option_types import (
+    Auto,
+    Bounds,
+    Contestant,
+    Count,
+    CountOrZero,
+    Device,
+    File,
+    Fraction,
+    Positive,
+    Sentence,
+    Size,
+    Tokens,
+)
 
 # ---------------------------------------------------------------------------- data
 
@@ -132,7 +145,9 @@ class Training:
     max_steps: Count
     max_minutes: Positive | None  # stop by the clock, with the state saved
     batch_tokens: Tokens  # of source and of target in one step, each at most
-    micro_batch_tokens: Tokens  # of source and of target in one forward; gradients accumulate to a step
+    micro_batch_tokens: Tokens | Auto  # of source and of target in one forward; gradients accumulate to a step
+    packing: bool | Auto  # several sentences in a row of 128 tokens; auto: on a GPU
+    compile: bool | Auto  # the layers, by torch.compile; auto: on a GPU
     warmup_steps: Count
     learning_rate_factor: Positive  # 1 is the schedule of section 5.3
     adam_beta1: Fraction
@@ -208,6 +223,19 @@ class TrainConfig:
 class InspectConfig(TrainConfig):
     """`mt-inspect`: the corpora of a training, so that its command line serves unchanged."""
 
+    output: str  # a folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkConfig(TrainConfig):
+    """`mt-benchmark`: the step of a training against other systems' on the same batches."""
+
+    contestants: list[Contestant]
+    precisions: list[Literal["fp32", "bf16"]]
+    rounds: Count
+    steps_per_round: Count
+    profile: bool  # one more step of ours, with a table of where its time goes
+    peers_python: str  # of an environment with requirements-peers.txt
     output: str  # a folder
 
 

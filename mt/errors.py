@@ -68,11 +68,15 @@ def from_system(error: Exception) -> MtError | None:
             return DiskError(f"{error.filename or 'the output'}: {error.strerror}; check who may read and write it")
         if error.errno in _PATH_ERRORS and error.filename:
             return UserError(f"{error.filename}: {error.strerror}; check the path")
-    # torch has a class of its own on a GPU, and says it in words on a CPU.
-    in_words = isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
-    if in_words or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+    if out_of_memory(error):
         return UserError(
-            "out of memory: lower training.micro_batch_tokens or the size of the model to train, "
+            "out of memory: set training.micro_batch_tokens=auto or lower the size of the model to train, "
             "decoding.batch_tokens or decoding.beam_size to translate"
         )
     return None
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether the machine had no memory left; torch has a class of its own on a GPU and says it in words on a CPU."""
+    in_words = isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    return in_words or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"

@@ -24,6 +24,7 @@ LARGEST_CONFIG_BYTES = 1_000_000
 # What a run did that was written before an option existed.
 BEFORE_THE_OPTION: dict[str, dict[str, Any]] = {
     "model": {"activation": "relu", "output_bias": False},
+    "training": {"packing": "auto", "compile": "auto"},
 }
 # What PyYAML lets through on hostile text, beside its own errors: dates, numbers, depth.
 PARSER_ERRORS = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
@@ -128,13 +129,19 @@ def _convert(kind: Any, value: Any, key: str) -> Any:
 
 
 def _convert_union(kind: Any, value: Any, key: str) -> Any:
-    branches = [branch for branch in get_args(kind) if branch is not type(None)]
     if value is None:
-        if len(branches) < len(get_args(kind)):
+        if type(None) in get_args(kind):
             return None
         raise UserError(f"{key}: may not be null")
+    words = [word for branch in get_args(kind) if get_origin(branch) is Literal for word in get_args(branch)]
+    if isinstance(value, str) and value in words:
+        return value
+    branches = [branch for branch in get_args(kind) if branch is not type(None) and get_origin(branch) is not Literal]
     if len(branches) == 1:
-        return _convert(branches[0], value, key)
+        try:
+            return _convert(branches[0], value, key)
+        except UserError as error:
+            raise UserError(f"{error} (or: {', '.join(words)})" if words else str(error)) from error
     kinds = {get_args(get_type_hints(branch)["kind"])[0]: branch for branch in branches}
     chosen = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(chosen, str) or chosen not in kinds:

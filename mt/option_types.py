@@ -43,4 +43,7 @@ Positive = Annotated[float, Bounds(0, inf, open_low=True, open_high=True)]
 
 File = Annotated[str, FilePath()]
 Sentence = Annotated[str, Verbatim()]
+Auto = Literal["auto"]
+Ours = Literal["ours", "ours_padded", "ours_tiles", "ours_compiled"]  # ours: what `auto` chooses for the device
+Contestant = Literal[Ours, "torch", "torch_compiled", "marian", "marian_compiled"]
 Device = Literal["auto", "cpu", "cuda", "mps"]

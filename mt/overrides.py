@@ -22,6 +22,8 @@ UNCHECKED_FLAGS = {"--shell-completion", "-sc", "--help", "-h", "--hydra-help", 
 FLAGS_WITH_VALUE = {*OWN_SWEEP_FLAGS, "--cfg", "-c", "--package", "-p", "--info", "-i", "--experimental-rerun"}
 MULTIRUN_FLAGS = {"--multirun", "-m"}
 LONGEST_FILE_NAME = 200  # bytes; file systems allow 255
+# `batch_tokens` is the recipe's and stays what it is; what can be found out is how much of it fits at once.
+SAME_AS = {"training.batch_tokens=auto": "training.micro_batch_tokens=auto"}
 
 
 class Overrides:
@@ -65,6 +67,7 @@ class Overrides:
         return f",{name}" if name else ""
 
     def _read(self, word: str) -> str:
+        word = SAME_AS.get(word, word)
         key = re.split("=", word.lstrip("+~"), maxsplit=1)[0]
         kind = self._types.get(key)
         word = _as_text(word, kind, self.multirun)

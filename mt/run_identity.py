@@ -13,7 +13,7 @@ from mt.training.durable import replace_file
 
 IDENTITY = "identity.json"
 _MAY_CHANGE = {
-    "max_steps", "max_minutes", "micro_batch_tokens", "validate_every_steps", "checkpoint_every_steps",
+    "max_steps", "max_minutes", "micro_batch_tokens", "compile", "validate_every_steps", "checkpoint_every_steps",
     "average_checkpoints", "keep_checkpoints", "early_stopping_validations", "log_every_steps", "tensorboard",
 }  # fmt: skip
 

@@ -15,7 +15,14 @@ from typing import Any
 from mt.command import run
 from mt.config import TrainConfig
 
-TIMES = {"target_tokens_per_second", "source_tokens_per_second", "training_seconds", "seconds"}
+TIMES = {
+    "input_waiting_share",
+    "target_tokens_per_second",
+    "source_tokens_per_second",
+    "training_seconds",
+    "waiting_seconds",
+    "seconds",
+}
 TINY = [
     "tokenizer.vocabulary_size=320",
     "model.num_layers=1",

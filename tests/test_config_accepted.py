@@ -43,6 +43,18 @@ def test_data_brings_its_sizes_and_the_command_line_wins() -> None:
     assert files.data.train[0].source == str(Path("a.en").absolute())
 
 
+def test_what_fits_may_be_found_out_and_the_batch_stays_that_of_the_recipe() -> None:
+    recipe = train_config("experiment=paper_base").training
+    for words in (["training.batch_tokens=auto"], ["training.micro_batch_tokens=auto"]):
+        found = train_config("experiment=paper_base", *words).training
+        assert found == replace(recipe, micro_batch_tokens="auto")
+    assert [train_config(f"training.compile={word}").training.compile for word in ("true", "false", "auto")] == [
+        True,
+        False,
+        "auto",
+    ]
+
+
 def test_the_cache_folder_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert train_config().data.cache_dir == ".cache/mt"
     monkeypatch.setenv("MT_CACHE_DIR", "/elsewhere")
@@ -145,7 +157,7 @@ def test_a_failed_job_does_not_end_a_sweep_but_its_code_remains(capfd: pytest.Ca
 
 
 OUT_OF_MEMORY = (
-    "error: out of memory: lower training.micro_batch_tokens or the size of the model to train, "
+    "error: out of memory: set training.micro_batch_tokens=auto or lower the size of the model to train, "
     "decoding.batch_tokens or decoding.beam_size to translate\n"
 )
 ERRORS = [

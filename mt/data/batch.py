@@ -1,7 +1,7 @@
-"""A batch: sentence pairs as padded tensors, with the target shifted as the decoder needs it."""
+"""A batch: sentence pairs as padded or packed tensors, with the target shifted as the decoder needs it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,13 +13,21 @@ from mt.data.tokenizer import BOS, EOS, PAD
 
 @dataclass
 class Batch:
-    """What one forward pass reads. Source = pieces + EOS; input = BOS + pieces; output = pieces + EOS."""
+    """What one forward pass reads. Source = pieces + EOS; input = BOS + pieces; output = pieces + EOS.
+
+    `gold_places` are the places of the real target tokens, row by row: known here, they need not be searched for on
+    the device, which would have to wait for the answer. A packed batch has several sentences in a row and says with
+    `segments` whose each place is (`mt/model/packing.py`).
+    """
 
     source: Int[Tensor, "batch source"]
     target_input: Int[Tensor, "batch target"]
     target_output: Int[Tensor, "batch target"]
+    gold_places: Int[Tensor, " target_tokens"]
     source_tokens: int
     target_tokens: int
+    source_segments: Int[Tensor, "batch source"] | None = None
+    target_segments: Int[Tensor, "batch target"] | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device, copied without waiting where the memory is pinned."""
@@ -30,12 +38,11 @@ class Batch:
         return self._with_tensors(Tensor.pin_memory)
 
     def _with_tensors(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        return replace(
-            self,
-            source=change(self.source),
-            target_input=change(self.target_input),
-            target_output=change(self.target_output),
-        )
+        changed = Batch(**vars(self))
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                setattr(changed, name, change(value))
+        return changed
 
 
 def source_tensor(sentences: Sequence[np.ndarray | Sequence[int]]) -> Int[Tensor, "batch source"]:
@@ -45,12 +52,46 @@ def source_tensor(sentences: Sequence[np.ndarray | Sequence[int]]) -> Int[Tensor
 
 def make_batch(sources: Sequence[np.ndarray | Sequence[int]], targets: Sequence[np.ndarray | Sequence[int]]) -> Batch:
     """Pairs of piece ids as one batch; lengths count the EOS."""
+    target_output = _padded(targets, after=EOS)
     return Batch(
         source=source_tensor(sources),
         target_input=_padded(targets, before=BOS),
-        target_output=_padded(targets, after=EOS),
+        target_output=target_output,
+        gold_places=target_output.flatten().nonzero().flatten(),
         source_tokens=sum(len(source) + 1 for source in sources),
         target_tokens=sum(len(target) + 1 for target in targets),
+    )
+
+
+def make_packed_batch(
+    tiles: Sequence[Sequence[tuple[np.ndarray | Sequence[int], np.ndarray | Sequence[int]]]],
+    *,
+    tile_tokens: int,
+    rows: int,
+) -> Batch:
+    """Pairs of piece ids as tiles: a row for each, empty ones up to `rows`, all `tile_tokens` long on either side."""
+    tables = {side: np.full((rows, tile_tokens), PAD, dtype=np.int64) for side in ("source", "input", "output")}
+    segments = {side: np.full((rows, tile_tokens), -1, dtype=np.int64) for side in ("source", "target")}
+    for row, pairs in enumerate(tiles):
+        source_end = target_end = 0
+        for number, (source, target) in enumerate(pairs):
+            start, source_end = source_end, source_end + len(source) + 1
+            tables["source"][row, start:source_end] = [*source, EOS]
+            segments["source"][row, start:source_end] = number
+            start, target_end = target_end, target_end + len(target) + 1
+            tables["input"][row, start:target_end] = [BOS, *target]
+            tables["output"][row, start:target_end] = [*target, EOS]
+            segments["target"][row, start:target_end] = number
+    gold_places = np.flatnonzero(tables["output"] != PAD)
+    return Batch(
+        source=torch.from_numpy(tables["source"]),
+        target_input=torch.from_numpy(tables["input"]),
+        target_output=torch.from_numpy(tables["output"]),
+        gold_places=torch.from_numpy(gold_places),
+        source_tokens=int((tables["source"] != PAD).sum()),
+        target_tokens=len(gold_places),
+        source_segments=torch.from_numpy(segments["source"]),
+        target_segments=torch.from_numpy(segments["target"]),
     )
 
 

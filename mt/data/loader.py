@@ -1,5 +1,6 @@
 """Batches in training order, prepared by a thread while the device computes."""
 
+import functools
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, runtime_checkable
@@ -7,9 +8,13 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int, Integer
 
-from mt.data.batch import Batch, make_batch
+from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.batching import Indices, plan_epoch, plan_in_order, split_batch
+from mt.data.tiles import TILE_TOKENS, Tiles, plan_tiles, split_evenly, tile_length
+from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
+
+_SHORT_TOKENS = 16  # rows so short fill any budget nearly exactly
 
 
 @runtime_checkable
@@ -31,16 +36,26 @@ class TrainingOrder:
     """The stream of training steps; step s of epoch e is a pure function of (seed, e, s).
 
     `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only under BPE-dropout.
-    Each item is one optimizer step: a list of micro-batches that together are one batch of the recipe.
+    Each item is one optimizer step: a list of micro-batches that together are one batch of the recipe. `packing` lays
+    several sentences into each row (`mt/data/tiles.py`); `pin` makes batches that a GPU copies by itself.
     """
 
     def __init__(
-        self, *, corpus_of_epoch: Callable[[int], Pairs], batch_tokens: int, micro_batch_tokens: int, seed: int
+        self,
+        *,
+        corpus_of_epoch: Callable[[int], Pairs],
+        batch_tokens: int,
+        micro_batch_tokens: int,
+        seed: int,
+        packing: bool = False,
+        pin: bool = False,
     ) -> None:
         self.corpus_of_epoch = corpus_of_epoch
         self.batch_tokens = batch_tokens
         self.micro_batch_tokens = micro_batch_tokens
         self.seed = seed
+        self.packing = packing
+        self.pin = pin
 
     def steps(self, *, epoch: int, start: int) -> Generator[tuple[int, int, list[Batch]], None, None]:
         """(epoch, index of the next step in that epoch, micro-batches) without end, from a place on.
@@ -48,39 +63,73 @@ class TrainingOrder:
         Raises UserError when an epoch has no pairs.
         """
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as thread:
-            places = self._places(epoch, start)
-            pending = [thread.submit(self._load, *next(places)) for _ in range(2)]
             while True:
-                ready = pending.pop(0).result()
-                pending.append(thread.submit(self._load, *next(places)))
-                yield ready
+                batches = self._epoch(self.corpus_of_epoch(epoch), epoch, start)
+                pending = [thread.submit(next, batches, None) for _ in range(2)]
+                while (ready := pending.pop(0).result()) is not None:
+                    pending.append(thread.submit(next, batches, None))
+                    yield ready
+                epoch, start = epoch + 1, 0
 
-    def _places(self, epoch: int, start: int) -> Iterator[tuple[int, int, Pairs, Indices]]:
-        while True:
-            corpus = self.corpus_of_epoch(epoch)
-            plan = plan_epoch(
-                corpus.source_lengths + 1,
-                corpus.target_lengths + 1,
-                batch_tokens=self.batch_tokens,
-                seed=self.seed,
-                epoch=epoch,
-            )
-            if not plan:
-                raise UserError("no training pairs are left: look at the corpora and at data.filters")
-            for index in range(start, len(plan)):
-                yield epoch, index + 1, corpus, plan[index]
-            epoch, start = epoch + 1, 0
+    def largest_batches(self, *, epoch: int, micro_batch_tokens: int) -> list[Batch]:
+        """Made-up micro-batches that need as much memory as any of the epoch: the longest rows, and the fullest."""
+        corpus = self.corpus_of_epoch(epoch)
+        longest = 1 + max(int(side.max(initial=0)) for side in (corpus.source_lengths, corpus.target_lengths))
+        if self.packing:
+            lengths = dict.fromkeys((tile_length(longest), TILE_TOKENS))
+            rows = [split_evenly(self.batch_tokens // n, most=max(1, micro_batch_tokens // n)) for n in lengths]
+        else:
+            lengths = dict.fromkeys((longest, min(longest, _SHORT_TOKENS)))
+            rows = [max(1, micro_batch_tokens // n) for n in lengths]
+        batches = []
+        for count, length in zip(rows, lengths, strict=True):
+            sentence = [UNKNOWN] * (length - 1)
+            if self.packing:
+                pairs = [[(sentence, sentence)]] * count
+                batches.append(make_packed_batch(pairs, tile_tokens=length, rows=count))
+            else:
+                batches.append(make_batch([sentence] * count, [sentence] * count))
+        return batches
 
-    def _load(self, epoch: int, next_index: int, corpus: Pairs, batch: Indices) -> tuple[int, int, list[Batch]]:
-        parts = split_batch(
-            batch, corpus.source_lengths + 1, corpus.target_lengths + 1, micro_batch_tokens=self.micro_batch_tokens
-        )
-        return epoch, next_index, [read_batch(corpus, part) for part in parts]
+    def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[tuple[int, int, list[Batch]]]:
+        """The batches of an epoch from a place on; runs in the loader's thread."""
+        index = -1
+        for index, read in enumerate(self._tiles(corpus, epoch) if self.packing else self._batches(corpus, epoch)):
+            if index >= start:
+                micro_batches = read()
+                yield epoch, index + 1, [batch.pinned() for batch in micro_batches] if self.pin else micro_batches
+        if index < 0:
+            raise UserError("no training pairs are left: look at the corpora and at data.filters")
+
+    def _batches(self, corpus: Pairs, epoch: int) -> Iterator[Callable[[], list[Batch]]]:
+        lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
+        for batch in plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch):
+            yield functools.partial(_read_parts, corpus, batch, micro_batch_tokens=self.micro_batch_tokens)
+
+    def _tiles(self, corpus: Pairs, epoch: int) -> Iterator[Callable[[], list[Batch]]]:
+        lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
+        plan = plan_tiles(*lengths, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch)
+        for tile_tokens, tiles in plan:
+            rows = split_evenly(self.batch_tokens // tile_tokens, most=max(1, self.micro_batch_tokens // tile_tokens))
+            yield functools.partial(_read_tiles, corpus, tiles, tile_tokens=tile_tokens, rows=rows)
 
 
 def read_batch(corpus: Pairs, indices: Indices) -> Batch:
     """These pairs of the corpus as one batch."""
     return make_batch([corpus.source(int(i)) for i in indices], [corpus.target(int(i)) for i in indices])
+
+
+def _read_parts(corpus: Pairs, batch: Indices, *, micro_batch_tokens: int) -> list[Batch]:
+    lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
+    parts = split_batch(batch, *lengths, micro_batch_tokens=micro_batch_tokens)
+    return [read_batch(corpus, part) for part in parts]
+
+
+def _read_tiles(corpus: Pairs, tiles: Tiles, *, tile_tokens: int, rows: int) -> list[Batch]:
+    """These tiles as micro-batches of `rows` rows each, the last one filled up with empty rows."""
+    pairs = [[(corpus.source(int(i)), corpus.target(int(i))) for i in tile] for tile in tiles]
+    starts = range(0, len(tiles), rows)
+    return [make_packed_batch(pairs[at : at + rows], tile_tokens=tile_tokens, rows=rows) for at in starts]
 
 
 def validation_batches(corpus: Pairs, *, batch_tokens: int) -> Iterator[Batch]:

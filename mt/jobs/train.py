@@ -12,7 +12,7 @@ from mt import build, run_identity
 from mt.config import TrainConfig
 from mt.data.encoded import EncodedCorpus
 from mt.data.lines import read_lines
-from mt.data.loader import validation_batches
+from mt.data.loader import TrainingOrder, validation_batches
 from mt.data.text_cache import PreparedText, Side, Split
 from mt.evaluation import check_scorable, corpus_bleu
 from mt.jobs.average import deliver
@@ -22,11 +22,13 @@ from mt.loading import to_yaml
 from mt.model.transformer import Transformer
 from mt.runtime import choose_device, choose_precision
 from mt.training.checkpoint import Checkpoints, TrainingState, averaged_steps
+from mt.training.compiled import compile_layers
 from mt.training.durable import replace_file
 from mt.training.interruption import StopRequest, lock_folder, stop_on_signals
 from mt.training.metrics import MetricsFile, draw_curves, format_seconds
 from mt.training.step import batch_loss
 from mt.training.trainer import Trainer, Validation, is_finished
+from mt.training.trial import largest_that_fits, try_batches
 
 _HELD_OUT: tuple[Split, ...] = ("validation", "test")
 _SIDES: tuple[Side, Side] = ("source", "target")
@@ -88,10 +90,13 @@ def _train(
     if is_finished(state, max_steps=training.max_steps, patience=training.early_stopping_validations):
         tell(f"{config.name}: finished at step {state.step:,}; a larger training.max_steps continues")
         return state
-    order = build.training_order(config, prepared)
+    device = next(model.parameters()).device
+    order = build.training_order(config, prepared, device)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
     tell(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
-    device = next(model.parameters()).device
+    order.micro_batch_tokens = _fitting_micro_batch_tokens(config, order, state.epoch, model, optimizer)
+    if build.on_gpu_if_auto(training.compile, device):
+        compile_layers(model, static_shapes=order.packing)
     tell(_describe(config, model, state, device))
     metrics = MetricsFile(run_dir / "metrics.jsonl", step=state.step, tensorboard=training.tensorboard)
     try:
@@ -100,7 +105,7 @@ def _train(
             optimizer=optimizer,
             schedule=build.schedule(config),
             order=order,
-            validate=_validation(config, prepared, model),
+            validate=_validation(config, prepared, model, order.micro_batch_tokens),
             checkpoints=checkpoints,
             metrics=metrics,
             stop=stop,
@@ -118,6 +123,31 @@ def _train(
         metrics.close()
 
 
+def _fitting_micro_batch_tokens(
+    config: TrainConfig, order: TrainingOrder, epoch: int, model: Transformer, optimizer: torch.optim.Optimizer
+) -> int:
+    """Run the largest batch that can come; returns the size of micro-batches, for `auto` the largest that fits."""
+    device = next(model.parameters()).device
+
+    def attempt(tokens: int) -> None:
+        try_batches(
+            model,
+            optimizer,
+            order.largest_batches(epoch=epoch, micro_batch_tokens=tokens),
+            label_smoothing=config.training.label_smoothing,
+            autocast=build.training_autocast(config.training, device),
+        )
+
+    if config.training.micro_batch_tokens != "auto":
+        attempt(order.micro_batch_tokens)
+        return order.micro_batch_tokens
+    tokens = largest_that_fits(
+        attempt, most_tokens=config.training.batch_tokens, least_tokens=config.data.filters.max_tokens + 1
+    )
+    tell(f"micro-batches of {tokens:,} tokens a side fit; a step has {config.training.batch_tokens:,}")
+    return tokens
+
+
 def _describe(config: TrainConfig, model: Transformer, state: TrainingState, device: torch.device) -> str:
     size = sum(parameter.numel() for parameter in model.parameters())
     precision = str(choose_precision(config.training.precision, device)).removeprefix("torch.")
@@ -128,14 +158,16 @@ def _describe(config: TrainConfig, model: Transformer, state: TrainingState, dev
     )
 
 
-def _validation(config: TrainConfig, prepared: PreparedText, model: Transformer) -> Callable[[], Validation] | None:
+def _validation(
+    config: TrainConfig, prepared: PreparedText, model: Transformer, batch_tokens: int
+) -> Callable[[], Validation] | None:
     """Loss and greedy BLEU on the validation split, None without one."""
     if not prepared.path("validation", "source").exists():
         return None
     corpus = build.encoded(config, prepared, "validation", epoch=None)
     sources, references = (list(read_lines(str(prepared.path("validation", side)))) for side in _SIDES)
     greedy = build.translator(config, replace(config.decoding, beam_size=1), model, Path(config.run_dir))
-    loss = functools.partial(validation_loss, model, corpus, config)
+    loss = functools.partial(validation_loss, model, corpus, config, batch_tokens=batch_tokens)
     language = config.data.target_language
 
     def validate() -> Validation:
@@ -147,13 +179,15 @@ def _validation(config: TrainConfig, prepared: PreparedText, model: Transformer)
     return validate
 
 
-def validation_loss(model: Transformer, corpus: EncodedCorpus, config: TrainConfig) -> tuple[float, float]:
+def validation_loss(
+    model: Transformer, corpus: EncodedCorpus, config: TrainConfig, *, batch_tokens: int
+) -> tuple[float, float]:
     """Smoothed loss and negative log-likelihood over a corpus, in nats per target token."""
     device = next(model.parameters()).device
     autocast = build.training_autocast(config.training, device)
     smoothed = likelihood = 0.0
     tokens = 0
-    for batch in validation_batches(corpus, batch_tokens=config.training.micro_batch_tokens):
+    for batch in validation_batches(corpus, batch_tokens=batch_tokens):
         with autocast():
             sums = batch_loss(model, batch.to(device), label_smoothing=config.training.label_smoothing)
         smoothed += float(sums.smoothed)

@@ -71,10 +71,14 @@ class PositionalEncoding(nn.Module):
         self.register_buffer("table", positional_encoding(length, d_model), persistent=False)
 
     def forward(
-        self, x: Float[Tensor, "batch length d_model"], *, start: int = 0
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        *,
+        start: int = 0,
+        places: Int[Tensor, "batch length"] | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        """Add the encodings of positions start, start + 1, …"""
+        """Add the encodings of positions start, start + 1, …, or of those given as `places`, below the length."""
         end = start + x.shape[1]
         if end > self.table.shape[0]:
             self.table = positional_encoding(2 * end, x.shape[2]).to(self.table)
-        return self.dropout(x + self.table[start:end])
+        return self.dropout(x + (self.table[start:end] if places is None else self.table[places]))

@@ -81,10 +81,14 @@ class Transformer(nn.Module):
         return self.decode(target, memory, target_mask(target, pad=self.pad), source_mask)
 
     def encode(
-        self, source: Int[Tensor, "batch source"], mask: Bool[Tensor, "batch #source source"]
+        self,
+        source: Int[Tensor, "batch source"],
+        mask: Bool[Tensor, "batch #source source"],
+        *,
+        places: Int[Tensor, "batch source"] | None = None,
     ) -> Float[Tensor, "batch source d_model"]:
-        """Left side of figure 1."""
-        x = self.positions(self.source_embedding(source))
+        """Left side of figure 1; `places` are the positions of tokens in rows that hold several sentences."""
+        x = self.positions(self.source_embedding(source), places=places)
         for layer in self.encoder_layers():
             x = layer(x, mask)
         return x
@@ -95,9 +99,11 @@ class Transformer(nn.Module):
         memory: Float[Tensor, "batch source d_model"],
         mask: Bool[Tensor, "batch #target target"],
         memory_mask: Bool[Tensor, "batch #target source"],
+        *,
+        places: Int[Tensor, "batch target"] | None = None,
     ) -> Float[Tensor, "batch target d_model"]:
-        """Right side of figure 1, all target positions at once."""
-        x = self.positions(self.target_embedding(target))
+        """Right side of figure 1, all target positions at once; `places` as in `encode`."""
+        x = self.positions(self.target_embedding(target), places=places)
         for layer in self.decoder_layers():
             x = layer(x, memory, mask, memory_mask)
         return x

@@ -28,6 +28,7 @@ class Window:
     loss: float = 0.0
     negative_log_likelihood: float = 0.0
     seconds: float = 0.0
+    waiting_seconds: float = 0.0  # of these, for the next batch
 
 
 @dataclass

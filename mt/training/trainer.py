@@ -15,6 +15,7 @@ from mt.errors import DivergedError, StoppedError
 from mt.model.transformer import Transformer
 from mt.runtime import seed_everything
 from mt.training.checkpoint import Checkpoints, TrainingState, Window
+from mt.training.compiled import uncompiled
 from mt.training.interruption import StopRequest
 from mt.training.metrics import MetricsFile, Progress, format_seconds, perplexity
 from mt.training.step import StepResult, train_step
@@ -102,7 +103,9 @@ class Trainer:
         return is_finished(state, max_steps=self.max_steps, patience=self.early_stopping_validations)
 
     def _next_step(self, state: TrainingState, batches: Generator[tuple[int, int, list[Batch]], None, None]) -> None:
+        start = time.monotonic()
         state.epoch, state.next_batch, micro_batches = self._unless_stopped(state, lambda: next(batches))
+        state.window.waiting_seconds += time.monotonic() - start
         self._step(state, micro_batches)
         self._after_step(state)
 
@@ -206,7 +209,7 @@ class Trainer:
         start = time.monotonic()
         state.validation_due = True
         self.model.eval()
-        with torch.inference_mode():
+        with torch.inference_mode(), uncompiled():
             seen = self._unless_stopped(state, validate)
         state.validation_due = False
         score = seen.bleu if seen.bleu is not None else -seen.negative_log_likelihood
@@ -255,4 +258,5 @@ def _summary(window: Window, *, seconds: float) -> dict[str, float]:
         "perplexity": perplexity(likelihood),
         "target_tokens_per_second": window.target_tokens / seconds,
         "source_tokens_per_second": window.source_tokens / seconds,
+        "input_waiting_share": window.waiting_seconds / seconds,
     }

@@ -55,7 +55,7 @@ def leaves(values: dict[str, Any], prefix: str = "") -> set[str]:
 def test_conf_writes_every_option_and_no_other(name: str) -> None:
     """What is null in `conf/` may stand for a branch; what a branch needs is asked for when it is given."""
     written: set[str] = set()
-    kinds = ["toy", "files", "hub"] if name in ("train", "inspect") else [None]
+    kinds = ["toy", "files", "hub"] if name in ("train", "inspect", "benchmark") else [None]
     for kind in kinds:
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
             config = hydra.compose(name, [f"data={kind}"] if kind else [])

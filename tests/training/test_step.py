@@ -94,9 +94,10 @@ def test_the_gradient_is_that_of_the_mean_over_real_target_tokens(output_bias: b
     assert result.target_tokens == sum(len(target) + 1 for _, target in PAIRS.pairs)
 
 
-def test_an_update_is_adams_at_the_given_rate_and_leaves_no_gradient() -> None:
+@pytest.mark.parametrize("fused", [False, True], ids=["host decides", "device decides"])
+def test_an_update_is_adams_at_the_given_rate_and_leaves_no_gradient(fused: bool) -> None:
     model, reference = tiny_model(), tiny_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=fused)
     torch_adam = torch.optim.Adam(reference.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9)
     for _ in range(3):
         assert step(model, optimizer, batches(CUTS["two"])).finite
@@ -108,11 +109,12 @@ def test_an_update_is_adams_at_the_given_rate_and_leaves_no_gradient() -> None:
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("fused", [False, True], ids=["host decides", "device decides"])
 @pytest.mark.parametrize("damage", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("at", [0, -1], ids=["first micro-batch", "last micro-batch"])
-def test_a_gradient_that_is_not_finite_changes_nothing(damage: float, at: int) -> None:
+def test_a_gradient_that_is_not_finite_changes_nothing(damage: float, at: int, fused: bool) -> None:
     model = tiny_model()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.0)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.0, fused=fused)
     step(model, optimizer, batches(CUTS["two"]))
     weights = copy.deepcopy(model.state_dict())
     moments = copy.deepcopy(optimizer.state_dict())
@@ -129,12 +131,13 @@ def test_a_gradient_that_is_not_finite_changes_nothing(damage: float, at: int) -
     assert not torch.equal(weights["target_embedding.weight"], model.state_dict()["target_embedding.weight"])
 
 
-def test_a_loss_that_is_not_finite_is_skipped_too() -> None:
+@pytest.mark.parametrize("fused", [False, True], ids=["host decides", "device decides"])
+def test_a_loss_that_is_not_finite_is_skipped_too(fused: bool) -> None:
     model = tiny_model(dtype=torch.float32)
     with torch.no_grad():
         model.target_embedding.weight[5] = math.nan
     before = copy.deepcopy(model)
-    result = step(model, torch.optim.Adam(model.parameters()), batches(CUTS["two"]))
+    result = step(model, torch.optim.Adam(model.parameters(), fused=fused), batches(CUTS["two"]))
     assert not result.finite
     assert math.isnan(result.loss)
     for ours, theirs in zip(model.parameters(), before.parameters(), strict=True):

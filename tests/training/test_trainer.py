@@ -29,7 +29,7 @@ from mt.training.trainer import Trainer, Validation, is_finished
 
 VOCABULARY = 12
 BATCHES_PER_EPOCH = 5
-TIMES = {"target_tokens_per_second", "source_tokens_per_second", "training_seconds", "seconds"}
+TIMES = {"input_waiting_share", "target_tokens_per_second", "source_tokens_per_second", "training_seconds", "seconds"}
 
 
 class RandomPairs:
@@ -129,6 +129,7 @@ class Run:
             state = json.loads(found[folder.name].pop("state.json"))
             state.pop("training_seconds")
             state["window"].pop("seconds")
+            state["window"].pop("waiting_seconds")
             found[folder.name]["state"] = state
         return found
 

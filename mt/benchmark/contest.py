@@ -1,0 +1,133 @@
+"""A contest: every contestant a process of its own, asked in turn, round after round, idle while others run.
+
+One process after another would let the machine's mood decide (a neighbour's load, heat, clock rates); in turns, all
+meet the same mood. The protocol is a line of JSON each way (`mt/benchmark/workers/serve.py`).
+"""
+
+import contextlib
+import json
+import select
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mt.errors import UserError
+
+_LEAVING_SECONDS = 10.0
+
+
+class ContestantError(Exception):
+    """A contestant could not start, answer or answer in time; the message says which and why, in one line."""
+
+
+class Worker:
+    """A contestant's process.
+
+    `command` starts it, `log` takes what it writes to standard error, `environment` is its whole environment.
+    Raises ContestantError where it cannot be started.
+    """
+
+    def __init__(
+        self, name: str, command: Sequence[str], *, log: Path, environment: Mapping[str, str], folder: Path
+    ) -> None:
+        self.name = name
+        self.log = log
+        try:
+            with log.open("wb") as errors:
+                self._process = subprocess.Popen(  # noqa: S603  the contest's own command
+                    list(command),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    env=dict(environment),
+                    cwd=folder,
+                    encoding="utf-8",
+                )
+        except OSError as error:
+            raise ContestantError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
+
+    def ask(self, request: Mapping[str, Any], *, timeout_seconds: float) -> dict[str, Any]:
+        """Send a request and wait for its answer. Raises ContestantError, after which no answer is to be trusted."""
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        try:
+            requests.write(json.dumps(request) + "\n")
+            requests.flush()
+        except (OSError, ValueError) as error:  # its end of the pipe is closed, or ours
+            raise ContestantError(f"{self.name}: has ended; see {self.log}") from error
+        if not select.select([answers], [], [], timeout_seconds)[0]:
+            self.close(at_once=True)
+            raise ContestantError(f"{self.name}: no answer within {timeout_seconds:,.0f} s; see {self.log}")
+        line = answers.readline()
+        if not line:
+            raise ContestantError(f"{self.name}: ended with code {self._process.wait()}; see {self.log}")
+        answer: dict[str, Any] = json.loads(line)
+        if "error" in answer:
+            raise ContestantError(f"{self.name}: {answer['error']}")
+        return answer
+
+    def close(self, *, at_once: bool = False) -> None:
+        """End the process: by the end of its input, or at once."""
+        with contextlib.suppress(OSError):  # it has ended already
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        try:
+            self._process.wait(0 if at_once else _LEAVING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something to be measured: a request to a worker. One worker may serve several entries."""
+
+    name: str
+    worker: Worker
+    request: Mapping[str, Any]
+
+
+@dataclass
+class Outcome:
+    """The answers of every entry, one a round, and why the entries that failed are missing."""
+
+    answers: dict[str, list[dict[str, Any]]]
+    failures: dict[str, str]
+
+    def values(self, entry: str, figure: str) -> list[float]:
+        """One figure of an entry's answers, round by round."""
+        return [float(answer[figure]) for answer in self.answers[entry]]
+
+
+def hold(
+    entries: Sequence[Entry], *, rounds: int, timeout_seconds: float, tell: Callable[[str], None] = lambda _: None
+) -> Outcome:
+    """Ask every entry once without counting it (compilers and caches warm up), then once in each round.
+
+    The round's order begins one entry further each time. An entry that fails leaves the contest and is named in
+    `failures`. Raises UserError when none is left.
+    """
+    outcome = Outcome({entry.name: [] for entry in entries}, {})
+    for number in range(rounds + 1):
+        tell("warming up" if number == 0 else f"round {number} of {rounds}")
+        shift = number % len(entries)
+        for entry in (*entries[shift:], *entries[:shift]):
+            if entry.name in outcome.failures:
+                continue
+            try:
+                answer = entry.worker.ask(entry.request, timeout_seconds=timeout_seconds)
+            except ContestantError as error:
+                outcome.failures[entry.name] = str(error)
+                outcome.answers.pop(entry.name)
+                tell(f"  out: {error}")
+                continue
+            if number:
+                outcome.answers[entry.name].append(answer)
+    if not outcome.answers:
+        raise UserError(f"no contestant finished: {'; '.join(outcome.failures.values())}")
+    return outcome

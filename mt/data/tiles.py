@@ -1,0 +1,100 @@
+"""Which sentence pairs share a tile: whole pairs laid end to end, so that every batch has one shape and little padding.
+
+A tile is one row of a batch with room for `tile_tokens` of source and as many of target. Length-sorted batches fill
+less of their rows and never have the same shape twice, which a compiler pays for with a new program.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Int
+
+from mt.data.batching import Indices
+from mt.errors import UserError
+
+TILE_TOKENS = 128
+Tiles = list[Indices]
+
+_BATCHES_PER_POOL = 8
+
+
+def plan_tiles(
+    source_lengths: Int[np.ndarray, " pairs"],
+    target_lengths: Int[np.ndarray, " pairs"],
+    *,
+    batch_tokens: int,
+    seed: int,
+    epoch: int,
+) -> Iterator[tuple[int, Tiles]]:
+    """Every pair once: (tokens of a tile, the tiles of a batch), a pure function of (seed, epoch).
+
+    Lengths are in tokens with the EOS. Pairs of up to 128 tokens go to tiles of 128; longer ones, if there are
+    any, to batches of their own with tiles as long as the longest, in multiples of 128. All batches of a class hold
+    equally many tiles, but for its last one in the epoch. The corpus is shuffled and packed a pool of pairs at a
+    time. Raises UserError when a tile exceeds `batch_tokens`.
+    """
+    random = np.random.Generator(np.random.PCG64([seed, epoch]))
+    order = random.permutation(len(source_lengths))
+    longer = np.maximum(source_lengths, target_lengths)
+    long_tokens = tile_length(int(longer.max(initial=1)))
+    if long_tokens > batch_tokens:
+        raise UserError(
+            f"training.batch_tokens={batch_tokens} cannot hold a tile of {long_tokens} tokens: "
+            "raise it, lower data.filters.max_tokens, or set training.packing=false"
+        )
+    waiting: dict[int, Tiles] = {TILE_TOKENS: [], long_tokens: []}
+    for pool in _pools(order, longer, pool_tokens=_BATCHES_PER_POOL * batch_tokens):
+        short = longer[pool] <= TILE_TOKENS
+        for tokens, members in ((TILE_TOKENS, pool[short]), (long_tokens, pool[~short])):
+            tiles = pack(members, source_lengths, target_lengths, tile_tokens=tokens)
+            waiting[tokens] += [tiles[index] for index in random.permutation(len(tiles))]
+            size = batch_tokens // tokens
+            while len(waiting[tokens]) >= size:
+                yield tokens, waiting[tokens][:size]
+                del waiting[tokens][:size]
+    for tokens, tiles in waiting.items():
+        if tiles:
+            yield tokens, tiles
+
+
+def tile_length(longest: int) -> int:
+    """The shortest tile that holds so many tokens: a multiple of 128."""
+    return -(-longest // TILE_TOKENS) * TILE_TOKENS
+
+
+def pack(
+    members: Indices,
+    source_lengths: Int[np.ndarray, " pairs"],
+    target_lengths: Int[np.ndarray, " pairs"],
+    *,
+    tile_tokens: int,
+) -> Tiles:
+    """Put each pair into the first tile that has room for both its sides, longest pairs first."""
+    decreasing = members[np.argsort(-np.maximum(source_lengths[members], target_lengths[members]), kind="stable")]
+    room = np.full((len(members), 2), tile_tokens)
+    tiles: list[list[int]] = []
+    full = 0  # tiles before this one take no pair any more
+    shortest = int(min(source_lengths[members].min(initial=1), target_lengths[members].min(initial=1)))
+    for index in decreasing.tolist():
+        lengths = (int(source_lengths[index]), int(target_lengths[index]))
+        fits = (room[full : len(tiles) + 1] >= lengths).all(axis=1)
+        place = full + int(fits.argmax())
+        if place == len(tiles):
+            tiles.append([])
+        tiles[place].append(index)
+        room[place] -= lengths
+        while full < len(tiles) and room[full].min() < shortest:
+            full += 1
+    return [np.array(tile) for tile in tiles]
+
+
+def split_evenly(whole: int, *, most: int) -> int:
+    """The size of as few and as equal parts as hold `whole` with at most `most` in each."""
+    parts = -(-whole // most)
+    return -(-whole // parts)
+
+
+def _pools(order: Indices, longer: Int[np.ndarray, " pairs"], *, pool_tokens: int) -> Iterator[Indices]:
+    """The shuffled corpus in parts of about so many tokens."""
+    number = np.cumsum(longer[order], dtype=np.int64) // pool_tokens
+    yield from np.split(order, np.flatnonzero(np.diff(number)) + 1)

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# All that needs a GPU, stage by stage: scripts/gpu.sh [tests] [base] [big] [train] [decode]; all without a name.
+# Results go to $OUT (docs/results/benchmarks unless given). PYTHON names an interpreter with a CUDA build of torch and
+# the dependencies (.venv unless given); what it lacks is installed from wheels in .whl/, where there are any.
+# DATA holds the overrides that choose the corpus, as for mt-train; the generated one otherwise.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+PYTHON=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)}
+OUT=${OUT:-docs/results/benchmarks}
+DATA=${DATA:-data=toy}
+RUN=${RUN:-runs/gpu}
+read -ra data <<<"$DATA"
+failed=()
+
+if compgen -G '.whl/*.whl' >/dev/null; then
+    "$PYTHON" -m pip install --quiet --no-index --no-deps .whl/*.whl
+fi
+"$PYTHON" -c 'import torch; assert torch.cuda.is_available(); print(torch.__version__, torch.cuda.get_device_name())' \
+    || { echo 'error: no GPU that torch can use' >&2; exit 2; }
+
+stage() { # stage NAME COMMAND...: run, and go on after a failure
+    echo "== $1"
+    "${@:2}" || failed+=("$1")
+}
+
+speed() { # speed SIZE: ours against the peers, 25,000 tokens a side as in the paper, 37,000 pieces
+    "$PYTHON" scripts/benchmark.py "${data[@]}" "model=$1" "name=$1" device=cuda "peers_python=$PYTHON" "output=$OUT" \
+        "run_dir=$RUN/benchmark-$1" tokenizer.vocabulary_size=36992 training.batch_tokens=25000 'precisions=[bf16]' \
+        'contestants=[ours,ours_padded,ours_tiles,torch,torch_compiled,marian,marian_compiled]' rounds=5 steps_per_round=40
+}
+
+train() { # a real training to its BLEU
+    "$PYTHON" scripts/train.py "${data[@]}" device=cuda "run_dir=$RUN/train" \
+        && mkdir -p "$OUT" && cp "$RUN/train/evaluation.json" "$OUT/gpu-training-evaluation.json" \
+        && cp "$RUN/train/metrics.jsonl" "$OUT/gpu-training-metrics.jsonl"
+}
+
+decode() {
+    if [ ! -f scripts/benchmark_decoding.py ]; then echo 'no decoding benchmark in this checkout'; return; fi
+    "$PYTHON" scripts/benchmark_decoding.py "run_dir=$RUN/train" device=cuda "peers_python=$PYTHON" "output=$OUT"
+}
+
+for name in "${@:-tests base big train decode}"; do
+    for one in $name; do
+        case $one in
+            tests) stage tests "$PYTHON" -m pytest -m gpu tests ;;
+            base | big) stage "$one" speed "$one" ;;
+            train | decode) stage "$one" "$one" ;;
+            *) echo "error: no stage $one" >&2; exit 2 ;;
+        esac
+    done
+done
+if [ ${#failed[@]} -gt 0 ]; then echo "failed: ${failed[*]}" >&2; exit 1; fi
