@@ -8,7 +8,7 @@ import torch
 from tiny_models import tiny_model
 
 from mt.alignment import pharaoh, word_alignment
-from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
+from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
 from mt.errors import UserError
 from mt.model.transformer import Transformer
 from mt.parts import Translation, join
@@ -65,11 +65,11 @@ def test_the_best_of_n_is_the_one_without(models: list[Transformer], tokenizer: 
 
 
 def test_a_line_in_parts_has_the_best_combinations() -> None:
-    first = [Translation("a", -1.0, [1]), Translation("b", -2.0, [2])]
+    first = [Translation("a", -1.0, [1]), Translation("b", -1.25, [2])]
     second = [Translation("x", -1.0, [3]), Translation("y", -1.5, [4])]
     best = join([first, second], joiner=" ", aligned=False)
     assert (best.text, best.score, best.tokens, best.parts) == ("a x", -2.0, [1, 3], 2)
-    assert [(other.text, other.score, other.parts) for other in best.others] == [("a y", -2.5, 2)]
+    assert [(other.text, other.score, other.parts) for other in best.others] == [("b x", -2.25, 2)]
 
 
 @pytest.mark.parametrize("num_hypotheses", [1, 3])
@@ -131,6 +131,18 @@ def test_lengths_and_repetitions_are_kept_within_bounds(
             assert len(bigrams) == len(set(bigrams))
     long = translator(models, tokenizer, beam_size=beam_size, min_output_tokens=70).translate_all(["a"])
     assert len(long[0].tokens) == 70
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_model_that_ends_at_once_is_held_to_the_shortest_output(
+    models: list[Transformer], tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, beam_size: int
+) -> None:
+    embedding, bonus = models[0].target_embedding, torch.zeros(tokenizer.vocabulary_size, dtype=torch.float64)
+    bonus[EOS] = 50.0
+    plain = embedding.logits
+    monkeypatch.setattr(embedding, "logits", lambda x: plain(x) + bonus)
+    held = translator(models, tokenizer, beam_size=beam_size, min_output_tokens=6).translate_all(LINES)
+    assert [len(one.tokens) for one in held] == [6 if line else 0 for line in LINES]
 
 
 def test_models_decide_together(models: list[Transformer], tokenizer: Tokenizer) -> None:

@@ -127,11 +127,11 @@ def test_an_interrupted_file_is_continued(
 def test_a_line_that_does_not_fit_is_named_after_those_before_it(
     finished: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    Path("bad.jsonl").write_text("\n".join([*OBJECTS[:5], "{", *OBJECTS[5:]]), encoding="utf-8")
+    Path("bad.jsonl").write_text("\n".join([*OBJECTS[:3], "{", *OBJECTS[3:]]), encoding="utf-8")
     translated(finished, "input=bad.jsonl", "field=text", "output=out", code=2)
-    assert "bad.jsonl, line 6: not a JSON object" in capfd.readouterr().err
+    assert "bad.jsonl, line 4: not a JSON object" in capfd.readouterr().err
     [part] = Path().glob("out*.part")
-    assert len(lines_of(part.name)) == 5
+    assert len(lines_of(part.name)) == 3
     Path("bad.txt").write_bytes(b"house\n\xff\n")
     translated(finished, "input=bad.txt", "output=other", code=2)
     assert "bad.txt, line 2: byte 0xff" in capfd.readouterr().err
@@ -171,6 +171,7 @@ def test_a_run_gives_a_translator(finished: Path) -> None:
     sampling = {"beam_size": 1, "sampling": {"temperature": 0.5, "seed": 1}}
     sampled = Translator.from_run(str(finished), ensemble=[finished], decoding=sampling, n_best=9)
     assert len(sampled.translate(["house"])[0].others) == 8
+    assert len(sampled._lines.models) == 2
 
 
 @pytest.mark.parametrize(

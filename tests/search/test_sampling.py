@@ -12,7 +12,7 @@ import torch
 from search_cases import BOS, EOS, MINIMUM, NGRAMS, PREFIX, Case
 
 from mt.errors import DivergedError
-from mt.search.sampling import considered, sample
+from mt.search.sampling import _drawn, considered, sample
 
 SETTINGS = [
     {},
@@ -121,8 +121,11 @@ def test_the_cuts_are_their_definitions(settings):
 
 
 def test_neighbours_and_number_of_samples_have_no_influence():
-    for seed in range(50):
-        case = Case(seed)
+    never_dead_ends = [(), (MINIMUM, PREFIX), (PREFIX, NGRAMS)]
+    for seed in range(75):
+        case = Case(seed, never_dead_ends[seed % 3])
+        if not case.inner:
+            continue
         seeds = [7 * seed + sentence for sentence in case.sentences]
         together, _ = case.samples(1, seeds)
         several, _ = case.samples(3, seeds)
@@ -153,6 +156,14 @@ def test_scores_are_the_models_own_and_the_best_comes_first():
                 steps = enumerate((*one.tokens, EOS))
                 terms = [case.log_probabilities(sentence, tuple(one.tokens[:i]))[token] for i, token in steps]
                 assert one.log_probability == one.score == pytest.approx(math.fsum(terms), abs=1e-9)
+
+
+def test_the_ends_of_the_interval_draw_what_is_possible():
+    """0 is not a token without probability before the first, nor almost 1 one after the last."""
+    probabilities = torch.tensor([[0.0, 0.1, 0.7, 0.2, 0.0]], dtype=torch.float64)
+    tokens = torch.tensor([[5, 6, 7, 8, 9]])
+    ends = torch.tensor([0.0, 1.0 - 2.0**-53, 0.5], dtype=torch.float64)
+    assert _drawn(probabilities.expand(3, -1), tokens.expand(3, -1), ends).tolist() == [6, 8, 7]
 
 
 def test_rows_leave_with_the_last_sample_of_their_sentence():
