@@ -10,9 +10,10 @@ import hashlib
 import io
 import logging
 import os
+import random
 import re
-import threading
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import numpy as np
 import sentencepiece
 from jaxtyping import Int32, Integer
 
+from mt.data.bpe_dropout import Segmenter
 from mt.errors import BadFileError, DiskError, UserError
 
 PAD = 0
@@ -30,11 +32,8 @@ EOS = 3
 
 _LARGEST_MODEL_BYTES = 1 << 28
 _LARGEST_LINE_BYTES = 1 << 30  # SentencePiece's own limit, 4,192 bytes, drops longer lines silently
-_UNSEEDED = 2**32 - 1  # SentencePiece takes this seed to mean "draw one from the system"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _logger = logging.getLogger(__name__)
-# SentencePiece's random seed belongs to the whole process: one thread at a time may sample.
-_sampling = threading.Lock()
 
 
 def train_tokenizer(
@@ -132,20 +131,21 @@ class Tokenizer:
     def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int) -> list[list[int]]:
         """Return ids with BPE-dropout (Provilkov et al. 2020): each merge is left out with probability `alpha`.
 
-        Equal texts in equal order and an equal seed give equal pieces within a process; another process draws
-        others (SentencePiece 0.2.3), so runs with BPE-dropout are not repeatable bit for bit.
+        Equal texts in equal order and an equal seed give equal pieces.
         """
-        return self._sample(_valid(texts), alpha=alpha, seed=seed)
+        return self._sample(_valid(texts), alpha=alpha, seed=seed) if alpha > 0 else self.encode_many(texts)
 
     def encode_lines(
         self, lines: list[bytes], *, alpha: float = 0.0, seed: int = 0
     ) -> tuple[Int32[np.ndarray, " lines"], Integer[np.ndarray, " pieces"]]:
         """Return the number of pieces of each UTF-8 line, and all ids one after another as `id_dtype`.
 
-        `alpha` above 0 samples as `encode_sampled` does. Other threads run meanwhile.
+        `alpha` above 0 samples as `encode_sampled` does; without, other threads run meanwhile.
         """
-        sampled = alpha > 0
-        ids = self._sample(lines, alpha=alpha, seed=seed) if sampled else self._processor.encode(lines, num_threads=1)
+        if alpha > 0:
+            ids = self._sample([line.decode("utf-8", "replace") for line in lines], alpha=alpha, seed=seed)
+        else:
+            ids = self._processor.encode(lines, num_threads=1)
         lengths = np.fromiter(map(len, ids), np.int32, len(ids))
         flat = np.fromiter(chain.from_iterable(ids), self.id_dtype, int(lengths.sum()))
         return lengths, flat
@@ -181,18 +181,38 @@ class Tokenizer:
         """Pickle as the model file's content."""
         return (_from_model, (self._processor.serialized_model_proto(),))
 
-    def _sample(self, texts: list[str] | list[bytes], *, alpha: float, seed: int) -> list[list[int]]:
-        with _sampling:
-            sentencepiece.set_random_generator_seed(seed % _UNSEEDED)
-            # A batch call on one thread starts that thread afresh, hence with the seed just set.
-            ids: list[list[int]] = self._processor.encode(
-                texts, num_threads=1, enable_sampling=True, alpha=alpha, nbest_size=-1
-            )
-        return ids
+    def _sample(self, texts: list[str], *, alpha: float, seed: int) -> list[list[int]]:
+        chance = random.Random(seed)
+        segmenter = self._segmenter
+        sampled = [segmenter.sample(text, alpha=alpha, chance=chance) for text in self._processor.normalize(texts)]
+        return [_unknown_once(ids) if UNKNOWN in ids else ids for ids in sampled]
+
+    @cached_property
+    def _segmenter(self) -> Segmenter:
+        """The merges of the model: every piece but the special ones and the single bytes."""
+        processor = self._processor
+        every_id = range(self.vocabulary_size)
+        bytes_ = {processor.id_to_piece(i): i for i in every_id if processor.is_byte(i)}
+        ids = {
+            processor.id_to_piece(i): i
+            for i in every_id
+            if not (processor.is_byte(i) or processor.is_control(i) or processor.is_unknown(i))
+        }
+        scores = {piece: processor.get_score(i) for piece, i in ids.items()}
+
+        def spell(character: str) -> list[int]:
+            return [bytes_.get(f"<0x{byte:02X}>", UNKNOWN) for byte in character.encode()] if bytes_ else [UNKNOWN]
+
+        return Segmenter(scores=scores, ids=ids, spell=spell)
 
 
 def _from_model(model: bytes) -> Tokenizer:
     return Tokenizer(model=model)
+
+
+def _unknown_once(ids: list[int]) -> list[int]:
+    """Neighbouring unknown characters are one unknown piece, as in SentencePiece."""
+    return [i for before, i in zip([-1, *ids], ids, strict=False) if not before == i == UNKNOWN]
 
 
 def _valid(texts: Sequence[str]) -> list[str]:

@@ -1,0 +1,86 @@
+"""BPE-dropout (Provilkov et al. 2020, section 4): words split at random, alike in every process for the same seed.
+
+Merges are tried from the most to the least frequent, and each is left out with a probability; it is tried again once
+a neighbour has grown. SentencePiece samples the same way, but others in every process, whatever its seed.
+"""
+
+import functools
+import itertools
+import math
+import random
+from collections.abc import Callable, Mapping
+
+SPACE = "▁"  # what a normalised text has for a space, before every word
+_LONGEST_WORD_CHARACTERS = 100  # the time to split a word grows with its square: what is longer is cut there
+_REMEMBERED_WORDS = 1 << 17
+_NONE = math.inf
+
+
+class Segmenter:
+    """Splits words into pieces by the merges of a vocabulary.
+
+    `scores` gives the pieces that characters may merge into, the first merge having the largest; `ids` numbers
+    every piece, and `spell` gives the ids of a character that is no piece.
+    """
+
+    def __init__(
+        self, *, scores: Mapping[str, float], ids: Mapping[str, int], spell: Callable[[str], list[int]]
+    ) -> None:
+        self._ranks = {piece: -score for piece, score in scores.items()}
+        self._ids = ids
+        self._spell = spell
+        self._whole = functools.lru_cache(_REMEMBERED_WORDS)(self._without_dropout)
+
+    def sample(self, text: str, *, alpha: float, chance: random.Random) -> list[int]:
+        """The ids of a normalised text, each merge left out with probability `alpha`, in (0, 1]."""
+        log_kept = math.log1p(-alpha) if alpha < 1 else -math.inf
+        draw, pieces = chance.random, []
+        for word in _words(text):
+            tries, whole = self._whole(word)
+            kept = math.log(1.0 - draw()) / log_kept  # merges before the first that is left out: geometric
+            pieces += whole if kept >= tries else self._with_dropout(word, int(kept), alpha, draw)
+        return pieces
+
+    def _without_dropout(self, word: str) -> tuple[int, list[int]]:
+        """How many merges are made, and the ids."""
+        symbols = self._merged(word, itertools.repeat(False).__next__)
+        return len(word) - len(symbols), self._numbered(symbols)
+
+    def _with_dropout(self, word: str, kept: int, alpha: float, draw: Callable[[], float]) -> list[int]:
+        """The ids when so many merges are made, the next is left out, and the others by chance."""
+        beginning = itertools.chain(itertools.repeat(False, kept), [True])
+        rest = (draw() < alpha for _ in itertools.count())
+        return self._numbered(self._merged(word, itertools.chain(beginning, rest).__next__))
+
+    def _merged(self, word: str, left_out: Callable[[], bool]) -> list[str]:
+        rank = self._ranks.get
+        symbols = list(word)
+        ranks = [rank(left + right, _NONE) for left, right in itertools.pairwise(symbols)]
+        while ranks and (best := min(ranks)) < _NONE:
+            place = ranks.index(best)
+            if left_out():
+                ranks[place] = _NONE
+                continue
+            symbols[place : place + 2] = [symbols[place] + symbols[place + 1]]
+            del ranks[place]
+            if place:
+                ranks[place - 1] = rank(symbols[place - 1] + symbols[place], _NONE)
+            if place < len(ranks):
+                ranks[place] = rank(symbols[place] + symbols[place + 1], _NONE)
+        return symbols
+
+    def _numbered(self, symbols: list[str]) -> list[int]:
+        numbered: list[int] = []
+        for symbol in symbols:
+            known = self._ids.get(symbol)
+            numbered += self._spell(symbol) if known is None else [known]
+        return numbered
+
+
+def _words(text: str) -> list[str]:
+    first, *others = text.split(SPACE)
+    words = [first, *(SPACE + other for other in others)] if first else [SPACE + other for other in others]
+    if len(text) <= _LONGEST_WORD_CHARACTERS or max(map(len, words)) <= _LONGEST_WORD_CHARACTERS:
+        return words
+    starts = ((word, start) for word in words for start in range(0, len(word), _LONGEST_WORD_CHARACTERS))
+    return [word[start : start + _LONGEST_WORD_CHARACTERS] for word, start in starts]
