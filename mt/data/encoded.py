@@ -21,10 +21,11 @@ from jaxtyping import Int, Integer
 
 from mt.data.chunks import SIDES, Chunk, encode_chunks
 from mt.data.progress import Progress
+from mt.data.text_cache import remove_abandoned
 from mt.data.tokenizer import Tokenizer
 from mt.errors import BadFileError, DiskError, UserError
 
-_FORMAT = 1
+_FORMAT = 2
 _logger = logging.getLogger(__name__)
 
 
@@ -129,6 +130,7 @@ def encode_corpus(
     reusable = _open_if_made_from(folder, origin)
     if reusable is not None:
         return reusable
+    remove_abandoned(folder.parent, "ids-*.partial")
     aside = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
     try:
         shutil.rmtree(aside, ignore_errors=True)

@@ -84,7 +84,7 @@ def prepare_text(
     report = _read_report(folder)
     if report is None:
         counts = {split: sum(corpus.count_pairs() for corpus in corpora) for split, corpora in splits.items()}
-        _remove_abandoned(cache_dir)
+        remove_abandoned(cache_dir, "text-*.partial")
         partial = folder.with_name(f"{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
         try:
             partial.mkdir(parents=True)
@@ -194,9 +194,9 @@ def _read_report(folder: Path) -> FilterReport | None:
         return None
 
 
-def _remove_abandoned(cache_dir: Path) -> None:
+def remove_abandoned(cache_dir: Path, pattern: str) -> None:
     """Delete what a killed process left half written: nobody writes for longer than `ABANDONED_SECONDS`."""
-    for partial in cache_dir.glob("text-*.partial"):
+    for partial in cache_dir.glob(pattern):
         with suppress(OSError):
             if time.time() - partial.stat().st_mtime > ABANDONED_SECONDS:
                 shutil.rmtree(partial, ignore_errors=True)

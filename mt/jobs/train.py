@@ -23,7 +23,7 @@ from mt.model.transformer import Transformer
 from mt.runtime import choose_device, choose_precision
 from mt.training.checkpoint import Checkpoints, TrainingState, averaged_steps
 from mt.training.compiled import compile_layers
-from mt.training.durable import replace_file
+from mt.training.durable import remove_unfinished, replace_file
 from mt.training.interruption import StopRequest, lock_folder, stop_on_signals
 from mt.training.metrics import MetricsFile, draw_curves, format_seconds
 from mt.training.step import batch_loss
@@ -39,6 +39,7 @@ def train(config: TrainConfig) -> None:
     run_dir = Path(config.run_dir)
     check_scorable(config.data.target_language)
     with lock_folder(run_dir), stop_on_signals() as stop:
+        remove_unfinished(run_dir)
         prepared = prepare(config, run_dir, stop)
         model = build.model(config, run_dir, choose_device(config.device))
         checkpoints = Checkpoints(run_dir / "checkpoints", keep=config.training.keep_checkpoints)
@@ -87,6 +88,7 @@ def _train(
     state, passed_over = loaded if loaded is not None else (TrainingState(), [])
     for line in passed_over:
         tell(line)
+    checkpoints.prune(state.step)
     if is_finished(state, max_steps=training.max_steps, patience=training.early_stopping_validations):
         tell(f"{config.name}: finished at step {state.step:,}; a larger training.max_steps continues")
         return state

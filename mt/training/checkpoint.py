@@ -70,6 +70,8 @@ def load_model_tensors(model: nn.Module, tensors: dict[str, Tensor], *, origin: 
             if parameter.shape != tensors[name].shape:
                 shapes = f"{list(tensors[name].shape)}, the model needs {list(parameter.shape)}"
                 raise BadFileError(f"{origin}: tensor {name!r} has shape {shapes}")
+            if not tensors[name].is_floating_point():
+                raise BadFileError(f"{origin}: tensor {name!r} holds {tensors[name].dtype}")
             parameter.copy_(tensors[name])
 
 
@@ -115,10 +117,7 @@ class Checkpoints:
         self.keep = keep
 
     def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
-        """Write `step-N/` whole, and only then remove those beyond the newest `keep`. Raises DiskError.
-
-        Older ones that only a stop had put there go too, so that the newest are those of an uninterrupted run.
-        """
+        """Write `step-N/` whole, and only then remove the older ones beyond `keep`. Raises DiskError."""
         write_folder(
             self.folder / f"step-{state.step}",
             {
@@ -127,7 +126,14 @@ class Checkpoints:
                 STATE: json.dumps(asdict(state), indent=1).encode(),
             },
         )
-        older = [step for step in self.steps() if step < state.step]
+        self.prune(state.step)
+
+    def prune(self, newest_step: int) -> None:
+        """Leave the newest `keep` up to a whole one, which a death after its save may have prevented. Raises DiskError.
+
+        Older ones that only a stop had put there go too, so that the newest are those of an uninterrupted run.
+        """
+        older = [step for step in self.steps() if step < newest_step]
         kept = [step for step in older if self._on_schedule(step)]
         for step in sorted({*older} - {*kept[max(0, len(kept) - self.keep + 1) :]}):
             remove_folder(self.folder / f"step-{step}")

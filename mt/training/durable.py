@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mt.errors import BadFileError, DiskError
@@ -51,9 +52,11 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         _make_folder(folder.parent)
         recover_folders(folder.parent)
         aside.mkdir()
-        for name, content in files.items():
-            write_file(aside / name, content)
-        sums = {name: {"bytes": len(content), "sha256": _checksum(content)} for name, content in files.items()}
+        with ThreadPoolExecutor(1) as thread:  # the checksums of large files take as long as a fast disk
+            checksums = {name: thread.submit(_checksum, content) for name, content in files.items()}
+            for name, content in files.items():
+                write_file(aside / name, content)
+        sums = {name: {"bytes": len(files[name]), "sha256": one.result()} for name, one in checksums.items()}
         write_file(aside / MANIFEST, json.dumps(sums, indent=1).encode())
         sync_folder(aside)
         if folder.exists():
@@ -80,6 +83,14 @@ def recover_folders(parent: Path) -> None:
             path.rename(folder)
     for path in parent.glob(".*.part"):
         shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove the files that writers which were killed have left aside. Only for the process that alone writes there."""
+    for pattern in (".*.part", ".*.partial"):
+        for path in folder.glob(pattern):
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
