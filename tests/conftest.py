@@ -11,6 +11,8 @@ import torch  # noqa: E402
 
 torch.set_num_threads(1)
 
+pytest_plugins = ["reliability"]
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skips what needs an accelerator, with the reason."""

@@ -1,5 +1,6 @@
-"""A disk that fails: every call of the save path that reaches the operating system is counted, and one fails."""
+"""A disk that fails: every call that changes files below a folder is counted, and one fails."""
 
+import builtins
 import errno
 import io
 import os
@@ -16,6 +17,7 @@ from mt.errors import DiskError
 Mode = Literal["death", "once", "full", "read_only"]
 MODES: tuple[Mode, ...] = ("death", "once", "full", "read_only")
 ERRORS = {"once": errno.EIO, "full": errno.ENOSPC, "read_only": errno.EROFS}
+RELIABILITY_ROW: dict[Mode, int] = {"death": 1, "once": 1, "full": 3, "read_only": 3}
 DELETING = ("unlink", "rmdir", "open", "close")
 
 
@@ -26,7 +28,8 @@ class Death(BaseException):
 class Disk:
     """Counts calls, fails those that `mode` says from call `fail_at` on, and forgets what was never synced."""
 
-    def __init__(self, *, fail_at: int, mode: Mode) -> None:
+    def __init__(self, root: Path, *, fail_at: int, mode: Mode) -> None:
+        self.root = root
         self.fail_at = fail_at
         self.mode = mode
         self.calls = 0
@@ -48,17 +51,23 @@ class Disk:
 
     def wrap(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any, **options: Any) -> Any:
-            self.call(name)
+            if self.holds(arguments[0]):
+                self.call(name)
             return original(*arguments, **options)
 
         return counted
+
+    def holds(self, path: Any) -> bool:
+        """Whether a path is below the folder; one that is relative to an open folder counts too."""
+        place = Path(os.fsdecode(path))
+        return not place.is_absolute() or place.is_relative_to(self.root)
 
     def fsync(self, handle: int) -> None:
         self.call("fsync")
         self.unsynced.discard(os.fstat(handle).st_ino)
 
     def open_file(self, path: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
-        if "w" not in mode:
+        if not set("wax+") & set(mode) or isinstance(path, int) or not self.holds(path):
             return io_open(path, mode, *arguments, **options)
         self.call("write")
         return _File(io_open(path, mode, *arguments, **options), self)
@@ -76,7 +85,6 @@ class _File:
     def __init__(self, file: Any, disk: Disk) -> None:
         self.file = file
         self.disk = disk
-        self.fileno = file.fileno
         disk.unsynced.add(os.fstat(file.fileno()).st_ino)
 
     def __enter__(self) -> Self:
@@ -85,7 +93,10 @@ class _File:
     def __exit__(self, *error: object) -> None:
         self.file.close()
 
-    def write(self, content: bytes) -> None:
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def write(self, content: Any) -> None:
         try:
             self.disk.call("write")
         except BaseException:
@@ -117,14 +128,15 @@ def succeeds(action: Callable[[], None], mode: Mode) -> bool:
 
 @contextmanager
 def failing_disk(root: Path, *, fail_at: int, mode: Mode) -> Iterator[Disk]:
-    """While inside, every call that writes to the disk is counted, and the one number `fail_at` fails."""
-    disk = Disk(fail_at=fail_at, mode=mode)
+    """While inside, every call that writes below `root` is counted, and the one number `fail_at` fails."""
+    disk = Disk(root, fail_at=fail_at, mode=mode)
     names = ("open", "replace", "rename", "mkdir", "unlink", "rmdir")
     with ExitStack() as patches:
         for name in names:
             patches.enter_context(mock.patch.object(os, name, disk.wrap(name, getattr(os, name))))
         patches.enter_context(mock.patch.object(os, "fsync", disk.fsync))
-        patches.enter_context(mock.patch.object(io, "open", disk.open_file))
+        for module in (io, builtins):
+            patches.enter_context(mock.patch.object(module, "open", disk.open_file))
         yield disk
     if mode == "death" and disk.failed:
         disk.forget_unsynced(root)

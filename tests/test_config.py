@@ -143,6 +143,7 @@ def expanded(arguments: list[str]) -> list[str]:
     return [argument for argument in FILES if argument.split("=")[0] not in given] + arguments[1:]
 
 
+@pytest.mark.reliability(20)
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("arguments", "named"), WRONG, ids=lambda value: " ".join(value)[:60])
 def test_refuses(arguments: list[str], named: list[str], capfd: pytest.CaptureFixture[str]) -> None:
@@ -211,6 +212,7 @@ WRONG_ELSEWHERE = [
 ]
 
 
+@pytest.mark.reliability(20)
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("name", "arguments", "named"), WRONG_ELSEWHERE)
 def test_other_commands_refuse(
@@ -226,6 +228,7 @@ def test_other_commands_refuse(
         assert part in message
 
 
+@pytest.mark.reliability(20)
 @pytest.mark.parametrize("arguments", [["training.max_step=5"], ["model.num_heads=3"], ["+foo=1"], ["data=files"]])
 def test_refuses_fast_and_without_torch(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise SystemExit(99)\n", encoding="utf-8")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 from commands import FILES, Captured, composed
+from reliability import Trials
 
 from mt.command import run
 from mt.config import EvaluateConfig, FilesData, ToyData, TrainConfig, TranslateConfig
@@ -282,6 +283,7 @@ DAMAGE = [
 ]
 
 
+@pytest.mark.reliability(19)
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda value: repr(value[:20]))
 def test_a_damaged_configuration_is_refused(damage: bytes) -> None:
     Path("run/config.yaml").write_bytes(damage)
@@ -292,11 +294,12 @@ def test_a_damaged_configuration_is_refused(damage: bytes) -> None:
     assert not Path("canary").exists()
 
 
-def test_mutated_configurations_never_crash() -> None:
+@pytest.mark.reliability(19)
+def test_mutated_configurations_never_crash(trials: Trials) -> None:
     save(train_config(*FILES), "run/config.yaml")
     whole = Path("run/config.yaml").read_bytes()
     generator = random.Random(1)
-    for _ in range(100):
+    for _ in trials(range(100)):
         changed = bytearray(whole[: generator.randrange(1, len(whole))])
         for _ in range(generator.randrange(4)):
             changed[generator.randrange(len(changed))] = generator.randrange(256)

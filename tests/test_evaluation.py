@@ -39,7 +39,8 @@ def command_line(folder, hypotheses, references, *options) -> dict:
     return json.loads(subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.reliability(21)
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 20))])
 def test_scores_and_signatures_are_those_of_the_command_line(seed, tmp_path):
     hypotheses, references = corpus(seed)
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language="de")
@@ -81,6 +82,7 @@ def test_the_interval_does_not_depend_on_the_size_of_its_chunks(monkeypatch):
     assert corpus_scores(**arguments, seed=7).bleu_low != whole.bleu_low
 
 
+@pytest.mark.reliability(21)
 @pytest.mark.parametrize(("num_hypotheses", "num_references"), [(7, 10), (10, 7), (0, 3)])
 def test_unequal_counts_are_refused(num_hypotheses, num_references):
     with pytest.raises(UserError, match=f"{num_hypotheses} hypotheses against {num_references} references"):

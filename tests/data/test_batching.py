@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from reliability import Trials
 
 from mt.data.batching import Indices, plan_epoch, plan_in_order, split_batch
 from mt.errors import UserError
@@ -31,10 +32,11 @@ def neighbours(plan: list[Indices]) -> set[tuple[int, int]]:
     return {pair for batch in plan for pair in zip(batch.tolist(), batch[1:].tolist(), strict=False)}
 
 
-def test_no_batch_exceeds_its_budget_and_every_pair_comes_once() -> None:
+@pytest.mark.reliability(10)
+def test_no_batch_exceeds_its_budget_and_every_pair_comes_once(trials: Trials) -> None:
     """10,000 random lists of lengths, budgets down to the longest pair, padding counted."""
     random = np.random.default_rng(0)
-    for case in range(10_000):
+    for case in trials(range(10_000)):
         count, most = random.integers(0, 16), random.integers(2, 40)
         lengths = random.integers(1, most, count), random.integers(1, most, count)
         longest = int(np.maximum(*lengths).max(initial=1))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from reliability import Trials
 
 from mt.data.corpus import FileCorpus, GeneratedCorpus
 from mt.errors import UserError
@@ -65,9 +66,10 @@ def test_two_files_in_any_packing(tmp_path: Path, source_suffix: str, target_suf
     assert read(side_by_side(source, target)) == PAIRS
 
 
-def test_one_deleted_line_is_always_found_with_both_counts(tmp_path: Path) -> None:
+@pytest.mark.reliability(12)
+def test_one_deleted_line_is_always_found_with_both_counts(tmp_path: Path, trials: Trials) -> None:
     random_numbers = random.Random(2)
-    for trial in range(500):
+    for trial in trials(range(500)):
         count = random_numbers.randint(2, 30)
         ending = random_numbers.choice(["\n", "\r\n"])
         lines = [[f"{side} {i}" for i in range(count)] for side in ("source", "target")]

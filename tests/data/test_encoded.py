@@ -1,6 +1,8 @@
 import json
+import os
 import pickle
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 from mt.data.encoded import EncodedCorpus, encode_corpus
+from mt.data.text_cache import ABANDONED_SECONDS
 from mt.data.tokenizer import Tokenizer, train_tokenizer
 from mt.errors import BadFileError, DiskError, UserError
 
@@ -103,6 +106,7 @@ def test_pairs_too_long_or_empty_on_a_side_are_dropped_and_counted(made: dict[st
     assert 0 < len(empty) < 20 < len(too_long)
 
 
+@pytest.mark.reliability(7)
 @pytest.mark.parametrize("bpe_dropout", [0.0, 0.1])
 def test_the_number_of_threads_changes_nothing(made: dict[str, Path], tmp_path: Path, bpe_dropout: float) -> None:
     folders = [tmp_path / str(num_threads) for num_threads in (1, 2, 5)]
@@ -288,3 +292,15 @@ def test_a_failure_in_the_middle_leaves_the_old_corpus(
         encode(made, tmp_path / "ids", max_tokens=20)
     assert contents(EncodedCorpus.open(tmp_path / "ids")) == old
     assert [path.name for path in tmp_path.iterdir()] == ["ids"]
+
+
+def test_what_a_killed_process_left_is_removed_after_a_day(made: dict[str, Path], tmp_path: Path) -> None:
+    old, fresh = tmp_path / "ids-0.1.partial", tmp_path / "ids-0.2.partial"
+    for folder in (old, fresh):
+        folder.mkdir()
+        (folder / "source.ids").write_bytes(b"half")
+    day_ago = time.time() - ABANDONED_SECONDS - 1
+    os.utime(old, (day_ago, day_ago))
+    encode(made, tmp_path / "ids-0")
+    assert not old.exists()
+    assert fresh.exists()

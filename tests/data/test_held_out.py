@@ -1,9 +1,11 @@
 """Validation and test pairs inside training are found however they are dressed (RELIABILITY row 14)."""
 
 import random
+import time
 import unicodedata
 
 import pytest
+from reliability import Trials
 
 from mt.data.filters import PairFilter
 from mt.data.held_out import HeldOut, normalise
@@ -33,7 +35,31 @@ def disguise(text: str, random_numbers: random.Random) -> str:
     return unicodedata.normalize(random_numbers.choice(["NFC", "NFD"]), text)
 
 
-def test_planted_pairs_are_all_found_and_nothing_else() -> None:
+@pytest.mark.reliability(14)
+@pytest.mark.long
+def test_a_million_pairs_take_less_than_a_minute(trials: Trials) -> None:
+    """Sentences of 20 words, all filters on; 100 planted pairs are found among them."""
+    random_numbers = random.Random(8)
+    words = ["".join(random_numbers.choices(LETTERS[:30], k=random_numbers.randint(2, 9))) for _ in range(20_000)]
+    held_out_pairs = [(sentence(random_numbers), sentence(random_numbers)) for _ in range(3000)]
+    held_out = HeldOut()
+    held_out.add("test", held_out_pairs, first_number=1)
+    pair_filter = PairFilter(max_length_ratio=3.0, remove_copies=True, remove_duplicates=True, held_out=held_out)
+    seconds = 0.0
+    for first in range(1, 1_000_001, 10_000):
+        texts = [" ".join(random_numbers.choices(words, k=20)) for _ in range(20_000)]
+        block = list(zip(texts[::2], texts[1::2], strict=True))
+        block[first % 9973] = tuple(disguise(side, random_numbers) for side in held_out_pairs[first % 2999])
+        start = time.perf_counter()
+        pair_filter.keep(block, corpus="web", first_number=first)
+        seconds += time.perf_counter() - start
+        trials.add(1)
+    assert len(pair_filter.leaks) == 100
+    assert seconds < 60
+
+
+@pytest.mark.reliability(14)
+def test_planted_pairs_are_all_found_and_nothing_else(trials: Trials) -> None:
     random_numbers = random.Random(7)
     held_out_pairs = [(sentence(random_numbers), sentence(random_numbers)) for _ in range(200)]
     held_out = HeldOut()
@@ -53,6 +79,7 @@ def test_planted_pairs_are_all_found_and_nothing_else() -> None:
         for first in range(0, 3000, 101)
         for pair in pair_filter.keep(training[first : first + 101], corpus="web", first_number=first + 1)
     ]
+    trials.add(len(planted))
     assert kept == [pair for number, pair in enumerate(training, start=1) if number not in planted]
     assert {leak.number: (leak.split, leak.split_number) for leak in pair_filter.leaks} == planted
     assert all((leak.source, leak.target) == training[leak.number - 1] for leak in pair_filter.leaks)

@@ -88,6 +88,7 @@ def test_a_pinned_commit_is_a_fingerprint_without_loading() -> None:
     assert commit in corpus("someone/something", revision=commit).fingerprint()
 
 
+@pytest.mark.reliability(22)
 def test_what_cannot_be_loaded_says_what_to_do(translation: Path, tmp_path: Path) -> None:
     for name in ("scripted", "empty", "damaged"):
         (tmp_path / name).mkdir()

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from reliability import Trials
 
 import mt.data.lines
 from mt.data.lines import count_lines, encode_lines, read_lines
@@ -63,6 +64,7 @@ ODD_BYTES: dict[str, tuple[bytes, str]] = {
 PACKERS = {".gz": gzip.compress, ".xz": partial(lzma.compress, preset=0), ".bz2": bz2.compress}
 
 
+@pytest.mark.reliability(13)
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".bz2"])
 @pytest.mark.parametrize(("content", "expected"), ODD_TEXTS.values(), ids=ODD_TEXTS)
 def test_odd_text_is_read_as_documented(tmp_path: Path, content: bytes, expected: list[str], suffix: str) -> None:
@@ -72,6 +74,13 @@ def test_odd_text_is_read_as_documented(tmp_path: Path, content: bytes, expected
     assert count_lines(str(path)) == len(expected)
 
 
+@pytest.mark.parametrize("name", [*ODD_TEXTS, *ODD_BYTES])
+def test_every_odd_file_is_documented(name: str) -> None:
+    document = Path(__file__).parents[2] / "docs/reliability.md"
+    assert f"\n| {name} | " in document.read_text(encoding="utf-8")
+
+
+@pytest.mark.reliability(13)
 @pytest.mark.parametrize(("content", "message"), ODD_BYTES.values(), ids=ODD_BYTES)
 def test_bytes_that_are_no_text_are_named(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "text.de"
@@ -107,13 +116,14 @@ def test_encoding_is_undone_by_reading(tmp_path: Path, monkeypatch: pytest.Monke
         assert count_lines(str(path)) == len(lines)
 
 
+@pytest.mark.reliability(13)
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2"])
-def test_a_cut_file_is_never_taken_for_whole(tmp_path: Path, suffix: str) -> None:
+def test_a_cut_file_is_never_taken_for_whole(tmp_path: Path, suffix: str, trials: Trials) -> None:
     random_numbers = random.Random(suffix)
     content = "".join(f"sentence {random_numbers.random()}\n" for _ in range(300)).encode()
     packed = PACKERS[suffix](content)
     path = tmp_path / f"text{suffix}"
-    for cut in [*range(1, 30), *random_numbers.sample(range(30, len(packed)), 60), len(packed) - 1]:
+    for cut in trials([*range(1, 30), *random_numbers.sample(range(30, len(packed)), 60), len(packed) - 1]):
         path.write_bytes(packed[:cut])
         for read in (count_lines, lambda name: list(read_lines(name))):
             with pytest.raises(UserError, match=r"truncated|damaged") as error:

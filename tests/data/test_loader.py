@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from pairs import ListedPairs, random_pairs
+from reliability import Trials
 
 from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder, validation_batches
@@ -44,11 +45,12 @@ def pieces_of(batches: list[Batch]) -> Counter[tuple[tuple[int, ...], tuple[int,
     return found
 
 
-def test_the_stream_is_the_same_from_any_place() -> None:
+@pytest.mark.reliability(7)
+def test_the_stream_is_the_same_from_any_place(trials: Trials) -> None:
     whole = taken(order().steps(epoch=0, start=0), 60)
     per_epoch = Counter(epoch for epoch, _, _ in whole)
     assert len(per_epoch) >= 3
-    for done in range(2 * per_epoch[0] + 1):
+    for done in trials(range(2 * per_epoch[0] + 1)):
         epoch, start = (whole[done - 1][0], whole[done - 1][1]) if done else (0, 0)
         again = taken(order().steps(epoch=epoch, start=start), 12)
         assert again == whole[done : done + 12], f"after step {done}"

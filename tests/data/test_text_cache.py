@@ -51,6 +51,7 @@ def pairs_of(text: PreparedText, split: str) -> list[Pair]:
     return list(zip(*(read_lines(str(text.path(split, side))) for side in ("source", "target")), strict=True))
 
 
+@pytest.mark.reliability(13)
 def test_only_training_is_filtered_and_every_text_comes_back_exactly(tmp_path: Path) -> None:
     dressed = [("Satz NUMMER 7", "Sentence number 7?"), ("", "blank"), ("\r", "x"), *TRAIN[:3]]
     odd = [("NUL \0 und \x0b", "U+2028 \u2028 and\r"), ("\ufeffBOM\r\r", "\ufeffBOM too")]
@@ -161,6 +162,7 @@ def test_a_failing_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
         prepare(tmp_path / "file")
 
 
+@pytest.mark.reliability(12)
 def test_sides_of_unequal_length_stop_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "a.de").write_text("eins\nzwei\n")
     (tmp_path / "a.en").write_text("one\n")

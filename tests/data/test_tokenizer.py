@@ -2,11 +2,13 @@ import logging
 import pickle
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sentencepiece
+from reliability import Trials
 
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
 from mt.errors import BadFileError, DiskError, UserError
@@ -90,6 +92,7 @@ def test_compatibility_forms_and_spaces_are_folded(tokenizer: Tokenizer) -> None
     assert tokenizer.encode("ﬁve") == tokenizer.encode("five")
 
 
+@pytest.mark.reliability(15)
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:12]))
 def test_no_text_crashes_or_becomes_a_special_id(tokenizer: Tokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
@@ -143,8 +146,41 @@ def test_dropout_is_decided_by_its_seed(tokenizer: Tokenizer) -> None:
     for seed, sample in samples.items():
         assert tokenizer.encode_sampled(texts, alpha=0.2, seed=seed) == sample
         assert [tokenizer.decode(ids) for ids in sample] == texts
-    assert len({str(sample) for seed, sample in samples.items()}) == len({seed % (2**32 - 1) for seed in samples})
+    assert len({str(sample) for sample in samples.values()}) == len(samples)
     assert sum(map(len, samples[1])) > sum(map(len, tokenizer.encode_many(texts)))
+
+
+def test_merges_without_dropout_are_sentencepieces(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """A probability so small that no merge is left out; without byte fallback too."""
+    few = Tokenizer.load(train(tmp_path, sentences(100), byte_fallback=False, vocabulary_size=120))
+    texts = [*(text for text in HOSTILE if len(text) < 1000), *sentences(300, seed=5), "Ünknown Ω ≈ dog", "ab▁cd ▁"]
+    for one in (tokenizer, few):
+        assert one.encode_sampled(texts, alpha=1e-15, seed=1) == one.encode_many(texts)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5])
+def test_dropout_splits_a_word_as_often_as_sentencepiece(tokenizer: Tokenizer, model_path: Path, alpha: float) -> None:
+    """Every way to split it, by an independent implementation."""
+    draws = 10_000
+    theirs = sentencepiece.SentencePieceProcessor(model_file=str(model_path))
+    for word in ("rivers", "and"):
+        sampled = theirs.encode([word] * draws, enable_sampling=True, alpha=alpha, nbest_size=-1)
+        expected = Counter(map(tuple, sampled))
+        found = Counter(map(tuple, tokenizer.encode_sampled([word] * draws, alpha=alpha, seed=2)))
+        apart = sum(abs(found[split] - expected[split]) for split in found | expected) / (2 * draws)
+        assert apart < 0.06
+
+
+def test_another_process_draws_the_same(tokenizer: Tokenizer, model_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from mt.data.tokenizer import Tokenizer\n"
+        "print(Tokenizer.load(Path(sys.argv[1])).encode_sampled(sys.argv[2:], alpha=0.3, seed=5))"
+    )
+    texts = [*sentences(9), "Zürich 日本"]
+    command = [sys.executable, "-c", program, str(model_path), *texts]
+    root = Path(__file__).parents[2]
+    result = subprocess.run(command, check=True, cwd=root, capture_output=True, text=True, encoding="utf-8")
+    assert result.stdout == f"{tokenizer.encode_sampled(texts, alpha=0.3, seed=5)}\n"
 
 
 def test_dropout_of_zero_drops_nothing_and_of_one_leaves_characters(tokenizer: Tokenizer) -> None:
@@ -253,6 +289,7 @@ def test_a_copy_in_another_process_is_the_same(tokenizer: Tokenizer) -> None:
     assert copy.encode("the old house") == tokenizer.encode("the old house")
 
 
+@pytest.mark.reliability(19)
 @pytest.mark.parametrize("content", [b"", b"hello", b"\0" * 1000, b"\x80\x04cos\nsystem\n(S'touch canary'\ntR."])
 def test_files_that_are_no_model_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "tokenizer.model"
@@ -318,11 +355,13 @@ print("survived")
 """
 
 
+@pytest.mark.reliability(19)
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.long)])
-def test_damaged_models_never_crash_the_process(model_path: Path, count: int) -> None:
+def test_damaged_models_never_crash_the_process(model_path: Path, count: int, trials: Trials) -> None:
     command = [sys.executable, "-c", MUTATE, str(model_path), str(count)]
     root = Path(__file__).parents[2]
     result = subprocess.run(
         command, check=False, cwd=root, capture_output=True, text=True, encoding="utf-8", timeout=250
     )
+    trials.add(count)
     assert (result.returncode, result.stdout) == (0, "survived\n"), result.stderr

@@ -130,6 +130,24 @@ def test_splits_and_files_are_scored(
         (run_dir / name).write_bytes(content)
 
 
+@pytest.mark.reliability(12)
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_a_deleted_line_ends_a_training_before_any_work(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], split: str
+) -> None:
+    corpus = [*runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run"]
+    path = tmp_path / f"corpus/{split}.de"
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join(lines[:3] + lines[4:]))
+    assert runs.train(corpus) == 2
+    error = capfd.readouterr().err
+    assert f"{split}.en has {len(lines) - 1} lines but " in error
+    assert f"{path} has {len(lines) - 2}" in error
+    assert [one.name for one in (tmp_path / "run").iterdir()] == [".lock"]
+    assert not (tmp_path / "corpus/cache").exists()
+
+
+@pytest.mark.reliability(21)
 @pytest.mark.parametrize("kind", ["hypothesis", "source"])
 def test_unequal_line_counts_are_refused(
     finished: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str], kind: str
@@ -151,6 +169,7 @@ def test_checkpoints_are_averaged_on_request(finished: tuple[Path, list[str]], t
     assert output.read_bytes() == (finished[0] / "model.safetensors").read_bytes()
 
 
+@pytest.mark.reliability(19)
 @pytest.mark.parametrize("name", ["config.yaml", "tokenizer.model", "model.safetensors"])
 def test_a_damaged_run_folder_is_a_bad_file(
     finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], name: str
@@ -166,6 +185,7 @@ def test_a_damaged_run_folder_is_a_bad_file(
         assert name in capfd.readouterr().err
 
 
+@pytest.mark.reliability(19)
 def test_a_tokenizer_of_another_run_is_refused(
     finished: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults import Mode, failing_disk
+from reliability import Trials
 
 import runs
 from mt import build
@@ -43,6 +46,7 @@ PLACES = {
 }
 
 
+@pytest.mark.reliability(5, 7)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_signal_anywhere_ends_the_run_cleanly(
     whole: tuple[list[str], dict[str, Any]],
@@ -77,6 +81,7 @@ def test_a_signal_anywhere_ends_the_run_cleanly(
     assert runs.outcome(tmp_path / "run") == expected
 
 
+@pytest.mark.reliability(5)
 def test_the_command_itself_obeys(whole: tuple[list[str], dict[str, Any]], tmp_path: Path) -> None:
     """From the shell, with a real signal at a real moment."""
     corpus, _ = whole
@@ -99,6 +104,40 @@ def test_the_command_itself_obeys(whole: tuple[list[str], dict[str, Any]], tmp_p
     assert "Traceback" not in error
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.mark.reliability(5)
+@pytest.mark.long
+@pytest.mark.parametrize("number", CODES)
+def test_the_default_training_leaves_within_ten_seconds(tmp_path: Path, cache: Path, number: signal.Signals) -> None:
+    """What `make train` starts, while it trains."""
+    run_dir = tmp_path / "run"
+    command = [sys.executable, str(ROOT / "scripts/train.py"), f"run_dir={run_dir}", f"data.cache_dir={cache}"]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=log)
+        deadline = time.monotonic() + 200
+        while process.poll() is None and time.monotonic() < deadline and not _trains(run_dir):
+            time.sleep(0.1)
+        process.send_signal(number)
+        start = time.monotonic()
+        process.wait(timeout=60)
+        seconds = time.monotonic() - start
+    error = (tmp_path / "log").read_text(encoding="utf-8")
+    assert process.returncode == CODES[number], error
+    assert seconds < 10
+    assert "saved at step" in error
+    assert list((run_dir / "checkpoints").glob("step-*"))
+
+
+def _trains(run_dir: Path) -> bool:
+    metrics = run_dir / "metrics.jsonl"
+    return metrics.exists() and metrics.stat().st_size > 0
+
+
+@pytest.mark.reliability(7)
 def test_the_clock_ends_the_run_without_failure(
     whole: tuple[list[str], dict[str, Any]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,6 +151,7 @@ def test_the_clock_ends_the_run_without_failure(
     assert {name for name in expected if found[name] != expected[name]} == set()
 
 
+@pytest.mark.reliability(3)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_a_disk_that_fails_in_a_save_is_exit_5(
     whole: tuple[list[str], dict[str, Any]],
@@ -138,6 +178,38 @@ def test_a_disk_that_fails_in_a_save_is_exit_5(
     assert runs.outcome(tmp_path / "run") == expected
 
 
+@pytest.mark.reliability(3)
+@pytest.mark.parametrize("mode", ["full", "once"])
+@pytest.mark.parametrize("places", [4, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+def test_a_disk_that_fails_anywhere_in_a_training_costs_no_work(
+    *,
+    whole: tuple[list[str], dict[str, Any]],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    mode: Mode,
+    places: int,
+    trials: Trials,
+) -> None:
+    """From the first corpus read to the score; once there is room again, the same command ends as any other."""
+    corpus, expected = whole
+    with failing_disk(tmp_path, fail_at=10**9, mode=mode) as disk:
+        assert runs.train(corpus, f"run_dir={tmp_path}/counted", f"data.cache_dir={tmp_path}/cache") == 0
+    assert disk.calls > 200
+    for place in trials(range(places)):
+        fail_at = 1 + (disk.calls - 1) * (2 * place + 1) // (2 * places)
+        folder = tmp_path / str(fail_at)
+        command = [*corpus, f"run_dir={folder}/run", f"data.cache_dir={folder}/cache"]
+        with failing_disk(folder, fail_at=fail_at, mode=mode):
+            code = runs.train(command)
+        error = capfd.readouterr().err
+        assert code == 5 or (code == 0 and mode == "once"), f"call {fail_at}: {error}"
+        assert "Traceback" not in error
+        assert runs.train(command) == 0
+        assert runs.outcome(folder / "run") == expected, f"call {fail_at}"
+        shutil.rmtree(folder)
+
+
+@pytest.mark.reliability(3)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS])
 def test_a_folder_that_cannot_be_written_is_exit_5(
     whole: tuple[list[str], dict[str, Any]],

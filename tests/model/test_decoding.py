@@ -21,6 +21,7 @@ def random_rows(alive: list[int], rows_per_sentence: int, random: torch.Generato
     return torch.tensor(rows), [alive[place] for place in going_on]
 
 
+@pytest.mark.reliability(17)
 @pytest.mark.parametrize("rows_per_sentence", [1, 3])
 @pytest.mark.parametrize("seed", range(2))
 def test_step_by_step_equals_the_whole(rows_per_sentence: int, seed: int) -> None:

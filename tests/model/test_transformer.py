@@ -99,6 +99,7 @@ def test_masks_say_what_may_be_attended() -> None:
     assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
 
 
+@pytest.mark.reliability(18)
 @pytest.mark.parametrize("padded", [False, True], ids=["whole sentences", "padded sentences"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_a_position_does_not_see_what_lies_ahead(dtype: torch.dtype, padded: bool) -> None:
@@ -116,6 +117,7 @@ def test_a_position_does_not_see_what_lies_ahead(dtype: torch.dtype, padded: boo
             assert not torch.allclose(after[:, t + 1 :], before[:, t + 1 :], atol=1e-3)
 
 
+@pytest.mark.reliability(18)
 @pytest.mark.parametrize("padded", [False, True], ids=["whole sentences", "padded sentences"])
 def test_no_gradient_comes_from_ahead_or_from_padding(padded: bool) -> None:
     """Exactly zero from there, and something from every real position up to t and from every real source token."""
@@ -140,6 +142,7 @@ def test_no_gradient_comes_from_ahead_or_from_padding(padded: bool) -> None:
 # ---------------------------------------------------------------------------- padding and neighbours
 
 
+@pytest.mark.reliability(16)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-6)])
 @pytest.mark.parametrize("poison", [None, 1e4], ids=["plain", "padding poisoned"])
 def test_neighbours_and_padding_have_no_influence(dtype: torch.dtype, tolerance: float, poison: float | None) -> None:

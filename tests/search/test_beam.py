@@ -5,8 +5,9 @@ import torch
 from search_cases import Case, assert_same
 
 
-def test_wide_beam_is_exhaustive_search():
-    for seed in range(500):
+@pytest.mark.reliability(17)
+def test_wide_beam_is_exhaustive_search(trials):
+    for seed in trials(range(500)):
         case = Case(seed)
         beam_size = case.exhaustive_beam_size()
         num_hypotheses = min(beam_size, 1 + seed % 3)
@@ -15,9 +16,10 @@ def test_wide_beam_is_exhaustive_search():
             assert_same(found[sentence], case.exhaustive(sentence)[:num_hypotheses])
 
 
+@pytest.mark.reliability(17)
 @pytest.mark.parametrize("beam_size", [1, 2, 3, 4, 7])
-def test_narrow_beam_is_the_slow_search_without_early_exit(beam_size):
-    for seed in range(150):
+def test_narrow_beam_is_the_slow_search_without_early_exit(beam_size, trials):
+    for seed in trials(range(150)):
         case = Case(1000 * beam_size + seed)
         num_hypotheses = 1 + seed % beam_size
         found, _ = case.beam(beam_size, num_hypotheses)
@@ -25,16 +27,18 @@ def test_narrow_beam_is_the_slow_search_without_early_exit(beam_size):
             assert_same(found[sentence], case.slow_beam(sentence, beam_size)[:num_hypotheses])
 
 
+@pytest.mark.reliability(17)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_beam_of_one_is_greedy_to_the_last_bit(dtype):
-    for seed in range(100):
+def test_beam_of_one_is_greedy_to_the_last_bit(dtype, trials):
+    for seed in trials(range(100)):
         case = Case(seed)
         assert case.beam(1, dtype=dtype)[0] == case.greedy(dtype)[0]
 
 
+@pytest.mark.reliability(16)
 @pytest.mark.parametrize("search", [lambda case: case.beam(3, 3), Case.greedy])
-def test_neighbours_have_no_influence(search):
-    for seed in range(100):
+def test_neighbours_have_no_influence(search, trials):
+    for seed in trials(range(100)):
         case = Case(seed)
         together, _ = search(case)
         for sentence, expected in enumerate(together):

@@ -6,6 +6,8 @@ import json
 import pickle
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,8 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
-from faults import MODES, Mode, failing_disk, succeeds
+from faults import MODES, RELIABILITY_ROW, Mode, failing_disk, succeeds
+from reliability import Trials
 from torch import nn
 
 from mt.errors import BadFileError
@@ -79,11 +82,14 @@ def assert_loads(folder: Path, *steps: int) -> list[str]:
     return passed_over
 
 
+@pytest.mark.reliability(1, 3)
 @pytest.mark.parametrize("mode", MODES)
-def test_whichever_call_of_a_save_fails_the_newest_whole_checkpoint_loads(tmp_path: Path, mode: Mode) -> None:
+def test_whichever_call_of_a_save_fails_the_newest_whole_checkpoint_loads(
+    tmp_path: Path, mode: Mode, trials: Trials
+) -> None:
     before = tmp_path / "before"
     save(before, 1, 2)
-    for fail_at in itertools.count(1):
+    for fail_at in trials(itertools.count(1), row=RELIABILITY_ROW[mode]):
         folder = shutil.copytree(before, tmp_path / str(fail_at))
         with failing_disk(folder, fail_at=fail_at, mode=mode) as disk:
             saved = succeeds(functools.partial(save, folder, 3), mode)
@@ -98,12 +104,13 @@ def test_whichever_call_of_a_save_fails_the_newest_whole_checkpoint_loads(tmp_pa
     assert fail_at > 25  # it was the whole path
 
 
+@pytest.mark.reliability(1, 3)
 @pytest.mark.parametrize("mode", MODES)
-def test_whichever_call_fails_there_is_a_best_model(tmp_path: Path, mode: Mode) -> None:
+def test_whichever_call_fails_there_is_a_best_model(tmp_path: Path, mode: Mode, trials: Trials) -> None:
     before = tmp_path / "before"
     save(before, 1)
     Checkpoints(before, keep=KEEP).save_best(trained(1)[0], state_at(1))
-    for fail_at in itertools.count(1):
+    for fail_at in trials(itertools.count(1), row=RELIABILITY_ROW[mode]):
         folder = shutil.copytree(before, tmp_path / str(fail_at))
         with failing_disk(folder, fail_at=fail_at, mode=mode) as disk:
             best = Checkpoints(folder, keep=KEEP)
@@ -154,13 +161,14 @@ class Canary:
         return Path.touch, (self.path,)
 
 
-@pytest.mark.parametrize("trials", [SHORT, pytest.param(LONG, marks=pytest.mark.long)])
-def test_a_damaged_checkpoint_is_passed_over_and_named(tmp_path: Path, trials: int) -> None:
+@pytest.mark.reliability(4)
+@pytest.mark.parametrize("count", [SHORT, pytest.param(LONG, marks=pytest.mark.long)])
+def test_a_damaged_checkpoint_is_passed_over_and_named(tmp_path: Path, count: int, trials: Trials) -> None:
     save(tmp_path / "before", 1, 2)
     whole = read_folder(tmp_path / "before/step-2")
-    chance = random.Random(trials)
+    chance = random.Random(count)
     detected = 0
-    for trial in range(trials):
+    for trial in trials(range(count)):
         folder = shutil.copytree(tmp_path / "before", tmp_path / "damaged")
         damage(folder / "step-2", chance)
         passed_over = assert_loads(folder, 1, 2)
@@ -173,9 +181,10 @@ def test_a_damaged_checkpoint_is_passed_over_and_named(tmp_path: Path, trials: i
             assert read_folder(folder / "step-2") == whole
         assert not (folder / "canary").exists()
         shutil.rmtree(folder)
-    assert detected > 0.9 * trials
+    assert detected > 0.9 * count
 
 
+@pytest.mark.reliability(4)
 def test_none_whole_is_a_bad_file(tmp_path: Path) -> None:
     save(tmp_path, 1, 2)
     for step in (1, 2):
@@ -227,6 +236,7 @@ HOSTILE: dict[str, Callable[[Path], None]] = {
     "endless header": rewritten(lambda files: files.update({MODEL: b"\xff" * 8 + b"{}"})),
     "tensor missing": tensors_with(MODEL, lambda tensors: tensors.pop("0.bias")),
     "tensor too many": tensors_with(MODEL, lambda tensors: tensors.update(more=torch.ones(1))),
+    "tensor of whole numbers": tensors_with(MODEL, lambda tensors: tensors.update({"0.bias": torch.ones(4).int()})),
     "tensor of another shape": tensors_with(MODEL, lambda tensors: tensors.update({"0.bias": torch.ones(9)})),
     "moment missing": tensors_with(OPTIMIZER, lambda tensors: tensors.pop("0.bias/exp_avg")),
     "all moments missing but steps": tensors_with(
@@ -238,6 +248,7 @@ HOSTILE: dict[str, Callable[[Path], None]] = {
 }
 
 
+@pytest.mark.reliability(19)
 @pytest.mark.parametrize("change", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_checkpoint_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None]
@@ -247,6 +258,58 @@ def test_a_hostile_checkpoint_is_passed_over(
     change(tmp_path / "run/step-2")
     assert len(assert_loads(tmp_path / "run", 1)) == 1
     assert not (tmp_path / "canary").exists()
+
+
+MUTATE = """
+import random, sys
+from pathlib import Path
+import torch
+from mt.errors import BadFileError
+from mt.training.checkpoint import averaged_steps, load_model_tensors, read_tensors, vocabulary_of
+
+folder = Path(sys.argv[1])
+whole = (folder / "model.safetensors").read_bytes()
+header = 8 + int.from_bytes(whole[:8], "little")
+for seed in range(int(sys.argv[2])):
+    chance = random.Random(seed)
+    damaged = bytearray(whole)
+    match seed % 4:
+        case 0:
+            del damaged[chance.randrange(len(damaged)) :]
+        case 1:
+            for _ in range(chance.choice((1, 3, 50))):
+                damaged[chance.randrange(header)] = chance.randrange(256)
+        case 2:
+            start = chance.randrange(header)
+            damaged[start : start + chance.randrange(20)] = chance.randbytes(chance.randrange(20))
+        case 3:
+            for _ in range(chance.choice((1, 2))):
+                place = chance.choice([i for i in range(8, header) if chr(damaged[i]).isdigit()])
+                damaged[place] = ord(chance.choice("0123456789"))
+    path = folder / "damaged.safetensors"
+    path.write_bytes(damaged)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
+    assert isinstance(averaged_steps(path), list)
+    vocabulary_of(path)
+    try:
+        load_model_tensors(model, read_tensors(path.read_bytes(), origin=path), origin=path)
+    except BadFileError:
+        pass
+print("survived")
+"""
+
+
+@pytest.mark.reliability(19)
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.long)])
+def test_damaged_models_without_a_checksum_never_crash_the_process(tmp_path: Path, count: int, trials: Trials) -> None:
+    """A delivered model is one file: what it says of itself is all there is."""
+    note = delivery_note(averaged_steps=[5, 10], vocabulary="x")
+    (tmp_path / MODEL).write_bytes(safetensors.torch.save(model_tensors(trained(1)[0]), metadata=note))
+    command = [sys.executable, "-c", MUTATE, str(tmp_path), str(count)]
+    root = Path(__file__).parents[2]
+    result = subprocess.run(command, check=False, cwd=root, capture_output=True, text=True, encoding="utf-8")
+    trials.add(count)
+    assert (result.returncode, result.stdout) == (0, "survived\n"), result.stderr
 
 
 def test_odd_names_among_the_checkpoints_do_no_harm(tmp_path: Path) -> None:
@@ -274,6 +337,14 @@ def test_the_newest_stay_and_one_of_a_stop_makes_room(tmp_path: Path) -> None:
         checkpoints.save(*trained(1), replace(state_at(step), on_schedule=on_schedule))
         steps = checkpoints.steps()
         assert steps == expected, step
+
+
+def test_a_death_before_the_older_ones_went_leaves_them_to_the_next_start(tmp_path: Path) -> None:
+    """The last save of a run is followed by no other."""
+    save(tmp_path, 1, 2, 3, 4, keep=9)
+    (tmp_path / "step-4" / MANIFEST).unlink()
+    Checkpoints(tmp_path, keep=2).prune(3)
+    assert Checkpoints(tmp_path, keep=2).steps() == [2, 3, 4]
 
 
 def test_the_average_passes_over_what_is_damaged(tmp_path: Path) -> None:

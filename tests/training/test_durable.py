@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-from faults import MODES, Mode, failing_disk, succeeds
+from faults import MODES, RELIABILITY_ROW, Mode, failing_disk, succeeds
+from reliability import Trials
 
 from mt.errors import BadFileError, DiskError
 from mt.training.durable import MANIFEST, read_folder, recover_folders, replace_file, write_folder
@@ -16,10 +17,13 @@ OLD = {"a": b"old a", "b": b"old b" * 1000}
 NEW = {"a": b"new a" * 1000, "c": b""}
 
 
+@pytest.mark.reliability(1, 3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("old", [None, OLD], ids=["first", "replacing"])
-def test_a_folder_is_old_or_new_whichever_call_fails(tmp_path: Path, mode: Mode, old: dict[str, bytes] | None) -> None:
-    for fail_at in itertools.count(1):
+def test_a_folder_is_old_or_new_whichever_call_fails(
+    tmp_path: Path, mode: Mode, old: dict[str, bytes] | None, trials: Trials
+) -> None:
+    for fail_at in trials(itertools.count(1), row=RELIABILITY_ROW[mode]):
         folder = tmp_path / str(fail_at) / "folder"
         if old is not None:
             write_folder(folder, old)
@@ -37,10 +41,11 @@ def test_a_folder_is_old_or_new_whichever_call_fails(tmp_path: Path, mode: Mode,
     assert fail_at > 20  # it was the whole path
 
 
+@pytest.mark.reliability(1, 3)
 @pytest.mark.parametrize("mode", MODES)
-def test_a_file_is_old_or_new_whichever_call_fails(tmp_path: Path, mode: Mode) -> None:
+def test_a_file_is_old_or_new_whichever_call_fails(tmp_path: Path, mode: Mode, trials: Trials) -> None:
     path = tmp_path / "file"
-    for fail_at in itertools.count(1):
+    for fail_at in trials(itertools.count(1), row=RELIABILITY_ROW[mode]):
         path.write_bytes(b"old")
         with failing_disk(tmp_path, fail_at=fail_at, mode=mode) as disk:
             written = succeeds(functools.partial(replace_file, path, b"new" * 1000), mode)
@@ -51,6 +56,7 @@ def test_a_file_is_old_or_new_whichever_call_fails(tmp_path: Path, mode: Mode) -
     assert fail_at > 5
 
 
+@pytest.mark.reliability(3)
 def test_a_full_disk_is_named_and_given_back(tmp_path: Path) -> None:
     with failing_disk(tmp_path, fail_at=5, mode="full"), pytest.raises(DiskError, match="No space left on device"):
         write_folder(tmp_path / "folder", NEW)
@@ -72,6 +78,7 @@ HOSTILE_MANIFESTS = [
 ]
 
 
+@pytest.mark.reliability(19)
 @pytest.mark.parametrize("manifest", HOSTILE_MANIFESTS, ids=range(len(HOSTILE_MANIFESTS)))
 def test_a_hostile_manifest_is_a_bad_file(tmp_path: Path, manifest: bytes) -> None:
     write_folder(tmp_path / "folder", {"a": b"12345"})
@@ -80,6 +87,7 @@ def test_a_hostile_manifest_is_a_bad_file(tmp_path: Path, manifest: bytes) -> No
         read_folder(tmp_path / "folder")
 
 
+@pytest.mark.reliability(19)
 @pytest.mark.parametrize("name", ["a", MANIFEST])
 def test_what_is_no_file_is_not_read(tmp_path: Path, name: str) -> None:
     """A pipe would wait for ever, a device never end."""

@@ -13,6 +13,7 @@ from mt.training.interruption import lock_folder, stop_on_signals
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143}
 
 
+@pytest.mark.reliability(5)
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_raises_where_nothing_can_be_torn(number: signal.Signals) -> None:
     with stop_on_signals() as stop, pytest.raises(StoppedError) as caught:
@@ -21,6 +22,7 @@ def test_a_signal_raises_where_nothing_can_be_torn(number: signal.Signals) -> No
     assert stop
 
 
+@pytest.mark.reliability(5)
 @pytest.mark.parametrize("number", CODES)
 def test_a_signal_waits_while_held_back(number: signal.Signals) -> None:
     reached = []
@@ -77,6 +79,7 @@ def test_the_clock_is_no_failure() -> None:
     assert StoppedError("time is over", signal_number=0).exit_code == 0
 
 
+@pytest.mark.reliability(6)
 def test_one_process_holds_a_folder(tmp_path: Path) -> None:
     with lock_folder(tmp_path / "run"):
         with pytest.raises(LockedError, match=str(tmp_path / "run")) as caught, lock_folder(tmp_path / "run"):
@@ -93,6 +96,7 @@ def _hold_and_die(folder: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.reliability(6)
 def test_a_dead_process_holds_nothing(tmp_path: Path) -> None:
     process = multiprocessing.get_context("fork").Process(target=_hold_and_die, args=(tmp_path,))
     process.start()

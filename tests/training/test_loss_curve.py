@@ -19,6 +19,7 @@ SEED, STEPS, D_MODEL, SYMBOLS = 5, 200, 32, 12
 CURVE = [2.7884, 2.2363, 1.8803, 1.6737, 1.5855, 1.5137, 1.3548, 1.3192, 1.1401, 1.0655]
 
 
+@pytest.mark.reliability(23)
 def test_the_loss_falls_as_it_did() -> None:
     """A change to the arithmetic of model, loss, schedule, order or step shows here; rounding does not."""
     random = np.random.default_rng(SEED)

@@ -65,6 +65,7 @@ def mean_over_tokens(model: Transformer, *, label_smoothing: float) -> Tensor:
     return functional.cross_entropy(logits, gold, ignore_index=PAD, label_smoothing=label_smoothing)
 
 
+@pytest.mark.reliability(11)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-6)])
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS.keys())
 def test_micro_batches_give_the_gradient_of_one_batch(
@@ -109,6 +110,7 @@ def test_an_update_is_adams_at_the_given_rate_and_leaves_no_gradient(fused: bool
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-8)
 
 
+@pytest.mark.reliability(9)
 @pytest.mark.parametrize("fused", [False, True], ids=["host decides", "device decides"])
 @pytest.mark.parametrize("damage", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("at", [0, -1], ids=["first micro-batch", "last micro-batch"])
@@ -131,6 +133,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing(damage: float, at: int, f
     assert not torch.equal(weights["target_embedding.weight"], model.state_dict()["target_embedding.weight"])
 
 
+@pytest.mark.reliability(9)
 @pytest.mark.parametrize("fused", [False, True], ids=["host decides", "device decides"])
 def test_a_loss_that_is_not_finite_is_skipped_too(fused: bool) -> None:
     model = tiny_model(dtype=torch.float32)

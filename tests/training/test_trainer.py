@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from jaxtyping import Int, Integer
+from reliability import Trials
 
 from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder
@@ -145,12 +146,13 @@ SCHEDULES = [
 ]
 
 
+@pytest.mark.reliability(7)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=["4", "1", "100"])
-def test_a_stop_at_any_step_changes_nothing(tmp_path: Path, schedule: dict[str, int]) -> None:
+def test_a_stop_at_any_step_changes_nothing(tmp_path: Path, schedule: dict[str, int], trials: Trials) -> None:
     whole = Run(tmp_path / "whole", **schedule)
     assert whole.start().epoch == 2
     expected = whole.outcome()
-    for step in range(1, 12):
+    for step in trials(range(1, 12)):
         run = Run(tmp_path / f"at {step}", **schedule)
         run.events["step", step] = send(signal.SIGTERM)
         with pytest.raises(StoppedError, match=f"saved at step {step} of 12"):
@@ -159,6 +161,7 @@ def test_a_stop_at_any_step_changes_nothing(tmp_path: Path, schedule: dict[str, 
         assert run.outcome() == expected, step
 
 
+@pytest.mark.reliability(5, 7)
 def test_stops_at_every_step_and_in_every_stretch_change_nothing(tmp_path: Path) -> None:
     """Every step is made in a life of its own, and validation and the reading of an epoch are cut short too."""
     whole = Run(tmp_path / "whole", **SCHEDULES[0])
@@ -265,6 +268,7 @@ def test_log_lines_are_the_mean_of_their_steps(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------- best and early stopping
 
 
+@pytest.mark.reliability(7)
 def test_early_stopping_counts_validations_without_progress(tmp_path: Path) -> None:
     run = Run(tmp_path / "run", max_steps=100, validate_every_steps=2, early_stopping_validations=3)
     scores = {2: 1.0, 4: 5.0, 6: 2.0, 8: 6.0, 10: 6.0, 12: 3.0, 14: 5.9}
@@ -322,6 +326,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, run: Run, steps: set[int], value: fl
     monkeypatch.setattr(step_module, "batch_loss", poisoned)
 
 
+@pytest.mark.reliability(9)
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize("gradient_too", [True, False])
 def test_a_step_without_a_finite_loss_is_skipped_and_counted(
@@ -345,6 +350,7 @@ def test_a_step_without_a_finite_loss_is_skipped_and_counted(
     assert "Infinity" not in text
 
 
+@pytest.mark.reliability(9)
 def test_five_in_a_row_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(tmp_path / "run")
     whole = Run(tmp_path / "whole", max_steps=4)
@@ -359,6 +365,7 @@ def test_five_in_a_row_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert run.start().skipped_steps == 6
 
 
+@pytest.mark.reliability(9)
 def test_four_in_a_row_over_a_restart_and_a_fifth_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(tmp_path / "run")
     run.events["step", 6] = send(signal.SIGTERM)

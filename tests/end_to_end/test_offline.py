@@ -1,0 +1,62 @@
+"""RELIABILITY 22: without a network everything works but a download, and that says what to do."""
+
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import runs
+from mt.command import run
+from mt.jobs.average import average
+from mt.jobs.evaluate import evaluate
+from mt.jobs.inspect_corpus import inspect
+from mt.jobs.translate import translate
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Nothing outside this machine answers; returns whom the program tried to reach."""
+    tried: list[str] = []
+
+    def refuse(*arguments: Any, **_: Any) -> None:
+        tried.append(str(arguments))
+        raise OSError(101, "Network is unreachable")
+
+    for name in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, name, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "nothing"))
+    return tried
+
+
+@pytest.mark.reliability(22)
+def test_from_text_to_score_nobody_is_asked(
+    tmp_path: Path, attempts: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    corpus = [*runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=4"]
+    assert runs.train(corpus) == 0
+    here = f"run_dir={tmp_path}/run"
+    assert run("translate", translate, [here, "source=house tree", "decoding.max_extra_tokens=3"]) == 0
+    assert run("evaluate", evaluate, [here, "split=test", "decoding.max_extra_tokens=3"]) == 0
+    assert run("average", average, [here, "checkpoints=1", f"output={tmp_path}/one.safetensors"]) == 0
+    assert run("inspect", inspect, [*runs.arguments(corpus), f"output={tmp_path}/inspected"]) == 0
+    sizes = [f"data.{split}_pairs={count}" for split, count in (("train", 300), ("validation", 3), ("test", 3))]
+    toy = [*runs.TINY, *sizes, f"run_dir={tmp_path}/toy", f"data.cache_dir={tmp_path}/cache"]
+    assert runs.train(toy, "training.max_steps=1", "tokenizer.vocabulary_size=500") == 0
+    assert attempts == []
+
+
+@pytest.mark.reliability(22)
+def test_a_download_that_fails_says_what_to_do(
+    tmp_path: Path, attempts: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)  # between attempts
+    words = ["data=multi30k_en_de", *runs.TINY, f"run_dir={tmp_path}/run", f"data.cache_dir={tmp_path}/cache"]
+    assert runs.train(words) == 2
+    error = capfd.readouterr().err
+    assert "error: " in error
+    assert "the Hugging Face Hub cannot be reached" in error
+    assert "Traceback" not in error
+    assert attempts
