@@ -3,6 +3,8 @@
 import functools
 import hashlib
 import json
+import os
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -24,6 +26,7 @@ from mt.model.transformer import Transformer
 from mt.runtime import autocast, choose_device, choose_precision, seed_everything
 from mt.search.search import Sampling
 from mt.training.checkpoint import load_model_tensors, read_tensors, vocabulary_of
+from mt.training.ranks import ALONE, Alone, Ranks
 from mt.training.schedule import learning_rate
 from mt.translation import Translator
 from mt.translation_checks import check_same_vocabulary
@@ -139,12 +142,30 @@ def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool
     return device.type == "cuda" if choice == "auto" else choice
 
 
-def training_order(config: schema.TrainConfig, prepared: PreparedText, device: torch.device) -> TrainingOrder:
-    """The stream of batches of a run; micro-batches of `auto` tokens are whole batches at first."""
+def ranks(config: schema.TrainConfig) -> Ranks:
+    """This process among those that torchrun started; on its own without torchrun. Raises UserError."""
+    if os.environ.get("WORLD_SIZE", "1") == "1":
+        return Alone()
+    from mt.training.distributed import Together  # noqa: PLC0415  one process needs nothing of it
+
+    return Together(environment=os.environ, sharding=config.training.sharding)
+
+
+def training_order(
+    config: schema.TrainConfig, prepared: PreparedText, device: torch.device, ranks: Ranks = ALONE
+) -> TrainingOrder:
+    """The stream of batches of a run, this rank's share; micro-batches of `auto` tokens are whole batches at first."""
+
+    def corpus(epoch: int | None) -> EncodedCorpus:
+        read = ranks.in_turn(lambda: encoded(config, prepared, "train", epoch=epoch))
+        lengths = zlib.crc32(read.target_lengths.tobytes(), zlib.crc32(read.source_lengths.tobytes()))
+        ranks.check_equal(lengths, "other training data: data.cache_dir must lie on a disk that all machines share")
+        return read
+
     if config.tokenizer.bpe_dropout:
-        corpus_of_epoch = functools.lru_cache(1)(lambda epoch: encoded(config, prepared, "train", epoch=epoch))
+        corpus_of_epoch = functools.lru_cache(1)(corpus)
     else:
-        plain = encoded(config, prepared, "train", epoch=None)
+        plain = corpus(None)
         corpus_of_epoch = functools.lru_cache(1)(lambda _: plain)
     training, micro_batch_tokens = config.training, config.training.micro_batch_tokens
     return TrainingOrder(
@@ -154,6 +175,8 @@ def training_order(config: schema.TrainConfig, prepared: PreparedText, device: t
         seed=config.seed,
         packing=on_gpu_if_auto(training.packing, device),
         pin=device.type == "cuda",
+        rank=ranks.rank,
+        world_size=ranks.world_size,
     )
 
 

@@ -50,6 +50,8 @@ def _(config: TrainConfig) -> None:
             f"data.filters.max_tokens: a sentence of {data.filters.max_tokens} pieces and its end "
             f"do not fit training.micro_batch_tokens = {micro_batch_tokens}"
         )
+    if training.sharding == "full" and training.micro_batch_tokens == "auto":
+        raise UserError("training.micro_batch_tokens: auto tries a whole model, training.sharding=full is for parts")
     if training.keep_checkpoints < training.average_checkpoints:
         raise UserError(
             f"training.keep_checkpoints: {training.keep_checkpoints} are too few for "

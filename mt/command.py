@@ -73,6 +73,8 @@ def door(name: str) -> Callable[[Job], Callable[[], None]]:
 def run(name: str, job: Job, arguments: Sequence[str]) -> int:
     """Composes, checks and runs; returns the exit code. Flags such as --help and --cfg are Hydra's."""
     codes: list[int] = []
+    # torchrun starts several processes with one command line: one on each machine tells what is wrong with it.
+    tells = os.environ.get("LOCAL_RANK", "0") == "0"
 
     def enter() -> None:
         folder = configuration_folder()
@@ -86,14 +88,16 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
             if os.getpid() != launcher:  # a job sent elsewhere reports by its exception
                 job(load(name, composed, overrides))
                 return
-            codes.append(exit_code(lambda: job(load(name, composed, overrides))))
+            configs: list[Any] = []
+            refused = exit_code(lambda: configs.append(load(name, composed, overrides)), tells=tells)
+            codes.append(refused or exit_code(lambda: job(configs[0])))
             if codes[-1] >= 128:
                 raise SystemExit(codes[-1])
 
         with _command_line([f"mt-{name}", *overrides.arguments]):
             hydra.main(version_base="1.3", config_path=str(folder), config_name=name)(task)()
 
-    code = exit_code(enter)
+    code = exit_code(enter, tells=tells)
     return code or max(codes, default=0)
 
 
@@ -128,18 +132,19 @@ def check_sweep(name: str, overrides: Overrides, folder: Path) -> None:
                 run_dirs.add(config.run_dir)
 
 
-def exit_code(action: Callable[[], None]) -> int:
+def exit_code(action: Callable[[], None], *, tells: bool = True) -> int:
     """Runs an action and reports what went wrong in one line; only a bug shows its traceback."""
+    report = _report if tells else lambda _, code: code
     try:
         action()
     except StoppedError as error:
-        return _report(str(error), error.exit_code)
+        return report(str(error), error.exit_code)
     except MtError as error:
-        return _report(f"error: {error}", error.exit_code)
+        return report(f"error: {error}", error.exit_code)
     except (HydraException, OmegaConfBaseException) as error:
-        return _report(f"error: {_explain(error)}", UserError.exit_code)
+        return report(f"error: {_explain(error)}", UserError.exit_code)
     except KeyboardInterrupt:
-        return _report("interrupted", 128 + signal.SIGINT)
+        return report("interrupted", 128 + signal.SIGINT)
     except BrokenPipeError:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else leaving complains again
@@ -149,7 +154,7 @@ def exit_code(action: Callable[[], None]) -> int:
     except Exception as error:
         refused = from_system(error)
         if refused is not None:
-            return _report(f"error: {refused}", refused.exit_code)
+            return report(f"error: {refused}", refused.exit_code)
         traceback.print_exc()
         return 1
     return 0

@@ -155,6 +155,7 @@ class Training:
     adam_epsilon: Annotated[float, Bounds(1e-30, 1)]  # single precision takes less for 0, and divides by it
     label_smoothing: Fraction
     precision: Literal["auto", "bf16", "fp32"]
+    sharding: Literal["none", "full"]  # full: each of several ranks holds a part of parameters and optimizer (FSDP)
     validate_every_steps: Count
     checkpoint_every_steps: Count
     average_checkpoints: Count  # how many of the newest make the delivered model (section 6.1)

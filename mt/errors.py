@@ -6,6 +6,8 @@ Every message is one line: what is wrong, where, and what to do about it.
 """
 
 import errno
+from functools import partial
+from typing import Any
 
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 _PERMISSION_ERRORS = {errno.EACCES, errno.EPERM}
@@ -48,6 +50,10 @@ class LockedError(MtError):
     exit_code = 6
 
 
+class LostRankError(MtError):
+    """Another process of the same training ended; its own message says why."""
+
+
 class StoppedError(MtError):
     """A signal (or, with `signal_number` 0, the clock) stopped the process; the same command continues.
 
@@ -56,7 +62,12 @@ class StoppedError(MtError):
 
     def __init__(self, message: str, *, signal_number: int) -> None:
         super().__init__(message)
+        self.signal_number = signal_number
         self.exit_code = 128 + signal_number if signal_number else 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """One process may tell others."""
+        return partial(StoppedError, signal_number=self.signal_number), self.args
 
 
 def from_system(error: Exception) -> MtError | None:

@@ -24,7 +24,7 @@ LARGEST_CONFIG_BYTES = 1_000_000
 # What a run did that was written before an option existed.
 BEFORE_THE_OPTION: dict[str, dict[str, Any]] = {
     "model": {"activation": "relu", "output_bias": False},
-    "training": {"packing": "auto", "compile": "auto"},
+    "training": {"packing": "auto", "compile": "auto", "sharding": "none"},
 }
 # What PyYAML lets through on hostile text, beside its own errors: dates, numbers, depth.
 PARSER_ERRORS = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)

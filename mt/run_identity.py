@@ -15,6 +15,7 @@ IDENTITY = "identity.json"
 _MAY_CHANGE = {
     "max_steps", "max_minutes", "micro_batch_tokens", "compile", "validate_every_steps", "checkpoint_every_steps",
     "average_checkpoints", "keep_checkpoints", "early_stopping_validations", "log_every_steps", "tensorboard",
+    "sharding",
 }  # fmt: skip
 
 

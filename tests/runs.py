@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import random
+import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -136,15 +137,49 @@ def _context() -> Any:
     """A process that has loaded torch once and forks the others; it has computed nothing, so forking is sound."""
     os.environ["OMP_NUM_THREADS"] = "1"
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["mt.jobs.train", "matplotlib.pyplot", "sacrebleu", "torch._dynamo"])
+    context.set_forkserver_preload(
+        ["mt.jobs.train", "mt.training.distributed", "matplotlib.pyplot", "sacrebleu", "torch._dynamo"]
+    )
     return context
 
 
-def start_training(config: TrainConfig, *, log: Path, hold: Path | None = None) -> BaseProcess:
+def start_training(
+    config: TrainConfig, *, log: Path, hold: Path | None = None, environment: dict[str, str] | None = None
+) -> BaseProcess:
     """A process that trains as mt-train does and exits with its code; with `hold` it waits at the first step for it."""
-    process = _context().Process(target=_train, args=(config, log, hold), daemon=True)
+    return start(_train, config, log, hold, environment=environment)
+
+
+def start(action: Callable[..., None], *arguments: Any, environment: dict[str, str] | None = None) -> BaseProcess:
+    """A process that does something, with torch loaded already."""
+    process = _context().Process(target=_within, args=(environment or {}, action, arguments), daemon=True)
     process.start()
     return process
+
+
+def ended(processes: list[BaseProcess], *, within_seconds: float = 60) -> list[int | None]:
+    """The exit codes; None for one that did not end in time, which is killed."""
+    deadline = time.monotonic() + within_seconds
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+    codes = [process.exitcode for process in processes]
+    for process in processes:
+        process.kill()
+    return codes
+
+
+def torchrun_environments(world_size: int) -> list[dict[str, str]]:
+    """What torchrun tells its processes, where the first of them keeps the store."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(server.getsockname()[1])}
+    common |= {"WORLD_SIZE": str(world_size)}
+    return [{**common, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(world_size)]
+
+
+def _within(environment: dict[str, str], action: Callable[..., None], arguments: Sequence[Any]) -> None:
+    os.environ.update(environment)
+    action(*arguments)
 
 
 def _train(config: TrainConfig, log: Path, hold: Path | None) -> None:

@@ -33,6 +33,10 @@ class Batch:
         """The same batch on another device, copied without waiting where the memory is pinned."""
         return self._with_tensors(lambda tensor: tensor.to(device, non_blocking=True))
 
+    def without_targets(self) -> "Batch":
+        """The same shapes with nothing to learn: its loss and its gradient are zero."""
+        return Batch(**vars(self) | {"gold_places": self.gold_places[:0], "source_tokens": 0, "target_tokens": 0})
+
     def pinned(self) -> "Batch":
         """The same batch in page-locked memory, from which a GPU copies by itself."""
         return self._with_tensors(Tensor.pin_memory)

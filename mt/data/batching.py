@@ -61,6 +61,35 @@ def split_batch(
     return _cut(batch, source_lengths, target_lengths, budget_tokens=micro_batch_tokens)
 
 
+def split_for_ranks(
+    batch: Indices,
+    source_lengths: Int[np.ndarray, " pairs"],
+    target_lengths: Int[np.ndarray, " pairs"],
+    *,
+    micro_batch_tokens: int,
+    ranks: int,
+) -> list[Indices]:
+    """Cut one batch for several ranks: no more micro-batches than give every rank the fewest, of about equal size.
+
+    Where `split_batch` needs n of them, these are at most the next multiple of `ranks`, under the smallest budget
+    (to one part in 64) that keeps to it; one rank gets what `split_batch` gives.
+    """
+    parts = split_batch(batch, source_lengths, target_lengths, micro_batch_tokens=micro_batch_tokens)
+    if ranks == 1:
+        return parts
+    most = -(-len(parts) // ranks) * ranks
+    tokens = max(int(source_lengths[batch].sum()), int(target_lengths[batch].sum()))
+    too_small, enough = tokens // most - 1, micro_batch_tokens
+    while enough - too_small > 1 + too_small // 64:
+        budget = (too_small + enough) // 2
+        tried = split_batch(batch, source_lengths, target_lengths, micro_batch_tokens=budget)
+        if len(tried) <= most:
+            parts, enough = tried, budget
+        else:
+            too_small = budget
+    return parts
+
+
 def _cut(
     order: Indices,
     source_lengths: Int[np.ndarray, " pairs"],

@@ -1,18 +1,20 @@
 """Batches in training order, prepared by a thread while the device computes."""
 
 import functools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int, Integer
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.batching import Indices, plan_epoch, plan_in_order, split_batch
+from mt.data.batching import Indices, plan_epoch, plan_in_order, split_for_ranks
 from mt.data.tiles import TILE_TOKENS, Tiles, plan_tiles, split_evenly, tile_length
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
+
+Part = TypeVar("Part")
 
 _SHORT_TOKENS = 16  # rows so short fill any budget nearly exactly
 
@@ -32,12 +34,24 @@ class Pairs(Protocol):
         """The target's piece ids."""
 
 
+class StepBatches(NamedTuple):
+    """One optimizer step: the place after it, this rank's micro-batches, and the real tokens of all ranks."""
+
+    epoch: int
+    next_batch: int
+    micro_batches: list[Batch]
+    source_tokens: int
+    target_tokens: int
+
+
 class TrainingOrder:
     """The stream of training steps; step s of epoch e is a pure function of (seed, e, s).
 
     `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only under BPE-dropout.
-    Each item is one optimizer step: a list of micro-batches that together are one batch of the recipe. `packing` lays
-    several sentences into each row (`mt/data/tiles.py`); `pin` makes batches that a GPU copies by itself.
+    Each item is one optimizer step: micro-batches that together are one batch of the recipe. `packing` lays several
+    sentences into each row (`mt/data/tiles.py`); `pin` makes batches that a GPU copies by itself. The batch is the
+    same for any number of ranks, of which each has as many micro-batches as the others; where there are too few
+    pairs for that, some have nothing to learn.
     """
 
     def __init__(
@@ -49,6 +63,8 @@ class TrainingOrder:
         seed: int,
         packing: bool = False,
         pin: bool = False,
+        rank: int = 0,
+        world_size: int = 1,
     ) -> None:
         self.corpus_of_epoch = corpus_of_epoch
         self.batch_tokens = batch_tokens
@@ -56,9 +72,11 @@ class TrainingOrder:
         self.seed = seed
         self.packing = packing
         self.pin = pin
+        self.rank = rank
+        self.world_size = world_size
 
-    def steps(self, *, epoch: int, start: int) -> Generator[tuple[int, int, list[Batch]], None, None]:
-        """(epoch, index of the next step in that epoch, micro-batches) without end, from a place on.
+    def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
+        """The steps without end, from a place on.
 
         Raises UserError when an epoch has no pairs.
         """
@@ -77,8 +95,11 @@ class TrainingOrder:
         longest = 1 + max(int(side.max(initial=0)) for side in (corpus.source_lengths, corpus.target_lengths))
         if self.packing:
             lengths = dict.fromkeys((tile_length(longest), TILE_TOKENS))
-            rows = [split_evenly(self.batch_tokens // n, most=max(1, micro_batch_tokens // n)) for n in lengths]
+            rows = [self._rows(n, micro_batch_tokens) for n in lengths]
         else:
+            if self.world_size > 1:  # what split_for_ranks may take, at most
+                share = -(-self.batch_tokens // self.world_size) + longest
+                micro_batch_tokens = min(micro_batch_tokens, share + share // 64 + 1)
             lengths = dict.fromkeys((longest, min(longest, _SHORT_TOKENS)))
             rows = [max(1, micro_batch_tokens // n) for n in lengths]
         batches = []
@@ -91,27 +112,57 @@ class TrainingOrder:
                 batches.append(make_batch([sentence] * count, [sentence] * count))
         return batches
 
-    def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[tuple[int, int, list[Batch]]]:
+    def _rows(self, tile_tokens: int, micro_batch_tokens: int) -> int:
+        most = max(1, micro_batch_tokens // tile_tokens)
+        return split_evenly(self.batch_tokens // tile_tokens, most=most, ranks=self.world_size)
+
+    def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
         """The batches of an epoch from a place on; runs in the loader's thread."""
         index = -1
         for index, read in enumerate(self._tiles(corpus, epoch) if self.packing else self._batches(corpus, epoch)):
             if index >= start:
-                micro_batches = read()
-                yield epoch, index + 1, [batch.pinned() for batch in micro_batches] if self.pin else micro_batches
+                indices, micro_batches = read()
+                if self.pin:
+                    micro_batches = [batch.pinned() for batch in micro_batches]
+                sides = corpus.source_lengths, corpus.target_lengths
+                yield StepBatches(epoch, index + 1, micro_batches, *(int((side[indices] + 1).sum()) for side in sides))
         if index < 0:
             raise UserError("no training pairs are left: look at the corpora and at data.filters")
 
-    def _batches(self, corpus: Pairs, epoch: int) -> Iterator[Callable[[], list[Batch]]]:
+    def _batches(self, corpus: Pairs, epoch: int) -> Iterator[Callable[[], tuple[Indices, list[Batch]]]]:
         lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
         for batch in plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch):
-            yield functools.partial(_read_parts, corpus, batch, micro_batch_tokens=self.micro_batch_tokens)
+            yield functools.partial(self._read_parts, corpus, batch)
 
-    def _tiles(self, corpus: Pairs, epoch: int) -> Iterator[Callable[[], list[Batch]]]:
+    def _tiles(self, corpus: Pairs, epoch: int) -> Iterator[Callable[[], tuple[Indices, list[Batch]]]]:
         lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
         plan = plan_tiles(*lengths, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch)
         for tile_tokens, tiles in plan:
-            rows = split_evenly(self.batch_tokens // tile_tokens, most=max(1, self.micro_batch_tokens // tile_tokens))
-            yield functools.partial(_read_tiles, corpus, tiles, tile_tokens=tile_tokens, rows=rows)
+            yield functools.partial(self._read_tiles, corpus, tiles, tile_tokens)
+
+    def _read_parts(self, corpus: Pairs, batch: Indices) -> tuple[Indices, list[Batch]]:
+        parts = split_for_ranks(
+            batch,
+            corpus.source_lengths + 1,
+            corpus.target_lengths + 1,
+            micro_batch_tokens=self.micro_batch_tokens,
+            ranks=self.world_size,
+        )
+        return batch, self._share(parts, lambda part: read_batch(corpus, part))
+
+    def _read_tiles(self, corpus: Pairs, tiles: Tiles, tile_tokens: int) -> tuple[Indices, list[Batch]]:
+        """These tiles as micro-batches of equally many rows, the last one filled up with empty rows."""
+        rows = self._rows(tile_tokens, self.micro_batch_tokens)
+        parts = [tiles[at : at + rows] for at in range(0, len(tiles), rows)]
+        read = functools.partial(_read_tiles, corpus, tile_tokens=tile_tokens, rows=rows)
+        return np.concatenate(tiles), self._share(parts, read)
+
+    def _share(self, parts: Sequence[Part], read: Callable[[Part], Batch]) -> list[Batch]:
+        """This rank's parts, as many as the other ranks have."""
+        own = [read(part) for part in parts[self.rank :: self.world_size]]
+        while len(own) * self.world_size < len(parts):
+            own.append((own[0] if own else read(parts[0])).without_targets())
+        return own
 
 
 def read_batch(corpus: Pairs, indices: Indices) -> Batch:
@@ -119,17 +170,9 @@ def read_batch(corpus: Pairs, indices: Indices) -> Batch:
     return make_batch([corpus.source(int(i)) for i in indices], [corpus.target(int(i)) for i in indices])
 
 
-def _read_parts(corpus: Pairs, batch: Indices, *, micro_batch_tokens: int) -> list[Batch]:
-    lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
-    parts = split_batch(batch, *lengths, micro_batch_tokens=micro_batch_tokens)
-    return [read_batch(corpus, part) for part in parts]
-
-
-def _read_tiles(corpus: Pairs, tiles: Tiles, *, tile_tokens: int, rows: int) -> list[Batch]:
-    """These tiles as micro-batches of `rows` rows each, the last one filled up with empty rows."""
+def _read_tiles(corpus: Pairs, tiles: Tiles, *, tile_tokens: int, rows: int) -> Batch:
     pairs = [[(corpus.source(int(i)), corpus.target(int(i))) for i in tile] for tile in tiles]
-    starts = range(0, len(tiles), rows)
-    return [make_packed_batch(pairs[at : at + rows], tile_tokens=tile_tokens, rows=rows) for at in starts]
+    return make_packed_batch(pairs, tile_tokens=tile_tokens, rows=rows)
 
 
 def validation_batches(corpus: Pairs, *, batch_tokens: int) -> Iterator[Batch]:

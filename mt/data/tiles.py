@@ -88,9 +88,9 @@ def pack(
     return [np.array(tile) for tile in tiles]
 
 
-def split_evenly(whole: int, *, most: int) -> int:
-    """The size of as few and as equal parts as hold `whole` with at most `most` in each."""
-    parts = -(-whole // most)
+def split_evenly(whole: int, *, most: int, ranks: int = 1) -> int:
+    """The size of as few and as equal parts as hold `whole` with at most `most` in each, as many for every rank."""
+    parts = -(-whole // (most * ranks)) * ranks
     return -(-whole // parts)
 
 

@@ -68,7 +68,7 @@ def _token_batches(config: BenchmarkConfig, run_dir: Path) -> list[TokenBatch]:
     check_same_run(config, prepared, run_dir)
     build.make_tokenizers(config.tokenizer, prepared, run_dir)
     steps = build.training_order(config, prepared, torch.device("cpu")).steps(epoch=0, start=0)
-    taken = [micro_batches[0] for _, _, micro_batches in itertools.islice(steps, config.steps_per_round)]
+    taken = [step.micro_batches[0] for step in itertools.islice(steps, config.steps_per_round)]
     sides = ("source", "target_input", "target_output")
     return [TokenBatch(*(getattr(batch, side).numpy() for side in sides)) for batch in taken]
 

@@ -3,6 +3,7 @@
 import functools
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +26,9 @@ from mt.training.checkpoint import Checkpoints, TrainingState, averaged_steps
 from mt.training.compiled import compile_layers
 from mt.training.durable import remove_unfinished, replace_file
 from mt.training.interruption import StopRequest, lock_folder, stop_on_signals
-from mt.training.metrics import MetricsFile, draw_curves, format_seconds
-from mt.training.step import batch_loss
+from mt.training.metrics import MetricsFile, NoMetrics, draw_curves, format_seconds
+from mt.training.ranks import Ranks, Replica
+from mt.training.step import TrainingLoss, batch_loss
 from mt.training.trainer import Trainer, Validation, is_finished
 from mt.training.trial import largest_that_fits, try_batches
 
@@ -35,15 +37,21 @@ _SIDES: tuple[Side, Side] = ("source", "target")
 
 
 def train(config: TrainConfig) -> None:
-    """Run or continue the training of a run folder, deliver the averaged model, and score it on the test split."""
+    """Run or continue the training of a run folder, deliver the averaged model, and score it on the test split.
+
+    Of the processes that torchrun starts, all train; the first one does all else, and the others wait for its files.
+    """
     run_dir = Path(config.run_dir)
     check_scorable(config.data.target_language)
-    with lock_folder(run_dir), stop_on_signals() as stop:
-        remove_unfinished(run_dir)
-        prepared = prepare(config, run_dir, stop)
-        model = build.model(config, run_dir, choose_device(config.device))
+    with build.ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.waiting(stop):
+        ranks.on_first(lambda: held.enter_context(lock_folder(run_dir)))
+        ranks.on_first(lambda: remove_unfinished(run_dir))
+        prepared = ranks.on_first(lambda: prepare(config, run_dir, stop))
+        model = build.model(config, run_dir, ranks.device(choose_device(config.device)))
         checkpoints = Checkpoints(run_dir / "checkpoints", keep=config.training.keep_checkpoints)
-        _complete(config, run_dir, checkpoints, _train(config, prepared, model, checkpoints, stop))
+        state = _train(config, prepared, model, checkpoints, stop=stop, ranks=ranks)
+        if ranks.first:
+            _complete(config, run_dir, checkpoints, state)
 
 
 def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, state: TrainingState) -> None:
@@ -80,34 +88,38 @@ def prepare(config: TrainConfig, run_dir: Path, stop: StopRequest) -> PreparedTe
 
 
 def _train(
-    config: TrainConfig, prepared: PreparedText, model: Transformer, checkpoints: Checkpoints, stop: StopRequest
+    config: TrainConfig,
+    prepared: PreparedText,
+    model: Transformer,
+    checkpoints: Checkpoints,
+    *,
+    stop: StopRequest,
+    ranks: Ranks,
 ) -> TrainingState:
-    run_dir, training = Path(config.run_dir), config.training
+    training = config.training
+    say = tell if ranks.first else lambda _: None
     optimizer = build.optimizer(training, list(model.parameters()))
-    loaded = checkpoints.load_newest(model, optimizer)
-    state, passed_over = loaded if loaded is not None else (TrainingState(), [])
-    for line in passed_over:
-        tell(line)
-    checkpoints.prune(state.step)
+    state = _begun(checkpoints, model, optimizer, ranks, say)
     if is_finished(state, max_steps=training.max_steps, patience=training.early_stopping_validations):
-        tell(f"{config.name}: finished at step {state.step:,}; a larger training.max_steps continues")
+        say(f"{config.name}: finished at step {state.step:,}; a larger training.max_steps continues")
         return state
     device = next(model.parameters()).device
-    order = build.training_order(config, prepared, device)
+    order = build.training_order(config, prepared, device, ranks)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
-    tell(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
-    order.micro_batch_tokens = _fitting_micro_batch_tokens(config, order, state.epoch, model, optimizer)
-    if build.on_gpu_if_auto(training.compile, device):
-        compile_layers(model, static_shapes=order.packing)
-    tell(_describe(config, model, state, device))
-    metrics = MetricsFile(run_dir / "metrics.jsonl", step=state.step, tensorboard=training.tensorboard)
+    say(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
+    if training.sharding == "none" or ranks.world_size == 1:
+        order.micro_batch_tokens = ranks.smallest(_fitting_tokens(config, order, state.epoch, model, optimizer))
+    validate = ranks.in_turn(lambda: _validation(config, prepared, model, order.micro_batch_tokens))
+    replica = _replica(config, model, optimizer, ranks, static_shapes=order.packing)
+    say(_describe(config, model, state, order, ranks))
+    metrics = _metrics(config, state) if ranks.first else NoMetrics()
     try:
         return Trainer(
             model=model,
             optimizer=optimizer,
             schedule=build.schedule(config),
             order=order,
-            validate=_validation(config, prepared, model, order.micro_batch_tokens),
+            validate=validate,
             checkpoints=checkpoints,
             metrics=metrics,
             stop=stop,
@@ -120,12 +132,48 @@ def _train(
             checkpoint_every_steps=training.checkpoint_every_steps,
             early_stopping_validations=training.early_stopping_validations,
             log_every_steps=training.log_every_steps,
+            ranks=ranks,
+            replica=replica,
         ).run(state)
     finally:
         metrics.close()
 
 
-def _fitting_micro_batch_tokens(
+def _begun(
+    checkpoints: Checkpoints,
+    model: Transformer,
+    optimizer: torch.optim.Optimizer,
+    ranks: Ranks,
+    say: Callable[[str], None],
+) -> TrainingState:
+    """Where the run stands, with the newest whole checkpoint loaded. Raises BadFileError, DiskError, UserError."""
+    loaded = ranks.in_turn(lambda: checkpoints.load_newest(model, optimizer))
+    state, passed_over = loaded if loaded is not None else (TrainingState(), [])
+    ranks.check_equal(state.step, "other checkpoints: run_dir must lie on a disk that all machines share")
+    for line in passed_over:
+        say(line)
+    ranks.on_first(lambda: checkpoints.prune(state.step))
+    return state
+
+
+def _metrics(config: TrainConfig, state: TrainingState) -> MetricsFile:
+    path = Path(config.run_dir) / "metrics.jsonl"
+    return MetricsFile(path, step=state.step, tensorboard=config.training.tensorboard)
+
+
+def _replica(
+    config: TrainConfig, model: Transformer, optimizer: torch.optim.Optimizer, ranks: Ranks, *, static_shapes: bool
+) -> Replica:
+    """The parameters as this rank trains them, their layers compiled where that is wanted."""
+    device = next(model.parameters()).device
+    replica = ranks.spread(TrainingLoss(model, label_smoothing=config.training.label_smoothing), optimizer)
+    if build.on_gpu_if_auto(config.training.compile, device):
+        [trained] = [module for module in replica.loss.modules() if isinstance(module, Transformer)]
+        compile_layers(trained, static_shapes=static_shapes)
+    return replica
+
+
+def _fitting_tokens(
     config: TrainConfig, order: TrainingOrder, epoch: int, model: Transformer, optimizer: torch.optim.Optimizer
 ) -> int:
     """Run the largest batch that can come; returns the size of micro-batches, for `auto` the largest that fits."""
@@ -150,13 +198,17 @@ def _fitting_micro_batch_tokens(
     return tokens
 
 
-def _describe(config: TrainConfig, model: Transformer, state: TrainingState, device: torch.device) -> str:
+def _describe(config: TrainConfig, model: Transformer, state: TrainingState, order: TrainingOrder, ranks: Ranks) -> str:
     size = sum(parameter.numel() for parameter in model.parameters())
+    device = next(model.parameters()).device
     precision = str(choose_precision(config.training.precision, device)).removeprefix("torch.")
     begin = f"continues after step {state.step:,}" if state.step else "begins"
+    place = device.type if ranks.world_size == 1 else f"{ranks.world_size} × {device.type}"
+    pieces = model.target_embedding.weight.shape[0]
     return (
-        f"{config.name}: training {begin}: {size:,} parameters, {model.target_embedding.weight.shape[0]:,} pieces, "
-        f"{precision} on {device}, to step {config.training.max_steps:,}; run folder {config.run_dir}"
+        f"{config.name}: training {begin}: {size:,} parameters, {pieces:,} pieces, {precision} on {place}, "
+        f"micro-batches of {order.micro_batch_tokens:,} tokens, to step {config.training.max_steps:,}; "
+        f"run folder {config.run_dir}"
     )
 
 

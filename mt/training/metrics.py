@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from tqdm import tqdm
 
@@ -16,6 +16,33 @@ from mt.errors import UserError
 from mt.training.durable import disk_error, replace_file
 
 _PLAIN_LINE_SECONDS = 15.0
+
+
+@runtime_checkable
+class Metrics(Protocol):
+    """Where the numbers of a run go."""
+
+    def write(self, *, step: int, kind: str, **values: float | str | None) -> None:
+        """Take one line."""
+
+    def sync(self) -> None:
+        """Make sure of all lines so far."""
+
+    def close(self) -> None:
+        """No more lines come."""
+
+
+class NoMetrics:
+    """Where the numbers of a rank go whose first one writes them."""
+
+    def write(self, *, step: int, kind: str, **values: float | str | None) -> None:
+        """Nowhere."""
+
+    def sync(self) -> None:
+        """Nothing to make sure of."""
+
+    def close(self) -> None:
+        """Nothing to close."""
 
 
 class MetricsFile:
@@ -61,13 +88,14 @@ class MetricsFile:
 
 
 class Progress:
-    """A bar on a terminal; elsewhere a plain line every quarter of a minute."""
+    """A bar on a terminal; elsewhere a plain line every quarter of a minute; nothing where it is not `shown`."""
 
-    def __init__(self, *, total_steps: int, step: int) -> None:
+    def __init__(self, *, total_steps: int, step: int, shown: bool = True) -> None:
+        self._shown = shown
         self._total = total_steps
         self._start_step = step
         self._start = self._last_line = time.monotonic()
-        self._bar = tqdm(total=total_steps, initial=step, unit="step") if sys.stderr.isatty() else None
+        self._bar = tqdm(total=total_steps, initial=step, unit="step") if shown and sys.stderr.isatty() else None
 
     def update(self, step: int, **values: str) -> None:
         """Show the newest numbers."""
@@ -84,7 +112,7 @@ class Progress:
         """Print a line beside the bar."""
         if self._bar is not None:
             self._bar.write(text, file=sys.stderr)
-        else:
+        elif self._shown:
             print(text, file=sys.stderr, flush=True)
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +14,7 @@ from mt.model.packing import packed_hidden
 from mt.model.transformer import Transformer
 from mt.training.chunked_loss import chunked_label_smoothed_loss
 from mt.training.loss import LossSums
+from mt.training.ranks import ALONE, Ranks, Replica
 
 
 @dataclass
@@ -25,11 +26,7 @@ class StepResult:
     gradient_norm: float
     source_tokens: int
     target_tokens: int
-
-    @property
-    def finite(self) -> bool:
-        """Whether loss and gradient could be used; otherwise the step was skipped and the weights are as before."""
-        return math.isfinite(self.gradient_norm) and math.isfinite(self.loss)
+    finite: bool  # else loss or gradient could not be used: the step was skipped and the weights are as before
 
 
 def batch_loss(model: Transformer, batch: Batch, *, label_smoothing: float) -> LossSums:
@@ -44,6 +41,20 @@ def batch_loss(model: Transformer, batch: Batch, *, label_smoothing: float) -> L
     return chunked_label_smoothed_loss(features, weight, gold, label_smoothing=label_smoothing)
 
 
+class TrainingLoss(nn.Module):
+    """The model with its loss as one module, so that what wraps a module's forward sees every use of a parameter."""
+
+    def __init__(self, model: Transformer, *, label_smoothing: float) -> None:
+        super().__init__()
+        self.model = model
+        self.label_smoothing = label_smoothing
+
+    def forward(self, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        """The smoothed loss and the negative log-likelihood, summed over the real target tokens, in nats."""
+        sums = batch_loss(self.model, batch, label_smoothing=self.label_smoothing)
+        return sums.smoothed, sums.negative_log_likelihood
+
+
 def train_step(
     model: Transformer,
     optimizer: torch.optim.Optimizer,
@@ -52,24 +63,39 @@ def train_step(
     learning_rate: float,
     label_smoothing: float,
     autocast: Callable[[], AbstractContextManager[None]],
+    ranks: Ranks = ALONE,
+    replica: Replica | None = None,
+    tokens: tuple[int, int] | None = None,
 ) -> StepResult:
     """Accumulate the gradient of all micro-batches and update once.
 
-    The loss is a sum, divided once by the real target tokens of all micro-batches, so that a batch gives the
-    same gradient however it is cut. A gradient that is not finite changes nothing.
+    The loss is a sum, divided once by the real target tokens of all micro-batches and ranks, so that a batch gives
+    the same gradient however it is cut. A gradient that is not finite changes nothing, on any rank. Where there are
+    `ranks`, these are one's own micro-batches, `tokens` the source and target tokens of all, and `replica` stands
+    for the model and its optimizer.
     """
-    target_tokens = sum(batch.target_tokens for batch in micro_batches)
-    loss, likelihood = accumulate(model, micro_batches, label_smoothing=label_smoothing, autocast=autocast)
-    norm = nn.utils.get_total_norm([one.grad for one in model.parameters() if one.grad is not None])
+    replica = replica or ranks.spread(TrainingLoss(model, label_smoothing=label_smoothing), optimizer)
+    optimizer = replica.optimizer
+    source_tokens, target_tokens = tokens or (
+        sum(batch.source_tokens for batch in micro_batches),
+        sum(batch.target_tokens for batch in micro_batches),
+    )
+    own_tokens = target_tokens / ranks.world_size  # gradients are then averaged over the ranks, which makes it exact
+    sums = _accumulate(replica, micro_batches, own_tokens, autocast)
+    norm = ranks.whole(nn.utils.get_total_norm([one.grad for one in _parameters(optimizer) if one.grad is not None]))
+    sums = torch.cat([sums, (~norm.isfinite()).to(sums).unsqueeze(0)])
+    ranks.add(sums)
     for group in optimizer.param_groups:
         group["lr"] = learning_rate
-    updated = update_on_device(optimizer, usable=(norm + loss).isfinite())
+    updated = update_on_device(optimizer, usable=sums[0].isfinite() & (sums[2] == 0))
+    loss, likelihood, unusable = sums.tolist()
     result = StepResult(
-        loss=float(loss) / target_tokens,
-        negative_log_likelihood=float(likelihood) / target_tokens,
+        loss=loss / target_tokens,
+        negative_log_likelihood=likelihood / target_tokens,
         gradient_norm=float(norm),
-        source_tokens=sum(batch.source_tokens for batch in micro_batches),
+        source_tokens=source_tokens,
         target_tokens=target_tokens,
+        finite=math.isfinite(loss) and not unusable,
     )
     if result.finite and not updated:
         optimizer.step()
@@ -88,17 +114,31 @@ def accumulate(
 
     Nothing here waits for a GPU: how many tokens are real, and where, the batches know.
     """
-    device = next(model.parameters()).device
-    target_tokens = sum(batch.target_tokens for batch in micro_batches)
-    loss = torch.zeros((), device=device)
-    likelihood = torch.zeros((), device=device)
-    for batch in micro_batches:
-        with autocast():
-            sums = batch_loss(model, batch.to(device), label_smoothing=label_smoothing)
-        (sums.smoothed / target_tokens).backward()
-        loss += sums.smoothed.detach()
-        likelihood += sums.negative_log_likelihood
-    return loss, likelihood
+    loss = TrainingLoss(model, label_smoothing=label_smoothing)
+    replica = ALONE.spread(loss, torch.optim.SGD(model.parameters()))
+    sums = _accumulate(replica, micro_batches, sum(batch.target_tokens for batch in micro_batches), autocast)
+    return sums[0], sums[1]
+
+
+def _accumulate(
+    replica: Replica,
+    micro_batches: Sequence[Batch],
+    target_tokens: float,
+    autocast: Callable[[], AbstractContextManager[None]],
+) -> Float[Tensor, "2"]:
+    device = _parameters(replica.optimizer)[0].device
+    sums = torch.zeros(2, device=device)
+    for place, batch in enumerate(micro_batches, start=1):
+        with replica.adding_up() if place < len(micro_batches) else nullcontext():
+            with autocast():
+                smoothed, likelihood = replica.loss(batch.to(device))
+            (smoothed / target_tokens).backward()
+        sums += torch.stack([smoothed.detach(), likelihood])
+    return sums
+
+
+def _parameters(optimizer: torch.optim.Optimizer) -> list[Tensor]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 
 def update_on_device(optimizer: torch.optim.Optimizer, *, usable: Bool[Tensor, ""]) -> bool:

@@ -9,18 +9,19 @@ from typing import TypeVar
 
 import torch
 
-from mt.data.batch import Batch
-from mt.data.loader import TrainingOrder
+from mt.data.loader import StepBatches, TrainingOrder
 from mt.errors import DivergedError, StoppedError
 from mt.model.transformer import Transformer
 from mt.runtime import seed_everything
 from mt.training.checkpoint import Checkpoints, TrainingState, Window
 from mt.training.compiled import uncompiled
 from mt.training.interruption import StopRequest
-from mt.training.metrics import MetricsFile, Progress, format_seconds, perplexity
-from mt.training.step import StepResult, train_step
+from mt.training.metrics import Metrics, Progress, format_seconds, perplexity
+from mt.training.ranks import ALONE, Ranks, Replica
+from mt.training.step import StepResult, TrainingLoss, train_step
 
 _SKIPS_BEFORE_GIVING_UP = 5
+_NOTHING, _TIME_IS_OVER = 0, 1  # why ranks leave; other numbers are those of signals, of which none is 1 here
 
 Result = TypeVar("Result")
 
@@ -46,7 +47,7 @@ class Trainer:
         order: TrainingOrder,
         validate: Callable[[], Validation] | None,
         checkpoints: Checkpoints,
-        metrics: MetricsFile,
+        metrics: Metrics,
         stop: StopRequest,
         autocast: Callable[[], AbstractContextManager[None]],
         label_smoothing: float,
@@ -57,6 +58,8 @@ class Trainer:
         checkpoint_every_steps: int,
         early_stopping_validations: int | None,
         log_every_steps: int,
+        ranks: Ranks = ALONE,
+        replica: Replica | None = None,
     ) -> None:
         self.model = model
         self.optimizer = optimizer
@@ -68,6 +71,8 @@ class Trainer:
         self.stop = stop
         self.autocast = autocast
         self.label_smoothing = label_smoothing
+        self.ranks = ranks
+        self.replica = replica or ranks.spread(TrainingLoss(model, label_smoothing=label_smoothing), optimizer)
         self.seed = seed
         self.max_steps = max_steps
         self.max_minutes = max_minutes
@@ -85,7 +90,7 @@ class Trainer:
         self._started = time.monotonic() - state.training_seconds
         self._window_start = time.monotonic() - state.window.seconds
         self._deadline = time.monotonic() + 60 * (self.max_minutes if self.max_minutes is not None else float("inf"))
-        self._progress = Progress(total_steps=self.max_steps, step=state.step)
+        self._progress = Progress(total_steps=self.max_steps, step=state.step, shown=self.ranks.first)
         self._saved_step = state.step
         state.on_schedule = True  # a stop that left its checkpoint is over
         batches = self.order.steps(epoch=state.epoch, start=state.next_batch)
@@ -102,35 +107,45 @@ class Trainer:
     def _finished(self, state: TrainingState) -> bool:
         return is_finished(state, max_steps=self.max_steps, patience=self.early_stopping_validations)
 
-    def _next_step(self, state: TrainingState, batches: Generator[tuple[int, int, list[Batch]], None, None]) -> None:
+    def _next_step(self, state: TrainingState, stream: Generator[StepBatches, None, None]) -> None:
         start = time.monotonic()
-        state.epoch, state.next_batch, micro_batches = self._unless_stopped(state, lambda: next(batches))
+        alone = self.ranks.world_size == 1  # otherwise the others would wait in the step for one that left
+        batches = self._unless_stopped(state, lambda: self._at_once(lambda: next(stream)) if alone else next(stream))
+        state.epoch, state.next_batch = batches.epoch, batches.next_batch
         state.window.waiting_seconds += time.monotonic() - start
-        self._step(state, micro_batches)
+        self._step(state, batches)
         self._after_step(state)
+
+    def _at_once(self, action: Callable[[], Result]) -> Result:
+        with self.stop.at_once():
+            return action()
 
     def _unless_stopped(self, state: TrainingState, action: Callable[[], Result]) -> Result:
         """Do what may take long and changes nothing; a signal during it saves the state and leaves."""
         try:
-            with self.stop.at_once():
-                return action()
-        except StoppedError:
+            return action()
+        except StoppedError as error:
+            self.stop.signal_number = error.signal_number
             if state.step != self._saved_step:
                 self._save(state)
             raise self._stopped(state) from None
 
-    def _step(self, state: TrainingState, micro_batches: list[Batch]) -> None:
+    def _step(self, state: TrainingState, batches: StepBatches) -> None:
         state.step += 1
-        seed_everything(self.seed, state.step)
-        self.model.train()
+        own_dropout = (self.ranks.rank,) if self.ranks.rank else ()
+        seed_everything(self.seed, state.step, *own_dropout)
+        self.replica.loss.train()
         rate = self.schedule(state.step)
         result = train_step(
             self.model,
             self.optimizer,
-            micro_batches,
+            batches.micro_batches,
             learning_rate=rate,
             label_smoothing=self.label_smoothing,
             autocast=self.autocast,
+            ranks=self.ranks,
+            replica=self.replica,
+            tokens=(batches.source_tokens, batches.target_tokens),
         )
         if result.finite:
             state.consecutive_skips = 0
@@ -183,19 +198,28 @@ class Trainer:
         due = state.step % self.validate_every_steps == 0 or last
         if self.validate is not None and (due or state.validation_due):
             self._validate(state, self.validate)
-        leaving = bool(self.stop) or time.monotonic() > self._deadline
+        leaving = self._leaving()
         finished = self._finished(state)
         if state.step % self.checkpoint_every_steps == 0 or leaving or finished:
             self._save(state)
         if leaving and not finished:
             raise self._stopped(state)
 
+    def _leaving(self) -> bool:
+        """Whether a signal reached any rank, or the time is over."""
+        over = _TIME_IS_OVER if time.monotonic() > self._deadline else _NOTHING
+        why = self.ranks.largest(self.stop.signal_number or over)
+        if why > _TIME_IS_OVER:
+            self.stop.signal_number = why
+        return why != _NOTHING
+
     def _save(self, state: TrainingState) -> None:
         state.on_schedule = state.step % self.checkpoint_every_steps == 0
         state.training_seconds = time.monotonic() - self._started
         state.window.seconds = time.monotonic() - self._window_start
         self.metrics.sync()
-        self.checkpoints.save(self.model, self.optimizer, state)
+        self.replica.collect(True)
+        self.ranks.on_first(lambda: self.checkpoints.save(self.model, self.optimizer, state))
         self._saved_step = state.step
 
     def _stopped(self, state: TrainingState) -> StoppedError:
@@ -208,14 +232,15 @@ class Trainer:
     def _validate(self, state: TrainingState, validate: Callable[[], Validation]) -> None:
         start = time.monotonic()
         state.validation_due = True
+        self.replica.collect(False)
         self.model.eval()
         with torch.inference_mode(), uncompiled():
-            seen = self._unless_stopped(state, validate)
+            seen = self._unless_stopped(state, lambda: self.ranks.on_first(lambda: self._at_once(validate)))
         state.validation_due = False
         score = seen.bleu if seen.bleu is not None else -seen.negative_log_likelihood
         if math.isfinite(score) and (state.best_score is None or score > state.best_score):
             state.best_score, state.best_step, state.validations_without_progress = score, state.step, 0
-            self.checkpoints.save_best(self.model, state)
+            self.ranks.on_first(lambda: self.checkpoints.save_best(self.model, state))
         else:
             state.validations_without_progress += 1
         seconds = time.monotonic() - start

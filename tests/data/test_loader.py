@@ -11,7 +11,7 @@ from pairs import ListedPairs, random_pairs
 from reliability import Trials
 
 from mt.data.batch import Batch
-from mt.data.loader import TrainingOrder, validation_batches
+from mt.data.loader import StepBatches, TrainingOrder, validation_batches
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.errors import UserError
 
@@ -26,10 +26,10 @@ def order(*, micro_batch_tokens: int = 50, seed: int = 3, pairs: list = PAIRS) -
     )
 
 
-def taken(stream: Iterator[tuple[int, int, list[Batch]]], count: int) -> list[Item]:
+def taken(stream: Iterator[StepBatches], count: int) -> list[Item]:
     return [
         (epoch, index, [[batch.source.tolist(), batch.target_output.tolist()] for batch in batches])
-        for epoch, index, batches in itertools.islice(stream, count)
+        for epoch, index, batches, *_ in itertools.islice(stream, count)
     ]
 
 
@@ -59,7 +59,7 @@ def test_the_stream_is_the_same_from_any_place(trials: Trials) -> None:
 def test_an_epoch_holds_every_pair_once() -> None:
     seen: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
     indices = []
-    for epoch, index, batches in order().steps(epoch=5, start=0):
+    for epoch, index, batches, *_ in order().steps(epoch=5, start=0):
         if epoch > 5:
             break
         seen += pieces_of(batches)
@@ -73,7 +73,7 @@ def test_cutting_a_step_keeps_its_pairs(micro_batch_tokens: int) -> None:
     whole = order().steps(epoch=0, start=0)
     cut = order(micro_batch_tokens=micro_batch_tokens).steps(epoch=0, start=0)
     most = 0
-    for (_, place, together), (_, same_place, apart) in itertools.islice(zip(whole, cut, strict=True), 30):
+    for (_, place, together, *_), (_, same_place, apart, *_) in itertools.islice(zip(whole, cut, strict=True), 30):
         assert len(together) == 1
         assert place == same_place
         assert pieces_of(apart) == pieces_of(together)
@@ -81,6 +81,58 @@ def test_cutting_a_step_keeps_its_pairs(micro_batch_tokens: int) -> None:
             assert max(batch.source.numel(), batch.target_input.numel()) <= micro_batch_tokens
         most = max(most, len(apart))
     assert most > 1
+
+
+@pytest.mark.parametrize("world_size", [2, 3, 4, 7])
+@pytest.mark.parametrize("micro_batch_tokens", [13, 50])
+def test_ranks_share_the_steps_of_one_process(world_size: int, micro_batch_tokens: int) -> None:
+    """The same pairs in every step, as many micro-batches for every rank, and no more than they need."""
+    alone = order(micro_batch_tokens=micro_batch_tokens).steps(epoch=0, start=0)
+    corpus = ListedPairs(PAIRS)
+    together = [
+        TrainingOrder(
+            corpus_of_epoch=lambda _: corpus,
+            batch_tokens=50,
+            micro_batch_tokens=micro_batch_tokens,
+            seed=3,
+            rank=rank,
+            world_size=world_size,
+        ).steps(epoch=0, start=0)
+        for rank in range(world_size)
+    ]
+    idle = 0
+    for whole, *shares in itertools.islice(zip(alone, *together, strict=True), 40):
+        micro_batches = [batch for share in shares for batch in share.micro_batches]
+        assert pieces_of([batch for batch in micro_batches if batch.target_tokens]) == pieces_of(whole.micro_batches)
+        assert {share[:2] + share[3:] for share in shares} == {whole[:2] + whole[3:]}
+        assert {len(share.micro_batches) for share in shares} == {-(-len(whole.micro_batches) // world_size)}
+        assert sum(batch.target_tokens for batch in micro_batches) == whole.target_tokens
+        assert all(
+            max(batch.source.numel(), batch.target_input.numel()) <= micro_batch_tokens for batch in micro_batches
+        )
+        idle += sum(not batch.target_tokens for batch in micro_batches)
+        assert not any(len(batch.gold_places) for batch in micro_batches if not batch.target_tokens)
+    assert idle > 0 or world_size < 4
+
+
+def test_ranks_have_about_equal_work() -> None:
+    """The longest share of a step is little more than the mean."""
+    corpus = ListedPairs(random_pairs(4000, longest=40, vocabulary_size=100, seed=1))
+    for world_size in (2, 4, 8):
+        streams = [
+            TrainingOrder(
+                corpus_of_epoch=lambda _: corpus,
+                batch_tokens=4096,
+                micro_batch_tokens=4096,
+                seed=3,
+                rank=rank,
+                world_size=world_size,
+            ).steps(epoch=0, start=0)
+            for rank in range(world_size)
+        ]
+        for shares in itertools.islice(zip(*streams, strict=True), 5):
+            sizes = [max(batch.source.numel(), batch.target_input.numel()) for [batch] in (s[2] for s in shares)]
+            assert max(sizes) < 1.15 * sum(sizes) / world_size
 
 
 def test_seeds_give_different_streams() -> None:
@@ -95,7 +147,7 @@ def test_each_epoch_reads_its_own_corpus() -> None:
         return ListedPairs([([10 + epoch] * (1 + i % 5), [20 + epoch]) for i in range(30)])
 
     stream = TrainingOrder(corpus_of_epoch=corpus_of_epoch, batch_tokens=30, micro_batch_tokens=30, seed=0)
-    for epoch, _, batches in itertools.islice(stream.steps(epoch=2, start=1), 20):
+    for epoch, _, batches, *_ in itertools.islice(stream.steps(epoch=2, start=1), 20):
         for batch in batches:
             assert set(batch.source.flatten().tolist()) <= {PAD, EOS, 10 + epoch}
             assert set(batch.target_output.flatten().tolist()) <= {PAD, EOS, 20 + epoch}

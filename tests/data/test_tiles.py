@@ -82,7 +82,7 @@ def test_micro_batches_have_one_shape_and_bring_every_pair() -> None:
         corpus_of_epoch=lambda _: ListedPairs(pairs), batch_tokens=1024, micro_batch_tokens=400, seed=0, packing=True
     )
     shapes, lengths = set(), []
-    for epoch, _, micro_batches in order.steps(epoch=0, start=0):
+    for epoch, _, micro_batches, *_ in order.steps(epoch=0, start=0):
         if epoch:
             break
         for batch in micro_batches:
@@ -105,7 +105,7 @@ def test_no_batch_is_larger_than_the_largest(packing: bool) -> None:
         corpus_of_epoch=lambda _: ListedPairs(pairs), batch_tokens=1600, micro_batch_tokens=800, seed=0, packing=packing
     )
     trial = order.largest_batches(epoch=0, micro_batch_tokens=800)
-    for epoch, _, micro_batches in order.steps(epoch=0, start=0):
+    for epoch, _, micro_batches, *_ in order.steps(epoch=0, start=0):
         if epoch:
             break
         for batch in micro_batches:

@@ -93,7 +93,7 @@ def two_steps(config: TrainConfig) -> list[StepResult]:
     optimizer = build.optimizer(config.training, list(model.parameters()))
     rate, results = build.schedule(config), []
     before = [parameter.detach().clone() for parameter in model.parameters()]
-    for step, (_, _, batches) in enumerate(
+    for step, (_, _, batches, *_) in enumerate(
         build.training_order(config, prepared, torch.device("cpu")).steps(epoch=0, start=0), start=1
     ):
         results.append(

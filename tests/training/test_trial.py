@@ -55,7 +55,7 @@ def test_the_largest_that_fits_is_found_and_then_every_batch_fits(places: int, t
     stream = order()
     stream.micro_batch_tokens = tokens
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
-    for epoch, _, micro_batches in stream.steps(epoch=0, start=0):
+    for epoch, _, micro_batches, *_ in stream.steps(epoch=0, start=0):
         if epoch:
             break
         try_batches(model, optimizer, micro_batches, label_smoothing=0.1, autocast=contextlib.nullcontext)
