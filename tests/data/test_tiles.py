@@ -96,6 +96,7 @@ def test_micro_batches_have_one_shape_and_bring_every_pair() -> None:
     assert [sum(side) for side in zip(*lengths, strict=True)] == [400, 400]
 
 
+@pytest.mark.reliability(10)
 @pytest.mark.parametrize("packing", [False, True])
 def test_no_batch_is_larger_than_the_largest(packing: bool) -> None:
     """What the trial before training runs needs at least as many places, and rows as long, as any batch."""

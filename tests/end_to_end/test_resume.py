@@ -18,6 +18,7 @@ VARIANTS = {
     "bf16": ["training.precision=bf16"],
     "separate vocabularies": ["tokenizer.joint=false"],
     "BPE-dropout": ["tokenizer.bpe_dropout=0.1"],
+    "packed": ["training.packing=true"],
 }
 STEPS_PER_KILL = 10
 

@@ -44,6 +44,7 @@ def fitting(model: Transformer, *, least_tokens: int = 20) -> int:
     return largest_that_fits(attempt, most_tokens=320, least_tokens=least_tokens)
 
 
+@pytest.mark.reliability(10)
 @pytest.mark.parametrize(("places", "tokens"), [(1000, 320), (320, 320), (319, 160), (100, 80), (20, 20)])
 def test_the_largest_that_fits_is_found_and_then_every_batch_fits(places: int, tokens: int) -> None:
     model = tiny_model(dtype=torch.float32)
@@ -61,6 +62,7 @@ def test_the_largest_that_fits_is_found_and_then_every_batch_fits(places: int, t
         try_batches(model, optimizer, micro_batches, label_smoothing=0.1, autocast=contextlib.nullcontext)
 
 
+@pytest.mark.reliability(10)
 def test_a_machine_too_small_for_anything_says_so() -> None:
     model = tiny_model(dtype=torch.float32)
     machine(model, places=15)
