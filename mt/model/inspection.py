@@ -37,6 +37,8 @@ def alignment_attention(
 ) -> Float[Tensor, "batch target source"]:
     """The attention over the source that says best which word a target token translates; `target` begins with BOS.
 
-    That is the mean over the heads of the last decoder layer but one (Garg et al. 2019), or of the only one.
+    That is the mean over all heads of all decoder layers but the first, which looks at other places; of the only
+    layer where there is one. docs/failed_experiments.md compares single layers.
     """
-    return cross_attention_weights(model, source, target)[-2:][0].mean(dim=1)
+    weights = cross_attention_weights(model, source, target)
+    return (weights[1:] if len(weights) > 1 else weights).mean(dim=(0, 2))
