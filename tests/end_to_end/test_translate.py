@@ -78,16 +78,16 @@ def test_n_best_rows_carry_line_rank_and_score(finished: Path) -> None:
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize(
-    ("words", "suffix"),
-    [(["input=a.txt"], ""), (["input=b.tsv", "column=en", "n_best=2"], ""), (["input=a.txt", "decoding=sampling"], "")],
+    ("words", "count"),
+    [(["input=a.txt"], 10), (["input=b.tsv", "column=en", "n_best=2"], 3), (["input=a.txt", "decoding=sampling"], 2)],
     ids=["plain", "n-best of columns", "samples"],
 )
-def test_shards_in_order_are_the_whole(finished: Path, words: list[str], suffix: str) -> None:
+def test_shards_in_order_are_the_whole(finished: Path, words: list[str], count: int) -> None:
     translated(finished, *words, "output=whole")
-    for number in range(1, 11):
-        translated(finished, *words, "output=part", f"shard={number}/10")
+    for number in range(1, count + 1):
+        translated(finished, *words, "output=part", f"shard={number}/{count}")
     parts = sorted(path.name for path in Path().glob("part*"))
-    assert parts == [f"part.{number:02}-of-10" for number in range(1, 11)]
+    assert parts == [f"part.{number:0{len(str(count))}}-of-{count}" for number in range(1, count + 1)]
     assert b"".join(Path(part).read_bytes() for part in parts) == Path("whole").read_bytes()
 
 
