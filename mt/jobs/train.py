@@ -19,18 +19,21 @@ from mt.evaluation import check_scorable, corpus_bleu
 from mt.jobs.average import deliver
 from mt.jobs.evaluate import score_split
 from mt.jobs.messages import tell
+from mt.jobs.suspicions import tell_what_is_suspicious
 from mt.loading import to_yaml
 from mt.model.transformer import Transformer
 from mt.runtime import choose_device, choose_precision
 from mt.training.checkpoint import Checkpoints, TrainingState, averaged_steps
 from mt.training.compiled import compile_layers
+from mt.training.diagnosis import Diagnosis, unigram_entropy
 from mt.training.durable import remove_unfinished, replace_file
 from mt.training.interruption import StopRequest, lock_folder, stop_on_signals
-from mt.training.metrics import MetricsFile, NoMetrics, draw_curves, format_seconds
+from mt.training.metrics import MetricsFile, NoMetrics, draw_curves, format_seconds, tell_beside_bars
 from mt.training.ranks import Ranks, Replica
 from mt.training.step import TrainingLoss, batch_loss
 from mt.training.trainer import Trainer, Validation, is_finished
 from mt.training.trial import largest_that_fits, try_batches
+from mt.training.watch import WatchedMetrics
 
 _HELD_OUT: tuple[Split, ...] = ("validation", "test")
 _SIDES: tuple[Side, Side] = ("source", "target")
@@ -107,12 +110,13 @@ def _train(
     order = build.training_order(config, prepared, device, ranks)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
     say(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
+    ranks.on_first(lambda: tell_what_is_suspicious(config, prepared))
     if training.sharding == "none" or ranks.world_size == 1:
         order.micro_batch_tokens = ranks.smallest(_fitting_tokens(config, order, state.epoch, model, optimizer))
     validate = ranks.in_turn(lambda: _validation(config, prepared, model, order.micro_batch_tokens))
     replica = _replica(config, model, optimizer, ranks, static_shapes=order.packing)
     say(_describe(config, model, state, order, ranks))
-    metrics = _metrics(config, state) if ranks.first else NoMetrics()
+    metrics = _metrics(config, state, order) if ranks.first else NoMetrics()
     try:
         return Trainer(
             model=model,
@@ -156,9 +160,16 @@ def _begun(
     return state
 
 
-def _metrics(config: TrainConfig, state: TrainingState) -> MetricsFile:
-    path = Path(config.run_dir) / "metrics.jsonl"
-    return MetricsFile(path, step=state.step, tensorboard=config.training.tensorboard)
+def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) -> WatchedMetrics:
+    """The file of metrics, continued, and what compares its lines with those of a healthy run."""
+    file = MetricsFile(Path(config.run_dir) / "metrics.jsonl", step=state.step, tensorboard=config.training.tensorboard)
+    diagnosis = Diagnosis(
+        unigram_entropy=unigram_entropy(order.corpus_of_epoch(state.epoch)),
+        warmup_steps=config.training.warmup_steps,
+        label_smoothing=config.training.label_smoothing,
+        earlier=file.kept,
+    )
+    return WatchedMetrics(file, diagnosis, waited_seconds=lambda: order.waited_seconds, tell=tell_beside_bars)
 
 
 def _replica(

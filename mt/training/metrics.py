@@ -22,7 +22,7 @@ _PLAIN_LINE_SECONDS = 15.0
 class Metrics(Protocol):
     """Where the numbers of a run go."""
 
-    def write(self, *, step: int, kind: str, **values: float | str | None) -> None:
+    def write(self, *, step: int, kind: str, **values: float | str | None) -> object:
         """Take one line."""
 
     def sync(self) -> None:
@@ -49,21 +49,25 @@ class MetricsFile:
     """`metrics.jsonl`: one JSON object per line, each with its `step` and `kind`.
 
     Opening it for a resumed run drops the lines after that run's checkpoint, so that the file reads as if nothing
-    had happened. With `tensorboard` every number is also written as an event.
+    had happened; those that stay are in `kept`. With `tensorboard` every number is also written as an event.
     """
 
     def __init__(self, path: Path, *, step: int, tensorboard: bool) -> None:
-        kept = [line for line in _lines(path) if line["step"] <= step]
-        replace_file(path, "".join(json.dumps(line) + "\n" for line in kept).encode())
+        self.kept = [line for line in _lines(path) if line["step"] <= step]
+        replace_file(path, "".join(json.dumps(line) + "\n" for line in self.kept).encode())
         self._path = path
         self._file = path.open("a", encoding="utf-8", newline="\n")
         self._events = _event_writer(path.parent / "tensorboard", step=step) if tensorboard else None
 
-    def write(self, *, step: int, kind: str, **values: float | str | None) -> None:
-        """Append one line; a number that is not finite, which JSON does not know, becomes null. Raises DiskError."""
-        line = {name: None if _not_finite(value) else value for name, value in values.items()}
+    def write(self, *, step: int, kind: str, **values: float | str | None) -> dict[str, Any]:
+        """Append one line and return it; a number that is not finite, which JSON does not know, becomes null.
+
+        Raises DiskError.
+        """
+        finite = {name: None if _not_finite(value) else value for name, value in values.items()}
+        line = {"step": step, "kind": kind, **finite}
         try:
-            self._file.write(json.dumps({"step": step, "kind": kind, **line}) + "\n")
+            self._file.write(json.dumps(line) + "\n")
             self._file.flush()
         except OSError as error:
             raise disk_error(self._path, error) from error
@@ -71,6 +75,7 @@ class MetricsFile:
             for name, value in values.items():
                 if isinstance(value, float | int):
                     self._events.add_scalar(f"{kind}/{name}", value, step)
+        return line
 
     def sync(self) -> None:
         """Wait until the disk holds every line, before a checkpoint refers to them. Raises DiskError."""
@@ -119,6 +124,12 @@ class Progress:
         """Leave the bar as it is."""
         if self._bar is not None:
             self._bar.close()
+
+
+def tell_beside_bars(text: str) -> None:
+    """Print a line on standard error that breaks no progress bar."""
+    tqdm.write(text, file=sys.stderr)
+    sys.stderr.flush()
 
 
 def format_seconds(seconds: float) -> str:

@@ -20,13 +20,16 @@ from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder
 from mt.errors import DivergedError, StoppedError
 from mt.model.transformer import Transformer
+from mt.training import diagnosis
 from mt.training import step as step_module
 from mt.training.checkpoint import Checkpoints, TrainingState, model_tensors
+from mt.training.diagnosis import Diagnosis
 from mt.training.durable import read_folder
 from mt.training.interruption import stop_on_signals
 from mt.training.loss import LossSums
 from mt.training.metrics import MetricsFile
 from mt.training.trainer import Trainer, Validation, is_finished
+from mt.training.watch import WatchedMetrics
 
 VOCABULARY = 12
 BATCHES_PER_EPOCH = 5
@@ -68,6 +71,7 @@ class Run:
         self.events: dict[tuple[str, int], Callable[[], None]] = {}
         self.step = 0
         self.keep = 3
+        self.entropy = 9.0  # nats; far above what this model begins with
         self.scores: Callable[[int], float] | None = None
         self.validate = True
         self.autocast: Callable[[], Any] = contextlib.nullcontext
@@ -86,6 +90,10 @@ class Run:
         state = loaded[0] if loaded else TrainingState()
         metrics = MetricsFile(self.folder / "metrics.jsonl", step=state.step, tensorboard=False)
         order = TrainingOrder(corpus_of_epoch=self._corpus, batch_tokens=30, micro_batch_tokens=15, seed=5)
+        figures = {"unigram_entropy": self.entropy, "warmup_steps": 1, "label_smoothing": 0.1}
+        watched = WatchedMetrics(
+            metrics, Diagnosis(**figures, earlier=metrics.kept), waited_seconds=lambda: order.waited_seconds, tell=print
+        )
         with contextlib.closing(metrics), stop_on_signals() as stop:
             return Trainer(
                 model=self.model,
@@ -94,7 +102,7 @@ class Run:
                 order=order,
                 validate=self._validate if self.validate else None,
                 checkpoints=checkpoints,
-                metrics=metrics,
+                metrics=watched,
                 stop=stop,
                 autocast=self.autocast,
                 label_smoothing=0.1,
@@ -159,6 +167,34 @@ def test_a_stop_at_any_step_changes_nothing(tmp_path: Path, schedule: dict[str, 
             run.start()
         run.start()
         assert run.outcome() == expected, step
+
+
+@pytest.mark.reliability(7)
+def test_what_is_wrong_is_noted_once_however_often_the_run_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loss of random pairs cannot fall far, which the metrics say as if the run had never been stopped."""
+    monkeypatch.setattr(diagnosis, "LEAST_STEPS_AFTER_WARMUP", 2)
+    values = {"log_every_steps": 1, "validate_every_steps": 2}
+
+    def begin(folder: Path) -> Run:
+        run = Run(folder, **values)
+        run.entropy = 1.5
+        run.scores = lambda step: -step
+        return run
+
+    whole = begin(tmp_path / "whole")
+    whole.start()
+    warnings = [line for line in whole.lines() if line["kind"] == "warning"]
+    assert [(line["step"], line["symptom"]) for line in warnings] == [(3, "loss not falling")]
+    assert "guessing pieces by their frequency alone gives 1.50" in warnings[0]["message"]
+    torn = begin(tmp_path / "torn")
+    for step in range(1, 12):
+        torn.events["step", step] = send(signal.SIGTERM)
+        with pytest.raises(StoppedError):
+            torn.start()
+    torn.start()
+    assert torn.outcome() == whole.outcome()
 
 
 @pytest.mark.reliability(5, 7)

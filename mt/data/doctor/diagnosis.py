@@ -11,7 +11,7 @@ from mt.data.corpus import Corpus
 from mt.data.doctor.examination import Examined, Examiner
 from mt.data.doctor.findings import Finding, findings, proposals
 from mt.data.doctor.profiles import learn_languages
-from mt.data.doctor.reading import count_sides, read_blocks, sample_pairs
+from mt.data.doctor.reading import Excerpt, count_sides, read_blocks, sample_pairs
 from mt.data.held_out import HeldOut, normalise
 from mt.data.progress import Progress
 from mt.data.tokenizer import Tokenizer
@@ -56,7 +56,10 @@ def diagnose(
             searched = held_out if split == "train" else HeldOut()
             examiner = Examiner(languages=learned, held_out=searched, max_length_ratio=max_length_ratio)
             for corpus, counts in zip(corpora, lines[split], strict=True):
-                examined.append(examiner.examine(corpus, split=split, lines=counts, progress=progress))
+                found = examiner.examine(corpus, split=split, lines=counts, progress=progress)
+                if isinstance(corpus, Excerpt):
+                    found.number_lines(corpus.line_number)
+                examined.append(found)
     pieces = None
     if tokenizers is not None:
         halves = [[line.encode("utf-8", "replace") for line in side] for side in sample]

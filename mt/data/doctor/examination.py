@@ -1,7 +1,7 @@
 """One pass over a corpus: what is counted of its lines and pairs, and where the faults stand."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool, Int64, Integer
@@ -69,6 +69,14 @@ class Examined:
     def sides(self) -> tuple[Side, Side]:
         """Return both sides."""
         return self.source, self.target
+
+    def number_lines(self, line_number: Callable[[int], int]) -> None:
+        """Give the places the numbers of the lines that an excerpt was taken from."""
+        for suspect in self.suspects:
+            suspect.line = line_number(suspect.line)
+        shifts = [replace(shift, line=line_number(shift.line)) for shift in self.alignment.shifts]
+        unrelated = [(line_number(first), line_number(last)) for first, last in self.alignment.unrelated]
+        self.alignment = replace(self.alignment, shifts=shifts, unrelated=unrelated)
 
 
 class Examiner:

@@ -107,7 +107,7 @@ def _shift_words(one: Examined) -> list[tuple[str, int]]:
             f"line {shift.line:,}: the two sides seem shifted from about here on: {lines} missing on the {missing} "
             f"side, or too many on the {extra} side; mend this first, other counts after it mean little"
         )
-        words.append((message, one.pairs - shift.line + 1))
+        words.append((message, max(0, one.pairs - shift.line + 1)))
     return words
 
 

@@ -1,6 +1,7 @@
 """A corpus in blocks of pairs, also one whose sides differ in length: to the doctor that is a finding, not the end."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -8,6 +9,49 @@ from mt.data.corpus import Corpus, FileCorpus
 from mt.data.lines import count_lines, read_lines
 
 BLOCK_PAIRS = 8192
+EXCERPT_BLOCKS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Excerpt:
+    """At most `most` of the `total` pairs of two text files: all, or blocks of neighbours evenly spread."""
+
+    name: str
+    source: str
+    target: str
+    total: int
+    most: int
+
+    def fingerprint(self) -> str:
+        """Return what tells this excerpt from others."""
+        return f"excerpt {self}"
+
+    def count_pairs(self) -> int:
+        """Return the number of pairs in the excerpt."""
+        return sum(end - begin for begin, end in self._blocks())
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Yield the pairs in the files' order. Raises UserError when a file cannot be read."""
+        lines = zip(read_lines(self.source), read_lines(self.target), strict=False)
+        place = 0
+        for begin, end in self._blocks():
+            yield from islice(lines, begin - place, end - place)
+            place = end
+
+    def line_number(self, position: int) -> int:
+        """Return the line in the files, from 1, of the pair at a position of the excerpt, from 1."""
+        for begin, end in self._blocks():
+            if position <= end - begin:
+                return begin + position
+            position -= end - begin
+        return self.total
+
+    def _blocks(self) -> list[tuple[int, int]]:
+        if self.total <= self.most:
+            return [(0, self.total)]
+        size = self.most // EXCERPT_BLOCKS
+        begins = [number * (self.total - size) // (EXCERPT_BLOCKS - 1) for number in range(EXCERPT_BLOCKS)]
+        return [(begin, begin + size) for begin in begins]
 
 
 def count_sides(corpus: Corpus) -> tuple[int, int]:
