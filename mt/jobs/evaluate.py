@@ -1,4 +1,8 @@
-"""mt-evaluate: sacreBLEU scores on raw references, printed and saved."""
+"""mt-evaluate: sacreBLEU scores on raw references, printed and saved.
+
+`evaluation.json` and `hypotheses.txt` of a run folder are of its own test split. What else is scored with the run
+has its own folder there: `evaluations/validation`, or `evaluations/` and the name of the reference file.
+"""
 
 import json
 import time
@@ -12,8 +16,10 @@ from mt.errors import UserError
 from mt.evaluation import Scores, check_scorable, compare, corpus_scores, report
 from mt.jobs.messages import tell
 from mt.loading import load_run
-from mt.training.durable import replace_file
+from mt.training.durable import disk_error, replace_file
 from mt.translation import Translator
+
+OTHER_EVALUATIONS = "evaluations"
 
 
 def evaluate(config: EvaluateConfig) -> None:
@@ -34,7 +40,8 @@ def evaluate(config: EvaluateConfig) -> None:
     hypotheses, seconds = _translate(translator, sources)
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
     try:
-        _save(run_dir, hypotheses, scores, seconds=seconds, origin=f"{config.source} against {config.reference}")
+        folder = run_dir / OTHER_EVALUATIONS / Path(str(config.reference)).name
+        _save(folder, hypotheses, scores, seconds=seconds, origin=f"{config.source} against {config.reference}")
     finally:
         print(report(scores), flush=True)  # also where the disk is full
 
@@ -55,7 +62,8 @@ def score_split(run_dir: Path, run: TrainConfig, translator: Translator, split: 
     if run.expected is not None and split == "test":
         lines.append(_compared(run.expected, scores))
     try:
-        _save(run_dir, hypotheses, scores, seconds=seconds, origin=f"{split} split of {run.data.name}")
+        folder = run_dir if split == "test" else run_dir / OTHER_EVALUATIONS / split
+        _save(folder, hypotheses, scores, seconds=seconds, origin=f"{split} split of {run.data.name}")
     finally:
         print("\n".join(lines), flush=True)  # also where the disk is full
 
@@ -83,14 +91,18 @@ def _translate(translator: Translator, sources: list[str]) -> tuple[list[str], f
     return hypotheses, time.monotonic() - start
 
 
-def _save(run_dir: Path, hypotheses: list[str], scores: Scores, *, seconds: float, origin: str) -> None:
-    """Write `hypotheses.txt` and `evaluation.json`. Raises DiskError."""
+def _save(folder: Path, hypotheses: list[str], scores: Scores, *, seconds: float, origin: str) -> None:
+    """Write `hypotheses.txt` and `evaluation.json` into a folder. Raises DiskError."""
     values = asdict(scores)
     values["signature"] = values["bleu_signature"]
-    replace_file(run_dir / "hypotheses.txt", encode_lines(hypotheses, at_file_start=True))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(folder, error) from error
+    replace_file(folder / "hypotheses.txt", encode_lines(hypotheses, at_file_start=True))
     content = json.dumps({"scored": origin, **values, "seconds": round(seconds, 3)}, indent=1, ensure_ascii=False)
-    replace_file(run_dir / "evaluation.json", content.encode())
-    tell(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {run_dir}/evaluation.json, {run_dir}/hypotheses.txt")
+    replace_file(folder / "evaluation.json", content.encode())
+    tell(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {folder}/evaluation.json, {folder}/hypotheses.txt")
 
 
 def _compared(expected: Expected, scores: Scores) -> str:

@@ -105,19 +105,30 @@ def test_one_sentence_gives_one_line(finished: tuple[Path, list[str]], capfd: py
     assert out.count("\n") == 1
 
 
-def test_splits_and_files_are_scored(
+def test_splits_and_files_are_scored_each_in_its_place(
     finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     run_dir, _ = finished
-    saved = {name: (run_dir / name).read_bytes() for name in ("evaluation.json", "hypotheses.txt")}
+    names = ("evaluation.json", "hypotheses.txt")
+    saved = {name: (run_dir / name).read_bytes() for name in names}
     corpus = run_dir.parent / "corpus"
     test = json.loads(saved["evaluation.json"])["bleu"]
     few = ["decoding.max_extra_tokens=3"]
-    for words in (["split=test"], [f"source={corpus}/test.en", f"reference={corpus}/test.de"]):
+    places = {
+        "evaluations/test.de": [f"source={corpus}/test.en", f"reference={corpus}/test.de"],
+        "evaluations/validation.de": [f"source={corpus}/validation.en", f"reference={corpus}/validation.de"],
+        "evaluations/validation": ["split=validation"],
+    }
+    for place, words in places.items():
         assert run("evaluate", evaluate, [f"run_dir={run_dir}", *words, *few]) == 0
-        assert json.loads((run_dir / "evaluation.json").read_bytes())["bleu"] == test
         assert "BLEU" in capfd.readouterr().out
-    assert run("evaluate", evaluate, [f"run_dir={run_dir}", "split=validation", *few]) == 0
+        assert {path.name for path in (run_dir / place).iterdir()} == set(names)
+        assert saved == {name: (run_dir / name).read_bytes() for name in names}  # those of the test split stay
+    scores = {place: json.loads((run_dir / place / "evaluation.json").read_bytes())["bleu"] for place in places}
+    assert scores["evaluations/test.de"] == test
+    assert scores["evaluations/validation.de"] == scores["evaluations/validation"]
+    assert run("evaluate", evaluate, [f"run_dir={run_dir}", "split=test", *few]) == 0
+    assert json.loads((run_dir / "evaluation.json").read_bytes())["bleu"] == test
     hypotheses = tmp_path / "hypotheses.txt"
     hypotheses.write_bytes(saved["hypotheses.txt"])
     capfd.readouterr()
