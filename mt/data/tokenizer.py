@@ -23,6 +23,7 @@ import sentencepiece
 from jaxtyping import Int32, Integer
 
 from mt.data.bpe_dropout import Segmenter
+from mt.data.vocabulary_size import told_of_silence, too_many_pieces
 from mt.errors import BadFileError, DiskError, UserError
 
 PAD = 0
@@ -58,7 +59,7 @@ def train_tokenizer(
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_spread_lines(text_files, max_training_sentences),
+            sentence_iterator=told_of_silence(_spread_lines(text_files, max_training_sentences)),
             model_writer=model,
             model_type="bpe",
             vocab_size=vocabulary_size,
@@ -76,12 +77,16 @@ def train_tokenizer(
     except RuntimeError as error:
         raise UserError(_explain(str(error), text_files, vocabulary_size)) from error
     _write_whole(output, model.getvalue())
-    actual = Tokenizer.load(output).vocabulary_size
+    trained = Tokenizer.load(output)
+    actual = trained.vocabulary_size
     if actual < vocabulary_size:
         _logger.warning(
             "the training text supports %d pieces, fewer than tokenizer.vocabulary_size=%d: using %d",
             actual, vocabulary_size, actual,
         )  # fmt: skip
+    pieces = trained.pieces(range(actual))
+    if hint := too_many_pieces(pieces, text_bytes=sum(path.stat().st_size for path in text_files)):
+        _logger.warning(hint)
 
 
 class Tokenizer:

@@ -246,6 +246,21 @@ def test_a_small_corpus_gives_a_smaller_vocabulary_and_a_warning(
     assert tokenizer.decode(tokenizer.encode("the old house")) == "the old house"
 
 
+def test_a_vocabulary_too_large_for_its_text_is_named_with_one_that_suits(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    random = np.random.default_rng(1)
+    words = ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz"), size=6)) for _ in range(900)]
+    lines = [" ".join(random.choice(words, size=9)) for _ in range(400)]
+    train(tmp_path, lines, vocabulary_size=1500)
+    assert "1,500 pieces are many for 25 kB of text" in caplog.text
+    assert "try tokenizer.vocabulary_size=512" in caplog.text
+    caplog.clear()
+    train(tmp_path, lines, vocabulary_size=512)
+    train(tmp_path, lines * 4, vocabulary_size=1500)
+    assert not caplog.text
+
+
 @pytest.mark.parametrize(
     ("lines", "changes", "message"),
     [
