@@ -1,9 +1,9 @@
 """Wrong configurations are refused at the door: exit 2, one line, the key and its nearest neighbour named."""
 
+import resource
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -233,10 +233,16 @@ def test_other_commands_refuse(
 def test_refuses_fast_and_without_torch(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise SystemExit(99)\n", encoding="utf-8")
     code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; from scripts.train import main; main()"
-    started = time.monotonic()
+    started = seconds_of_children()
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2, done.stderr
-    assert time.monotonic() - started < 3
+    assert seconds_of_children() - started < 3
     assert done.stderr.startswith("error: ")
+
+
+def seconds_of_children() -> float:
+    """The processor's time in all processes that this one has waited for, however busy the machine is with others."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
