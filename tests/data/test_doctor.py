@@ -156,7 +156,7 @@ def test_the_command_writes_its_three_files(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     config = composed("inspect", "data.train_pairs=500", "data.validation_pairs=50", "data.test_pairs=50")
     assert isinstance(config, InspectConfig)
-    assert config.output == "runs/toy/inspection"
+    assert config.output == "inspection/toy"
     inspect(replace(config, output="seen"))
     report = json.loads((tmp_path / "seen/report.json").read_text(encoding="utf-8"))
     assert [corpus["split"] for corpus in report["corpora"]] == ["train", "validation", "test"]
