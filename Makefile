@@ -80,10 +80,10 @@ lint: $(READY) ## style and common faults
 types: $(READY) ## static types
 	@$(BIN)/mypy
 
-test: $(READY) ## the tests that take seconds
+test: $(READY) ## the tests, a few minutes on two cores
 	@$(BIN)/pytest $(ARGS)
 
-test-long: $(READY) ## every test, the long ones too
+test-long: $(READY) ## every test, the long proofs too
 	@$(BIN)/pytest -m '' $(ARGS)
 
 clean: ## remove what was built; runs and caches of data stay

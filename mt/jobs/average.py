@@ -29,11 +29,12 @@ def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path
         raise UserError(f"{run_dir}: there is no checkpoint to average; train first")
     steps, passed_over = checkpoints.newest_whole(count)
     try:
-        mean = average_of(checkpoints.load_tensors(step) for step in steps)
+        weights = average_of(checkpoints.load_tensors(step) for step in steps)
     except ValueError as error:
         raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
     note = delivery_note(averaged_steps=steps, vocabulary=build.vocabulary_mark(run_dir))
-    replace_file(output, safetensors.torch.save(mean, metadata=note))
+    replace_file(output, safetensors.torch.save(weights, metadata=note))
     fewer = f" (all there are; {count} were asked for)" if len(steps) < count else ""
-    told = f"{output}: the mean of the checkpoints at steps {', '.join(map(str, steps))}{fewer}"
+    mean = f"the mean of the checkpoints at steps {', '.join(map(str, steps))}"
+    told = f"{output}: {mean if len(steps) > 1 else f'the checkpoint at step {steps[0]}'}{fewer}"
     tell("\n".join([*passed_over, told]))

@@ -99,7 +99,8 @@ def _translate(
     if config.source is None:
         seconds = time.monotonic() - start
         rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {pieces / max(seconds, 1e-9):,.0f} pieces/s"
-        tell(f"{config.run_dir}: lines: {count:,}, {format_seconds(seconds)}, {rate}")
+        took = format_seconds(seconds) if seconds >= 60 else f"{seconds:.1f} s"
+        tell(f"{config.run_dir}: {count:,} {'line' if count == 1 else 'lines'} in {took}, {rate}")
 
 
 def _results(config: TranslateConfig, translation: Translation) -> list[Result]:
