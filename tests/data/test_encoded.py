@@ -144,6 +144,14 @@ def test_an_unchanged_corpus_is_reused(made: dict[str, Path], tmp_path: Path) ->
     assert stamps(folder) == before
 
 
+def test_what_a_killed_process_left_goes_when_another_encodes(made: dict[str, Path], tmp_path: Path) -> None:
+    left = tmp_path / "ids-other.1.partial"
+    left.mkdir()
+    os.utime(left, (0, 0))
+    encode(made, tmp_path / "ids")
+    assert not left.exists()
+
+
 def test_any_change_encodes_again(made: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "ids"
     changed = write_lines(tmp_path / "changed", ["!", *read_lines(made["source"])[1:]])
