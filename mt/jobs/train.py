@@ -109,8 +109,7 @@ def _train(
     device = next(model.parameters()).device
     order = build.training_order(config, prepared, device, ranks)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
-    say(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
-    ranks.on_first(lambda: tell_what_is_suspicious(config, prepared))
+    ranks.on_first(lambda: _tell_of_the_text(config, prepared, too_long))
     if training.sharding == "none" or ranks.world_size == 1:
         order.micro_batch_tokens = ranks.smallest(_fitting_tokens(config, order, state.epoch, model, optimizer))
     validate = ranks.in_turn(lambda: _validation(config, prepared, model, order.micro_batch_tokens))
@@ -158,6 +157,11 @@ def _begun(
         say(line)
     ranks.on_first(lambda: checkpoints.prune(state.step))
     return state
+
+
+def _tell_of_the_text(config: TrainConfig, prepared: PreparedText, too_long: int) -> None:
+    tell(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
+    tell_what_is_suspicious(config, prepared)
 
 
 def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) -> WatchedMetrics:
