@@ -3,7 +3,6 @@
 import functools
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -23,7 +22,7 @@ from mt.data.toy import corpus as toy
 from mt.errors import BadFileError
 from mt.loading import load_run
 from mt.model.transformer import Transformer
-from mt.runtime import autocast, choose_device, choose_precision, seed_everything
+from mt.runtime import autocast, choose_device, choose_precision, launched_as, seed_everything
 from mt.search.search import Sampling
 from mt.training.checkpoint import load_model_tensors, read_tensors, vocabulary_of
 from mt.training.ranks import ALONE, Alone, Ranks
@@ -143,12 +142,13 @@ def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool
 
 
 def ranks(config: schema.TrainConfig) -> Ranks:
-    """This process among those that torchrun started; on its own without torchrun. Raises UserError."""
-    if os.environ.get("WORLD_SIZE", "1") == "1":
+    """This process among those that torchrun or submitit started; on its own without them. Raises UserError."""
+    environment = launched_as()
+    if environment.get("WORLD_SIZE", "1") == "1":
         return Alone()
     from mt.training.distributed import Together  # noqa: PLC0415  one process needs nothing of it
 
-    return Together(environment=os.environ, sharding=config.training.sharding)
+    return Together(environment=environment, sharding=config.training.sharding)
 
 
 def training_order(

@@ -1,6 +1,8 @@
-"""Device, seeds and precision: what the machine gives and what makes a run repeatable."""
+"""Device, seeds, precision, other processes: what the machine gives and what makes a run repeatable."""
 
 import contextlib
+import os
+from collections.abc import Mapping
 
 import torch
 
@@ -17,6 +19,17 @@ def choose_device(name: str) -> torch.device:
     if not available.get(name, False):
         raise UserError(f"device={name} is not available on this machine: use device=auto or device=cpu")
     return torch.device(name)
+
+
+def launched_as() -> Mapping[str, str]:
+    """The environment in which torchrun, or submitit for a job of several tasks, tells a process its rank."""
+    if "SUBMITIT_EXECUTOR" not in os.environ or "WORLD_SIZE" in os.environ:
+        return os.environ
+    from submitit.helpers import TorchDistributedEnvironment  # noqa: PLC0415  an optional package, there in its jobs
+
+    job = TorchDistributedEnvironment()
+    names = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK")
+    return {**os.environ, **{name: str(getattr(job, name.lower())) for name in names}}
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:

@@ -143,7 +143,7 @@ class Together:
         So it is when a rank died in a step: NCCL does not notice, and waits for it.
         """
         while number := os.read(signals, 1):
-            if number[0] not in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+            if number[0] not in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
                 continue
             came = time.monotonic()
             while self._patient or time.monotonic() - max(came, self._last_sign) < _STUCK_SECONDS:

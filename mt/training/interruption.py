@@ -10,11 +10,12 @@ from types import FrameType
 
 from mt.errors import DiskError, LockedError, StoppedError
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+_CLUSTER_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # of a job that makes room for another, or whose time ends
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, *_CLUSTER_SIGNALS)
 
 
 class StopRequest:
-    """Set by the first SIGINT, SIGTERM or SIGUSR1 (SLURM's preemption), which then raises StoppedError.
+    """Set by the first SIGINT, SIGTERM, SIGUSR1 or SIGUSR2 (SLURM's and submitit's preemption); raises StoppedError.
 
     Where a state must not be torn, `held_back` waits with raising, and within it `at_once` allows it again.
     A second SIGINT interrupts at once.
@@ -22,18 +23,20 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.signal_number = 0
+        self.received = 0
         self._held_back = False
 
     def __bool__(self) -> bool:
         return self.signal_number != 0
 
     def note(self, number: int, _frame: FrameType | None) -> None:
-        """The handler. SIGUSR1 is reported as the SIGTERM that would follow it."""
+        """The handler. SIGUSR1 and SIGUSR2 are reported as the SIGTERM that would follow them."""
         if self:
             if number == signal.SIGINT:
                 raise KeyboardInterrupt
             return
-        self.signal_number = signal.SIGTERM if number == signal.SIGUSR1 else number
+        self.received = number
+        self.signal_number = signal.SIGTERM if number in _CLUSTER_SIGNALS else number
         if not self._held_back:
             self._stop()
 
@@ -68,7 +71,10 @@ class StopRequest:
 
 @contextmanager
 def stop_on_signals() -> Iterator[StopRequest]:
-    """While inside, the signals go to the request."""
+    """While inside, the signals go to the request.
+
+    What a cluster's launcher does at its own signal, such as to queue the job again, it does afterwards.
+    """
     request = StopRequest()
     before = {number: signal.signal(number, request.note) for number in _SIGNALS}
     try:
@@ -76,6 +82,9 @@ def stop_on_signals() -> Iterator[StopRequest]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        launcher = before.get(signal.Signals(request.received)) if request.received in _CLUSTER_SIGNALS else None
+        if callable(launcher):
+            launcher(request.received, None)
 
 
 @contextmanager

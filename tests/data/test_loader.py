@@ -83,6 +83,7 @@ def test_cutting_a_step_keeps_its_pairs(micro_batch_tokens: int) -> None:
     assert most > 1
 
 
+@pytest.mark.reliability(7)
 @pytest.mark.parametrize("world_size", [2, 3, 4, 7])
 @pytest.mark.parametrize("micro_batch_tokens", [13, 50])
 def test_ranks_share_the_steps_of_one_process(world_size: int, micro_batch_tokens: int) -> None:

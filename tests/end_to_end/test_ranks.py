@@ -60,6 +60,7 @@ def whole(corpus: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_dir
 
 
+@pytest.mark.reliability(5, 7)
 def test_two_ranks_continue_bitwise_after_a_signal_to_one(corpus: list[str], whole: Path, tmp_path: Path) -> None:
     """Only the second rank hears it; both finish the step, one saves, one tells."""
     run_dir, log, hold = tmp_path / "run", tmp_path / "log", tmp_path / "hold"
@@ -231,6 +232,7 @@ def test_a_rank_that_hangs_leaves_after_a_signal(corpus: list[str], tmp_path: Pa
 
 
 @pytest.mark.long
+@pytest.mark.reliability(7)
 def test_four_ranks_continue_bitwise(corpus: list[str], tmp_path: Path) -> None:
     """And two ranks read what four would have read."""
     whole, torn, other = (tmp_path / name for name in ("whole", "torn", "other"))
@@ -244,3 +246,21 @@ def test_four_ranks_continue_bitwise(corpus: list[str], tmp_path: Path) -> None:
     assert runs.ended(start(runs.train_config(corpus, f"run_dir={other}"), tmp_path / "log", ranks=2)) == [0] * 2
     places = [[(line["step"], line["epoch"], line.get("target_tokens")) for line in metrics(r)] for r in (other, whole)]
     assert places[0] == places[1]
+
+
+@pytest.mark.long
+def test_submitit_starts_jobs_of_two_processes(corpus: list[str], tmp_path: Path) -> None:
+    """As on SLURM, with its launcher for one machine: a sweep, a run folder for each job, one process for each task."""
+    pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
+    launcher = ["hydra/launcher=submitit_local", "hydra.launcher.tasks_per_node=2", f"hydra.sweep.dir={tmp_path}/sweep"]
+    words = [*runs.arguments(corpus, "seed=1,2", "training.max_steps=4"), *launcher]
+    command = [sys.executable, str(ROOT / "scripts/train.py"), "-m", *words]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    said = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "sweep/.submitit").rglob("*_0_log.err"))
+    assert done.returncode == 0, done.stderr + said
+    assert said.count("on 2 × cpu") == 2
+    assert {path.parent.name for path in (tmp_path / "runs").glob("*/evaluation.json")} == {
+        "files,seed=1",
+        "files,seed=2",
+    }

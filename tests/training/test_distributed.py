@@ -102,6 +102,7 @@ def poisoned_step(ranks: Ranks) -> bool:
         return step(model, replica, next(stream), ranks).finite
 
 
+@pytest.mark.reliability(11)
 @pytest.mark.parametrize("world_size", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_ranks_give_the_gradient_of_one_process(tmp_path: Path, world_size: int) -> None:
     environments = runs.torchrun_environments(world_size)

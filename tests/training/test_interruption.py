@@ -10,7 +10,7 @@ import pytest
 from mt.errors import DiskError, LockedError, StoppedError
 from mt.training.interruption import lock_folder, stop_on_signals
 
-CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143}
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143, signal.SIGUSR2: 143}
 
 
 @pytest.mark.reliability(5)
@@ -32,6 +32,26 @@ def test_a_signal_waits_while_held_back(number: signal.Signals) -> None:
             reached.append(bool(stop))
     assert reached == [True]
     assert caught.value.exit_code == CODES[number]
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
+def test_the_launcher_that_had_the_signal_has_it_after_the_state_is_saved(number: signal.Signals) -> None:
+    """So does submitit, which queues the job again and leaves."""
+    done: list[str] = []
+
+    def queue_again(*_: object) -> None:
+        done.append("queued again")
+        raise SystemExit(255)
+
+    before = signal.signal(number, queue_again)
+    try:
+        with pytest.raises(SystemExit), stop_on_signals() as stop, stop.held_back():
+            signal.raise_signal(number)
+            done.append("saved")
+        assert done == ["saved", "queued again"]
+        assert signal.getsignal(number) == queue_again
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_long_stretch_inside_is_left_at_once() -> None:
