@@ -1,5 +1,9 @@
 """Device, precision, seeds."""
 
+import platform
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -36,3 +40,27 @@ def test_seeds_repeat_and_differ() -> None:
     assert draw(1, 2) == draw(1, 2)
     places = [(seed, step) for seed in (0, 1, 2, 2**31) for step in range(200)]
     assert len({draw(*place) for place in places}) == len(places)
+
+
+FAULTS = """
+import resource
+import torch
+from mt.runtime import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        torch.ones(2**22)  # 16 MiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+print(faults(), keep_freed_memory(), faults(), faults())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_freed_memory_serves_the_next_tensors() -> None:
+    """By the pages that the system had to clear; in a process of its own, because it is for the whole process."""
+    done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
+    before, told, _, after = done.stdout.split()
+    assert told == "True"
+    assert int(after) < int(before) / 10

@@ -13,7 +13,7 @@ from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.tiles import TILE_TOKENS, pack, split_evenly
 from mt.data.tokenizer import PAD
 from mt.model.transformer import Transformer
-from mt.runtime import autocast
+from mt.runtime import autocast, keep_freed_memory
 from mt.training.compiled import compile_layers
 from mt.training.step import StepResult, train_step
 
@@ -96,6 +96,7 @@ def _tiles(batches: list[TokenBatch]) -> list[Batch]:
 
 def prepare(task: Request) -> tuple[Answer, Training]:
     """Take `variant` (empty or of `_VARIANTS`), `sizes`, `batches`, `label_smoothing` and `device` from the task."""
+    keep_freed_memory()
     training = Training(task)
     parameters = sum(parameter.numel() for parameter in training.model.parameters())
     return {**versions("torch"), "parameters": parameters}, training

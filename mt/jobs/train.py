@@ -22,7 +22,7 @@ from mt.jobs.messages import tell
 from mt.jobs.suspicions import tell_what_is_suspicious
 from mt.loading import to_yaml
 from mt.model.transformer import Transformer
-from mt.runtime import choose_device, choose_precision
+from mt.runtime import choose_device, choose_precision, keep_freed_memory
 from mt.training.checkpoint import Checkpoints, TrainingState, averaged_steps
 from mt.training.compiled import compile_layers
 from mt.training.diagnosis import Diagnosis, unigram_entropy
@@ -46,6 +46,7 @@ def train(config: TrainConfig) -> None:
     """
     run_dir = Path(config.run_dir)
     check_scorable(config.data.target_language)
+    keep_freed_memory()
     with build.ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.waiting(stop):
         ranks.on_first(lambda: held.enter_context(lock_folder(run_dir)))
         ranks.on_first(lambda: remove_unfinished(run_dir))
