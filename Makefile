@@ -62,7 +62,7 @@ inspect: $(READY) ## examine the corpora that the same ARGS would train on; writ
 benchmark: $(READY) $(PEERS)/.ready ## measure training against other systems; ARGS as for train, or rounds=3
 	@$(BIN)/mt-benchmark peers_python=$(PEERS)/bin/python $(ARGS)
 
-benchmark-gpu: $(READY) ## all that needs a GPU: its tests, training and decoding speed, a training; results in docs/
+benchmark-gpu: $(READY) $(PEERS)/.ready ## all that needs a GPU: its tests, training and decoding speed, a training; results in docs/
 	@scripts/gpu.sh $(ARGS)
 
 $(PEERS)/.ready: requirements-peers.txt

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # All that needs a GPU, stage by stage: scripts/gpu.sh [tests] [base] [big] [train] [decode]; all without a name.
 # Results go to $OUT (docs/results/benchmarks unless given). PYTHON names an interpreter with a CUDA build of torch and
-# the dependencies (.venv unless given); what it lacks is installed from wheels in .whl/, where there are any.
+# the dependencies (.venv unless given), PEERS one with requirements-peers.txt (.venv-peers); what PYTHON lacks is
+# installed from wheels in .whl/, where there are any.
 # DATA holds the overrides that choose the corpus, as for mt-train; the generated one otherwise.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)}
 OUT=${OUT:-docs/results/benchmarks}
 DATA=${DATA:-data=toy}
+PEERS=${PEERS:-$([ -x .venv-peers/bin/python ] && echo .venv-peers/bin/python || echo "$PYTHON")}
 RUN=${RUN:-runs/gpu}
 read -ra data <<<"$DATA"
 failed=()
@@ -24,8 +26,8 @@ stage() { # stage NAME COMMAND...: run, and go on after a failure
 }
 
 speed() { # speed SIZE: ours against the peers, 25,000 tokens a side as in the paper, 37,000 pieces
-    "$PYTHON" scripts/benchmark.py "${data[@]}" "model=$1" "name=$1" device=cuda "peers_python=$PYTHON" "output=$OUT" \
-        "run_dir=$RUN/benchmark-$1" tokenizer.vocabulary_size=36992 training.batch_tokens=25000 'precisions=[bf16]' \
+    "$PYTHON" scripts/benchmark.py "${data[@]}" "model=$1" "training=paper_$1" "name=$1" device=cuda "peers_python=$PEERS" "output=$OUT" \
+        "run_dir=$RUN/benchmark-$1" tokenizer.vocabulary_size=36992 'precisions=[bf16]' \
         'contestants=[ours,ours_padded,ours_tiles,torch,torch_compiled,marian,marian_compiled]' rounds=5 steps_per_round=40
 }
 
@@ -35,9 +37,10 @@ train() { # a real training to its BLEU
         && cp "$RUN/train/metrics.jsonl" "$OUT/gpu-training-metrics.jsonl"
 }
 
-decode() {
-    if [ ! -f scripts/benchmark_decoding.py ]; then echo 'no decoding benchmark in this checkout'; return; fi
-    "$PYTHON" scripts/benchmark_decoding.py "run_dir=$RUN/train" device=cuda "peers_python=$PYTHON" "output=$OUT"
+decode() { # ours alone: the peers need an export of the run (mt-export)
+    if [ ! -f scripts/benchmark_decode.py ]; then echo 'no decoding benchmark in this checkout'; return; fi
+    "$PYTHON" scripts/benchmark_decode.py "run_dir=$RUN/train" "peers_python=$PEERS" "output=$OUT" \
+        'contestants=[ours_fp32,ours_bf16]'
 }
 
 for name in "${@:-tests base big train decode}"; do

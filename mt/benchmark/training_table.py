@@ -13,7 +13,16 @@ from mt.benchmark.spread import ratio, spread
 from mt.benchmark.workers.token_batches import TokenBatch
 
 PEAK = "matrix products"  # the contestant that measures the machine
-COLUMNS = ["contestant", "precision", "tokens/s", "fill", "MFU", "peak memory, GiB", "ours / this one"]
+COLUMNS = [
+    "contestant",
+    "precision",
+    "tokens/s",
+    "target tokens/s",
+    "fill",
+    "MFU",
+    "peak memory, GiB",
+    "ours / this one",
+]
 LEGEND = """Tokens are real ones (no padding) of source and target; each figure is the median of the rounds with their
 range, and a ratio is taken round by round. Fill is real tokens by places. MFU is the arithmetic of real tokens (three
 times the forward pass) by the best matrix product measured in the same round. Peak memory is that of the whole process
@@ -33,7 +42,7 @@ def training_table(
             rows.append([*shown, *_figures(outcome, name, precision, flop)])
         else:
             why = absent.get(name) or outcome.failures.get(entry, "not started")
-            rows.append([*shown, *["–"] * 4, why.replace("|", "/")])
+            rows.append([*shown, *["–"] * 5, why.replace("|", "/")])
     return table(COLUMNS, rows)
 
 
@@ -43,6 +52,16 @@ def precision_gain(outcome: Outcome) -> str:
         return ""
     gain = ratio(rates(outcome, "ours bf16"), rates(outcome, "ours fp32"))
     return f"Ours in bf16 over ours in fp32: {gain.text(2)}."
+
+
+def projection(outcome: Outcome, precisions: Sequence[str], *, steps_per_round: int, max_steps: int) -> str:
+    """How long a whole training would take at the speed of these rounds."""
+    found = []
+    for precision in precisions:
+        if f"ours {precision}" in outcome.answers:
+            hours = spread(outcome.values(f"ours {precision}", "seconds")).median / steps_per_round * max_steps / 3600
+            found.append(f"{hours:,.2f} h in {precision}")
+    return f"Projected, not run: {max_steps:,} such steps of ours take {', '.join(found)}." if found else ""
 
 
 def peaks(outcome: Outcome, precisions: Sequence[str]) -> str:
@@ -73,4 +92,5 @@ def _figures(outcome: Outcome, name: str, precision: str, flop: float) -> list[s
     fill = (first["source_tokens"] + first["target_tokens"]) / first["places"]
     held = f"{max(outcome.values(entry, 'peak_bytes')) / 2**30:.2f}" if "peak_bytes" in first else "–"
     ahead = ratio(rates(outcome, ours), rate).text(2) if ours in outcome.answers else "–"
-    return [spread(rate).text(), f"{fill:.1%}", f"{use.text(1)} %", held, ahead]
+    aimed = [tokens / second for tokens, second in zip(outcome.values(entry, "target_tokens"), seconds, strict=True)]
+    return [spread(rate).text(), f"{spread(aimed).median:,.0f}", f"{fill:.1%}", f"{use.text(1)} %", held, ahead]

@@ -13,7 +13,7 @@ import mt
 from mt import build
 from mt.benchmark.contest import ContestantError, Entry, Outcome, Worker, hold
 from mt.benchmark.report import circumstances, write_report
-from mt.benchmark.training_table import LEGEND, PEAK, flop_per_round, peaks, precision_gain, training_table
+from mt.benchmark.training_table import LEGEND, PEAK, flop_per_round, peaks, precision_gain, projection, training_table
 from mt.benchmark.workers.token_batches import TokenBatch, write_token_batches
 from mt.config import BenchmarkConfig
 from mt.errors import UserError
@@ -51,7 +51,7 @@ def benchmark(config: BenchmarkConfig) -> None:
     try:
         entries = _entries(config, workers)
         outcome = hold(entries, rounds=config.rounds, timeout_seconds=_LONGEST_ROUND_SECONDS, tell=tell)
-        if config.profile:
+        if config.profile and "ours" in workers:
             _profile(config, workers["ours"], run_dir)
     finally:
         for worker in workers.values():
@@ -138,7 +138,10 @@ def _report(
         f"{tokens:,.0f} real tokens of source and target in the mean; {config.rounds} rounds of "
         f"{config.steps_per_round} steps, all contestants in turns."
     )
-    speeds = f"Matrix products, GFLOP/s: {peaks(outcome, config.precisions)}. {precision_gain(outcome)}"
+    speeds = f"Matrix products, GFLOP/s: {peaks(outcome, config.precisions)}. {precision_gain(outcome)} "
+    speeds += projection(
+        outcome, config.precisions, steps_per_round=config.steps_per_round, max_steps=config.training.max_steps
+    )
     page = write_report(
         Path(config.output),
         f"training-{config.name}-{task['device']}",
