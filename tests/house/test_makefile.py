@@ -35,7 +35,8 @@ def checkout(tmp_path: Path) -> Path:
 
 def make(checkout: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """What `make` says in that checkout, whatever the make around this test was told."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "MT_"))}
+    told = ("MAKE", "MFLAGS", "MT_", "ARGS", "SRC", "RUN")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(told)}
     return subprocess.run(
         ["make", "--no-print-directory", *arguments],
         cwd=checkout,
