@@ -56,7 +56,8 @@ def load_run(run_dir: str | Path) -> TrainConfig:
     """
     path = Path(run_dir) / "config.yaml"
     if not path.is_file():
-        raise UserError(f"{run_dir} is not a run folder: it has no config.yaml")
+        lack = "it has no config.yaml" if Path(run_dir).is_dir() else f"there is no folder {Path(run_dir).absolute()}"
+        raise UserError(f"{run_dir} is not a run folder: {lack}")
     if path.stat().st_size > LARGEST_CONFIG_BYTES:
         raise BadFileError(f"{path}: too large for a configuration; restore it or train again")
     try:
