@@ -213,7 +213,8 @@ def check_run(run_dir: str, key: str = "run_dir") -> None:
         raise UserError(f"{key}: {run_dir} does not exist")
     missing = [name for name in RUN_FILES if not (Path(run_dir) / name).is_file()]
     if missing:
-        raise UserError(f"{key}: {run_dir} is not a finished run, it lacks {', '.join(missing)}")
+        cure = f"; train on, or run mt-average run_dir={run_dir}" if missing == ["model.safetensors"] else ""
+        raise UserError(f"{key}: {run_dir} is not a finished run, it lacks {', '.join(missing)}{cure}")
 
 
 def check_split(data: Data, split: str) -> None:
