@@ -119,6 +119,30 @@ def test_sorted_lines_are_not_called_shifted() -> None:
     assert align(source, target).shifts == []
 
 
+def table_of_dates(lines: int) -> tuple[np.ndarray, np.ndarray]:
+    """As in biographies: a long year beside a short one, then a short office beside a long one."""
+    random_numbers = np.random.default_rng(2)
+    columns = np.tile([60, 9], lines // 2), np.tile([10, 66], lines // 2)
+    return columns[0] + random_numbers.integers(0, 3, lines), columns[1] + random_numbers.integers(0, 3, lines)
+
+
+def test_a_table_of_long_and_short_lines_in_turn_is_not_called_shifted() -> None:
+    random_numbers = np.random.default_rng(1)
+    source = random_numbers.integers(10, 120, 6000)
+    target = (source * random_numbers.lognormal(0.1, 0.15, 6000)).astype(np.int64)
+    for start in (1000, 3000, 5000):
+        source[start : start + 80], target[start : start + 80] = table_of_dates(80)
+    assert align(source, target).shifts == []
+
+
+def test_a_table_before_sorted_lines_which_fit_at_any_shift_is_not_called_shifted() -> None:
+    random_numbers = np.random.default_rng(1)
+    source = np.sort(random_numbers.integers(10, 120, 6000))
+    target = (source * random_numbers.lognormal(0.1, 0.15, 6000)).astype(np.int64)
+    source[100:260], target[100:260] = table_of_dates(160)
+    assert align(source, target).shifts == []
+
+
 def test_sides_without_relation_are_found() -> None:
     random_numbers = np.random.default_rng(1)
     source = random_numbers.integers(10, 120, 6000)

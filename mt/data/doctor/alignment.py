@@ -81,14 +81,22 @@ def _shifts(source: Lengths, target: Lengths) -> list[Shift]:
 
 
 def _convincing(changes: list[Shift], source: Lengths, target: Lengths) -> list[Shift]:
-    """Return the changes after which the lengths of neighbouring lines correlate better than without them."""
+    """Return the changes that last, and after which the lengths go together better all along than without them.
+
+    A table of dates whose lines are long and short in turn, or the equal lines of a sorted file, look shifted for a
+    few dozen lines; a lost line shifts all that follow.
+    """
     convincing: list[Shift] = []
     current = 0
     for index, change in enumerate(changes):
         end = changes[index + 1].line - 1 if index + 1 < len(changes) else len(source)
-        rows = slice(change.line - 1, min(end, change.line - 1 + WINDOW_LINES))
-        before, after = (_correlation(source[rows], _move(target, by)[rows]) for by in (current, change.shift))
-        if change.shift != current and after > before + LEAST_IMPROVEMENT:
+        if change.shift == current or (end - change.line < LEAST_LINES and end < len(source)):
+            continue
+        rows = slice(change.line - 1, end)
+        before, after = (
+            np.mean(_window_correlations(source[rows], _move(target, by)[rows])) for by in (current, change.shift)
+        )
+        if after > before + LEAST_IMPROVEMENT:
             convincing.append(Shift(line=change.line, before=current, shift=change.shift))
             current = change.shift
     return convincing
@@ -173,7 +181,7 @@ def _window_correlations(source: Lengths, target: Lengths) -> list[float]:
 
 
 def _correlation(source: Lengths, target: Lengths) -> float:
-    if len(source) < 2 or not source.std() or not target.std():
+    if len(source) < 2 or min(source.std(), target.std()) < 1e-6:
         return 0.0
     return float(np.corrcoef(source, target)[0, 1])
 
