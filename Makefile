@@ -18,12 +18,15 @@ READY := $(VENV)/.ready
 # The systems that benchmarks compare with live in an environment of their own.
 PEERS := .venv-peers
 
-# SRC and RUN may hold any text: taken unexpanded, handed over in the environment, never pasted into a command.
-unexport SRC RUN
+# SRC, RUN, FROM and OUT may hold any text: taken unexpanded, handed over in the environment, never pasted into a command.
+unexport SRC RUN FROM OUT
 export MT_SOURCE := $(value SRC)
 export MT_RUN := $(value RUN)
+export MT_FROM := $(value FROM)
+export MT_OUT := $(value OUT)
+FORMAT ?= huggingface
 
-.PHONY: help setup train translate evaluate average attention inspect benchmark benchmark-gpu check lint types test test-long clean
+.PHONY: help setup train translate evaluate average attention inspect export import benchmark benchmark-gpu check lint types test test-long clean
 
 help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
@@ -70,6 +73,13 @@ $(PEERS)/.ready: requirements-peers.txt
 	@test -x $(PEERS)/bin/pip || "$(PYTHON)" -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
+
+export: $(READY) ## write the newest finished run, or RUN=folder, for FORMAT=huggingface or ctranslate2 into OUT=folder
+	@$(BIN)/mt-export format=$(FORMAT) $${MT_RUN:+run_dir="$$MT_RUN"} $${MT_OUT:+output="$$MT_OUT"} $(ARGS)
+
+import: $(READY) ## make RUN=folder of the Marian model (Hugging Face layout) in FROM=folder
+	@if [ -z "$$MT_FROM" ]; then echo 'error: give a folder: make import FROM=...' >&2; exit 2; fi
+	@$(BIN)/mt-import folder="$$MT_FROM" $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
 check: lint types test ## lint, types and test
 

@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 
 from mt import config as schema
+from mt import data_options
 from mt.data.corpus import Corpus, FileCorpus, GeneratedCorpus
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.hub import HubCorpus
@@ -19,7 +20,7 @@ from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText, prepare_text
 from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
 from mt.data.toy import corpus as toy
-from mt.errors import BadFileError
+from mt.errors import BadFileError, UserError
 from mt.loading import load_run
 from mt.model.transformer import Transformer
 from mt.runtime import autocast, choose_device, choose_precision, launched_as, seed_everything
@@ -36,12 +37,14 @@ _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
 Splits = tuple[list[Corpus], Corpus | None, Corpus | None]
 
 
-def corpora(data: schema.Data) -> Splits:
+def corpora(data: data_options.Data) -> Splits:
     """The corpora for training, validation and test."""
-    if isinstance(data, schema.ToyData):
+    if isinstance(data, data_options.ToyData):
         return _toy_corpora(data)
+    if isinstance(data, data_options.NoData):
+        raise UserError("data.kind: an imported run has no corpora of its own; give data=files data.train=...")
     languages = {"source_language": data.source_language, "target_language": data.target_language}
-    if isinstance(data, schema.FilesData):
+    if isinstance(data, data_options.FilesData):
         file = functools.partial(_file_corpus, languages=languages)
         test = None if data.test is None else file(data.test)
         return [file(corpus) for corpus in data.train], file(data.validation), test
@@ -51,11 +54,11 @@ def corpora(data: schema.Data) -> Splits:
     return [hub(split=data.train_split)], splits[0], splits[1]
 
 
-def _file_corpus(corpus: schema.Corpus, languages: dict[str, str]) -> Corpus:
+def _file_corpus(corpus: data_options.Corpus, languages: dict[str, str]) -> Corpus:
     return FileCorpus(**vars(corpus), **languages)
 
 
-def _toy_corpora(data: schema.ToyData) -> Splits:
+def _toy_corpora(data: data_options.ToyData) -> Splits:
     sizes = {"train_pairs": data.train_pairs, "validation_pairs": data.validation_pairs, "test_pairs": data.test_pairs}
     make = functools.cache(functools.partial(toy.generate, seed=data.seed, **sizes))
     files = sorted(Path(toy.__file__).parent.glob("*.py"))
@@ -68,7 +71,7 @@ def _toy_corpora(data: schema.ToyData) -> Splits:
     return [split("train")], split("validation"), split("test")
 
 
-def text(data: schema.Data) -> PreparedText:
+def text(data: data_options.Data) -> PreparedText:
     """The filtered text of all splits, in the cache folder. Raises UserError, DiskError."""
     train, validation, test = corpora(data)
     return prepare_text(
@@ -102,9 +105,12 @@ def make_tokenizers(tokenizer: schema.Tokenizer, prepared: PreparedText, run_dir
 
 
 def tokenizer_paths(run_dir: Path, tokenizer: schema.Tokenizer) -> tuple[Path, Path]:
-    """The model files of the source and the target tokenizer, the same file twice when joint."""
-    target = run_dir / TOKENIZER
-    return (target if tokenizer.joint else run_dir / SOURCE_TOKENIZER), target
+    """The model files of the source and the target tokenizer, the same file twice when joint.
+
+    An imported run may cut its source otherwise than its target, though into pieces of one vocabulary.
+    """
+    target, source = run_dir / TOKENIZER, run_dir / SOURCE_TOKENIZER
+    return (source if not tokenizer.joint or source.is_file() else target), target
 
 
 def encoded(config: schema.TrainConfig, prepared: PreparedText, split: str, *, epoch: int | None) -> EncodedCorpus:

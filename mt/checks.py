@@ -8,16 +8,15 @@ from typing import Any
 from mt.config import (
     AttentionConfig,
     AverageConfig,
-    Corpus,
-    Data,
     Decoding,
     EvaluateConfig,
-    FilesData,
-    HubData,
+    ExportConfig,
+    ImportConfig,
     InspectConfig,
     TrainConfig,
     TranslateConfig,
 )
+from mt.data_options import Corpus, Data, FilesData, HubData, NoData
 from mt.errors import UserError
 from mt.translation_checks import check_decoding, check_same_vocabulary, check_translation
 
@@ -90,6 +89,12 @@ def _(config: EvaluateConfig) -> None:
         raise UserError("source: reference=FILE needs source=FILE or hypothesis=FILE")
 
 
+@check_combinations.register
+def _(config: ExportConfig) -> None:
+    if config.format == "huggingface" and config.quantization != "float32":
+        raise UserError(f"quantization: {config.quantization} is for format=ctranslate2; format=huggingface is float32")
+
+
 def _check_data(data: Data) -> None:
     if isinstance(data, FilesData):
         if not data.train:
@@ -149,7 +154,22 @@ def _(config: TrainConfig) -> None:
         raise UserError(
             f"run_dir: {run_dir} holds a run already; resume=true continues it, another run_dir starts anew"
         )
+    if config.initialise_from is not None:
+        check_run(config.initialise_from, key="initialise_from")
     _check_data_files(config.data)
+
+
+@check_files.register
+def _(config: ImportConfig) -> None:
+    if not Path(config.folder).is_dir():
+        raise UserError(f"folder: {config.folder} is no folder")
+    _check_readable("sentences", config.sentences)
+
+
+@check_files.register
+def _(config: ExportConfig) -> None:
+    check_run(config.run_dir)
+    _check_readable("sentences", config.sentences)
 
 
 @check_files.register
@@ -219,10 +239,11 @@ def check_run(run_dir: str, key: str = "run_dir") -> None:
 
 def check_split(data: Data, split: str) -> None:
     """Refuses a split that the data of a run does not have."""
+    absent = isinstance(data, NoData)
     if isinstance(data, FilesData):
         absent = getattr(data, split) is None
-    else:
-        absent = isinstance(data, HubData) and getattr(data, f"{split}_split") is None
+    elif isinstance(data, HubData):
+        absent = getattr(data, f"{split}_split") is None
     if absent:
         raise UserError(f"split: the data of this run has no {split} split; give source=FILE reference=FILE")
 

@@ -29,6 +29,8 @@ from mt.config import (
     AverageConfig,
     BenchmarkConfig,
     EvaluateConfig,
+    ExportConfig,
+    ImportConfig,
     InspectConfig,
     TrainConfig,
     TranslateConfig,
@@ -45,6 +47,8 @@ SCHEMAS: dict[str, Any] = {
     "attention": AttentionConfig,
     "inspect": InspectConfig,
     "benchmark": BenchmarkConfig,
+    "export": ExportConfig,
+    "import": ImportConfig,
 }
 
 Job = Callable[[Any], None]

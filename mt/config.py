@@ -6,9 +6,9 @@ field of `metrics.jsonl` where it is logged.
 """
 
 from dataclasses import dataclass
-from math import inf
 from typing import Annotated, Literal
 
+from mt.data_options import Data
 from mt.option_types import (
     Auto,
     Bounds,
@@ -23,88 +23,6 @@ from mt.option_types import (
     Size,
     Tokens,
 )
-
-# ---------------------------------------------------------------------------- data
-
-
-@dataclass(frozen=True, kw_only=True)
-class Filters:
-    """Which training pairs are left out; validation and test are never filtered."""
-
-    max_tokens: Count  # pieces on either side
-    max_length_ratio: Annotated[float, Bounds(1, inf)]  # longer side over shorter side, in pieces
-    remove_copies: bool  # source equals target
-    remove_duplicates: bool
-    remove_held_out: bool  # pairs whose source or target occurs in validation or test
-
-
-@dataclass(frozen=True, kw_only=True)
-class ToyData:
-    """The English-German corpus that the package generates itself."""
-
-    kind: Literal["toy"]
-    name: str
-    source_language: str
-    target_language: str
-    cache_dir: str
-    filters: Filters
-    seed: CountOrZero
-    train_pairs: Annotated[int, Bounds(1, 10_000_000)]
-    validation_pairs: Size
-    test_pairs: Size
-
-
-@dataclass(frozen=True, kw_only=True)
-class Corpus:
-    """One parallel corpus on disk: two aligned text files, or one file with two columns.
-
-    Text files may be plain, .gz or .xz; `file` is .tsv, .jsonl (also .gz, .xz) or .parquet.
-    Keys that are not written are null.
-    """
-
-    source: File | None
-    target: File | None
-    file: File | None
-    source_column: str | None
-    target_column: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FilesData:
-    """The user's own corpora; any number for training."""
-
-    kind: Literal["files"]
-    name: str
-    source_language: str
-    target_language: str
-    cache_dir: str
-    filters: Filters
-    train: list[Corpus]
-    validation: Corpus
-    test: Corpus | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class HubData:
-    """A Hugging Face dataset: a `translation` feature keyed by language, or two columns if they are named."""
-
-    kind: Literal["hub"]
-    name: str
-    source_language: str
-    target_language: str
-    cache_dir: str
-    filters: Filters
-    path: str
-    subset: str | None
-    revision: str | None
-    train_split: str
-    validation_split: str | None
-    test_split: str | None
-    source_column: str | None
-    target_column: str | None
-
-
-Data = ToyData | FilesData | HubData
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,6 +130,7 @@ class TrainConfig:
     resume: bool  # false refuses a folder that holds a run
     seed: CountOrZero
     device: Device
+    initialise_from: File | None  # a run whose model, tokenizer and sizes this training begins with
     data: Data
     tokenizer: Tokenizer
     model: Model
@@ -238,6 +157,25 @@ class BenchmarkConfig(TrainConfig):
     profile: bool  # one more step of ours, with a table of where its time goes
     peers_python: str  # of an environment with requirements-peers.txt
     output: str  # a folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportConfig(TrainConfig):
+    """`mt-import`: a run as a training would have left it; model and tokenizer are those of the folder."""
+
+    folder: str  # of the Hugging Face layout, with a Marian model
+    sentences: File | None  # to prove the equality with; null is the text of the built-in corpus
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportConfig:
+    """`mt-export`: a finished run as a folder for another engine."""
+
+    run_dir: str  # null in `conf/` stands for the newest finished run under runs/
+    format: Literal["huggingface", "ctranslate2"]
+    output: str | None  # a new folder; null is export/ in the run folder
+    quantization: Literal["float32", "float16", "bfloat16", "int16", "int8", "int8_float16", "int8_bfloat16"]
+    sentences: File | None  # to prove the equality with; null is the run's validation and test text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ LARGEST_NUMBER = 2**63
 LARGEST_CONFIG_BYTES = 1_000_000
 # What a run did that was written before an option existed.
 BEFORE_THE_OPTION: dict[str, dict[str, Any]] = {
+    "": {"initialise_from": None},
     "model": {"activation": "relu", "output_bias": False},
     "training": {"packing": "auto", "compile": "auto", "sharding": "none"},
 }

@@ -29,6 +29,7 @@ def check_same_run(config: schema.TrainConfig, prepared: PreparedText, run_dir: 
     parts = {"model": vars(config.model), "tokenizer": vars(config.tokenizer), "training": training}
     identity = {f"{part}.{key}": value for part, values in parts.items() for key, value in values.items()}
     identity |= {"seed": config.seed, "data (text and filters)": prepared.fingerprint}
+    identity["initialise_from"] = config.initialise_from
     identity["data.filters.max_tokens"] = config.data.filters.max_tokens
     try:
         _compare(run_dir, identity)

@@ -17,7 +17,8 @@ from commands import FILES, Captured, composed
 from reliability import Trials
 
 from mt.command import run
-from mt.config import EvaluateConfig, FilesData, ToyData, TrainConfig, TranslateConfig
+from mt.config import EvaluateConfig, TrainConfig, TranslateConfig
+from mt.data_options import FilesData, ToyData
 from mt.errors import BadFileError, DivergedError, LockedError, StoppedError, UserError
 from mt.loading import BEFORE_THE_OPTION, load_run, save
 

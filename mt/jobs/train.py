@@ -18,6 +18,7 @@ from mt.data.text_cache import PreparedText, Side, Split
 from mt.evaluation import check_scorable, corpus_bleu
 from mt.jobs.average import deliver
 from mt.jobs.evaluate import score_split
+from mt.jobs.initialise import adopted, take_parameters, take_tokenizers
 from mt.jobs.messages import tell
 from mt.jobs.suspicions import tell_what_is_suspicious
 from mt.loading import to_yaml
@@ -47,12 +48,15 @@ def train(config: TrainConfig) -> None:
     run_dir = Path(config.run_dir)
     check_scorable(config.data.target_language)
     keep_freed_memory()
+    config = adopted(config)
     with build.ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.waiting(stop):
         ranks.on_first(lambda: held.enter_context(lock_folder(run_dir)))
         ranks.on_first(lambda: remove_unfinished(run_dir))
         prepared = ranks.on_first(lambda: prepare(config, run_dir, stop))
         model = build.model(config, run_dir, ranks.device(choose_device(config.device)))
         checkpoints = Checkpoints(run_dir / "checkpoints", keep=config.training.keep_checkpoints)
+        if not checkpoints.steps():
+            take_parameters(config, model)
         state = _train(config, prepared, model, checkpoints, stop=stop, ranks=ranks)
         if ranks.first:
             _complete(config, run_dir, checkpoints, state)
@@ -79,6 +83,7 @@ def prepare(config: TrainConfig, run_dir: Path, stop: StopRequest) -> PreparedTe
     """
     prepared = build.text(config.data)
     run_identity.check_same_run(config, prepared, run_dir)
+    take_tokenizers(config, run_dir)
     with stop.held_back():  # an exception in the midst of the library's training would be taken for a fault of the text
         build.make_tokenizers(config.tokenizer, prepared, run_dir)
     run_identity.check_same_vocabulary(config.tokenizer, run_dir)

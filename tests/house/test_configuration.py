@@ -13,14 +13,21 @@ from commands import FILES, composed
 from omegaconf import OmegaConf
 
 import mt.config
+import mt.data_options
 from mt.command import SCHEMAS
 from mt.loading import alternatives, known_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
-CLASSES = [kind for kind in vars(mt.config).values() if is_dataclass(kind) and kind.__module__ == "mt.config"]
+CLASSES = [
+    kind
+    for module in (mt.config, mt.data_options)
+    for kind in vars(module).values()
+    if is_dataclass(kind) and kind.__module__ == module.__name__
+]
 MUST_BE_GIVEN = {
     "data=files": FILES[1:],
+    "data=none": ["data.source_language=en", "data.target_language=de"],
     "data=hub": ["data.path=x", "data.source_language=en", "data.target_language=de"],
 }
 CHOICES = [
@@ -55,7 +62,7 @@ def leaves(values: dict[str, Any], prefix: str = "") -> set[str]:
 def test_conf_writes_every_option_and_no_other(name: str) -> None:
     """What is null in `conf/` may stand for a branch; what a branch needs is asked for when it is given."""
     written: set[str] = set()
-    kinds = ["toy", "files", "hub"] if name in ("train", "inspect", "benchmark") else [None]
+    kinds = ["toy", "files", "hub", "none"] if name in ("train", "inspect", "benchmark", "import") else [None]
     for kind in kinds:
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
             config = hydra.compose(name, [f"data={kind}"] if kind else [])
@@ -141,9 +148,11 @@ def test_the_wheel_holds_every_room() -> None:
     rooms = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "mt").rglob("__init__.py")}
     groups = {f"mt.conf.{path.name}" for path in CONF.iterdir() if path.is_dir()}
     assert listed == rooms | groups | {"mt.conf", "mt.scripts"}
-    # `inspect.py` would hide the standard library's module from a script that is run as a file.
+    # `inspect.py` would hide the standard library's module from a script that is run as a file; `import` is no name.
     commands = {
-        f"mt-{path.stem.removesuffix('_corpus')}" for path in (ROOT / "scripts").glob("*.py") if path.stem != "__init__"
+        f"mt-{path.stem.removesuffix('_corpus').removesuffix('_model')}"
+        for path in (ROOT / "scripts").glob("*.py")
+        if path.stem != "__init__"
     }
     assert set(project["project"]["scripts"]) == commands == {f"mt-{name}" for name in SCHEMAS}
 

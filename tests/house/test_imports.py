@@ -12,7 +12,16 @@ ids = [str(path.relative_to(ROOT)) for path in MODULES]
 
 # Rooms that need not know each other, and what of `mt` each may import beside itself and mt.errors.
 CONFIGURATION = {
-    *("mt.config", "mt.option_types", "mt.checks", "mt.translation_checks", "mt.loading", "mt.overrides", "mt.command")
+    *(
+        "mt.config",
+        "mt.data_options",
+        "mt.option_types",
+        "mt.checks",
+        "mt.translation_checks",
+        "mt.loading",
+        "mt.overrides",
+        "mt.command",
+    )
 }
 MAY_IMPORT = {
     "mt.model": set(),
@@ -28,6 +37,7 @@ MAY_IMPORT = {
     "mt.alignment": set(),
     "mt.benchmark.workers": set(),  # they run in the peers' environment too
     "mt.benchmark": {"mt.data", "mt.model.transformer", "mt.runtime", "mt.training"},
+    "mt.export": {"mt.data.batch", "mt.data.tokenizer", "mt.model", "mt.search"},
     "mt.runtime": set(),
     "mt.errors": set(),
     **dict.fromkeys(CONFIGURATION, CONFIGURATION | {"mt"}),
@@ -35,10 +45,12 @@ MAY_IMPORT = {
 
 # Libraries that one room keeps to itself, so that it can be exchanged there.
 KEPT = {
-    "sentencepiece": {"mt/data/tokenizer.py"},
+    "sentencepiece": {"mt/data/tokenizer.py", "mt/export/pieces.py"},
+    "transformers": {"mt/export/engines.py", "mt/benchmark/workers/peers_training.py"},
+    "ctranslate2": {"mt/export/engines.py", "mt/export/ctranslate2.py"},
+    "google.protobuf": {"mt/export/pieces.py"},
     "datasets": {"mt/data/hub.py"},
     "sacrebleu": {"mt/evaluation.py"},
-    "transformers": {"mt/benchmark/workers/peers_training.py"},
     "torch.distributed": {"mt/training/distributed.py"},
     "hydra": {"mt/command.py", "mt/overrides.py"},
     "omegaconf": {"mt/command.py"},
@@ -95,12 +107,13 @@ def test_checks_load_nothing_slow(module: str) -> None:
     assert not {name for name in imports(path) if name.split(".")[0] in SLOW}
 
 
-def test_the_slow_library_of_datasets_is_loaded_late() -> None:
+@pytest.mark.parametrize("library", ["datasets", "transformers", "ctranslate2", "google"])
+def test_slow_and_optional_libraries_are_loaded_late(library: str) -> None:
     for path in MODULES:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [str(node.module)]
-                assert not any(inside(name, "datasets") for name in names), path
+                assert not any(inside(name, library) for name in names), path
 
 
 @pytest.mark.parametrize("path", MODULES, ids=ids)

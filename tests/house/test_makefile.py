@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ["help", "setup", "train", "translate", "evaluate", "average", "attention", "inspect"]
-TARGETS += ["benchmark", "benchmark-gpu", "check", "lint", "types", "test", "test-long", "clean"]
+TARGETS += ["export", "import", "benchmark", "benchmark-gpu", "check", "lint", "types", "test", "test-long", "clean"]
 COMMAND = """#!/usr/bin/env bash
 printf '%s\\n' "$0" "$@"
 case "$*" in *input=-*) cat ;; esac
@@ -24,7 +24,8 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copy(ROOT / name, tmp_path)
     commands = tmp_path / ".venv/bin"
     commands.mkdir(parents=True)
-    for name in ("mt-train", "mt-translate", "mt-evaluate", "mt-average", "mt-inspect", "pytest"):
+    doors = ("train", "translate", "evaluate", "average", "inspect", "export", "import")
+    for name in (*(f"mt-{door}" for door in doors), "pytest"):
         (commands / name).write_text(COMMAND, encoding="utf-8")
         (commands / name).chmod(0o755)
     (tmp_path / ".venv/.ready").touch()
@@ -86,6 +87,14 @@ def test_a_run_and_overrides_are_handed_over(checkout: Path) -> None:
     ]
     for target in ("train", "evaluate", "average", "inspect"):
         assert make(checkout, target, "ARGS=seed=2").stdout == f".venv/bin/mt-{target}\nseed=2\n"
+
+
+def test_folders_are_handed_over_to_the_doors(checkout: Path) -> None:
+    done = make(checkout, "export", "FORMAT=ctranslate2", "OUT=my out/$x", "ARGS=quantization=int8")
+    assert done.stdout == ".venv/bin/mt-export\nformat=ctranslate2\noutput=my out/$x\nquantization=int8\n"
+    done = make(checkout, "import", "FROM=it's here", "RUN=runs/a b")
+    assert done.stdout == ".venv/bin/mt-import\nfolder=it's here\nrun_dir=runs/a b\n"
+    assert "make import FROM=..." in make(checkout, "import").stderr
 
 
 def test_a_missing_sentence_is_asked_for(checkout: Path) -> None:

@@ -1,0 +1,245 @@
+"""Reading a Marian folder of the Hugging Face layout, OPUS-MT's among them: what of it this project can represent."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from mt.data.tokenizer import PAD
+from mt.errors import BadFileError, UserError
+from mt.export.marian import (
+    LOGITS_BIAS,
+    OUTPUT_BIAS,
+    SHARED,
+    TARGET_EMBEDDING,
+    embedding_from_marian,
+    from_marian,
+    layer_names,
+)
+from mt.export.vocabulary import FIRST_PIECE, SpecialIds, marian_ids
+
+NEVER = -100.0  # the output bias of a piece that the folder's vocabulary lacks: its probability is 0 in fp32
+_LARGEST_JSON_BYTES = 100_000_000
+_LARGEST_POSITION_DIFFERENCE = 1e-5
+_ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}
+_COPIES = ("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
+_POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
+# What must hold for the folder to be this model, and the option that stands for it here.
+_REQUIRED: tuple[tuple[str, Any, str], ...] = (
+    ("model_type", "marian", "the architecture"),
+    ("is_encoder_decoder", True, "the architecture"),
+    ("scale_embedding", True, "model.d_model: embeddings are times √d_model"),
+    ("static_position_embeddings", True, "the positions: sinusoidal ones only"),
+    ("normalize_before", False, "the normalisation: after the sum only"),
+    ("normalize_embedding", False, "the normalisation: none on embeddings"),
+    ("add_final_layer_norm", False, "the normalisation: none at the end"),
+    ("tie_word_embeddings", True, "the tied output embedding"),
+    ("share_encoder_decoder_embeddings", True, "tokenizer.joint: one vocabulary for both sides"),
+)
+# As transformers takes them where config.json is silent.
+_SILENT = {
+    "is_encoder_decoder": True, "scale_embedding": False, "static_position_embeddings": True,
+    "normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
+    "tie_word_embeddings": True, "share_encoder_decoder_embeddings": True, "activation_function": "gelu",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MarianFolder:
+    """What the files of a folder say; `tokens` are the written forms in the order of their ids."""
+
+    model_options: dict[str, Any]
+    special: SpecialIds
+    tokens: list[str]
+    longest: int
+    search: dict[str, Any]
+    languages: tuple[str | None, str | None]
+    forbids_unknown: bool
+
+
+def read_marian_folder(folder: Path) -> MarianFolder:
+    """Read the configurations. Raises UserError naming the option for what cannot be represented, BadFileError."""
+    config = read_json(folder / "config.json")
+    for key, wanted, option in _REQUIRED:
+        found = config.get(key, _SILENT.get(key))
+        if found != wanted:
+            raise UserError(f"{folder / 'config.json'}: {key}={found} cannot be imported, only {wanted} ({option})")
+    generation = _optional(folder / "generation_config.json") or config
+    tokenizer = _optional(folder / "tokenizer_config.json")
+    tokens = _tokens(folder / "vocab.json", size=_whole(config, "vocab_size", folder))
+    special = _special_ids(config, tokens, folder)
+    suppressed = {token for word in generation.get("bad_words_ids") or [] if len(word) == 1 for token in word}
+    suppressed |= set(generation.get("suppress_tokens") or [])
+    return MarianFolder(
+        model_options=_model_options(config, folder),
+        special=special,
+        tokens=tokens,
+        longest=_whole(config, "max_position_embeddings", folder),
+        search={
+            "beam_size": int(generation.get("num_beams") or 1),
+            "length_penalty": float(generation.get("length_penalty", 1.0) or 0.0),
+            "length_penalty_form": "power",
+        },
+        languages=(tokenizer.get("source_lang"), tokenizer.get("target_lang")),
+        forbids_unknown=special.unknown in suppressed,
+    )
+
+
+def read_weights(folder: Path, found: MarianFolder, *, num_pieces: int) -> dict[str, Tensor]:
+    """The parameters of our model, for a vocabulary of `num_pieces`. Raises UserError, BadFileError."""
+    path = folder / "model.safetensors"
+    tensors = _load(path)
+    num_layers, d_model = found.model_options["num_layers"], found.model_options["d_model"]
+    _check_names(tensors, path, num_layers=num_layers)
+    _check_copies(tensors, path)
+    ids = torch.tensor(marian_ids(found.special, len(found.tokens), num_pieces=num_pieces))
+    embedding = tensors[SHARED]
+    if list(embedding.shape) != [len(found.tokens), d_model]:
+        raise BadFileError(f"{path}: {SHARED} has shape {list(embedding.shape)}, not {[len(found.tokens), d_model]}")
+    parameters = from_marian(tensors, num_layers=num_layers)
+    parameters[TARGET_EMBEDDING] = embedding_from_marian(embedding, ids)
+    if found.model_options["output_bias"]:
+        bias = tensors.get(LOGITS_BIAS, torch.zeros(1, len(found.tokens)))[0][ids]
+        bias[FIRST_PIECE + len(found.tokens) - len({*vars(found.special).values()}) :] = NEVER
+        if found.special.pad == found.special.start:
+            bias[PAD] = NEVER  # the folder's one logit for both is that of BOS
+        parameters[OUTPUT_BIAS] = bias
+    return parameters
+
+
+def has_logits_bias(folder: Path) -> bool:
+    """Whether the logits have a bias other than zero."""
+    with safetensors.safe_open(_weights_path(folder), framework="pt") as file:
+        return LOGITS_BIAS in file.keys() and bool(file.get_tensor(LOGITS_BIAS).any())  # noqa: SIM118  no mapping
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object from a JSON file. Raises UserError where there is none, BadFileError for a damaged one."""
+    if not path.is_file():
+        raise UserError(f"{path.parent}: is no Marian folder, it has no {path.name}")
+    try:
+        if path.stat().st_size > _LARGEST_JSON_BYTES:
+            raise BadFileError(f"{path}: too large")
+        values = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadFileError(f"{path}: not readable as JSON ({error})") from error
+    if not isinstance(values, dict):
+        raise BadFileError(f"{path}: holds no JSON object")
+    return values
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    return read_json(path) if path.is_file() else {}
+
+
+def _weights_path(folder: Path) -> Path:
+    path = folder / "model.safetensors"
+    if path.is_file():
+        return path
+    if (folder / "pytorch_model.bin").is_file():
+        raise UserError(
+            f"{folder}: pytorch_model.bin can run code when it is read; convert it where you trust it, with "
+            "transformers' MarianMTModel.from_pretrained(FOLDER).save_pretrained(NEW), and import NEW"
+        )
+    raise UserError(f"{folder}: it has no model.safetensors")
+
+
+def _load(path: Path) -> dict[str, Tensor]:
+    try:
+        loaded = safetensors.torch.load(_weights_path(path.parent).read_bytes())
+        return {name: tensor.to(torch.float32) for name, tensor in loaded.items()}
+    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError) as error:
+        raise BadFileError(f"{path}: not a safetensors file ({error})") from error
+
+
+def _check_names(tensors: dict[str, Tensor], path: Path, *, num_layers: int) -> None:
+    if SHARED not in tensors:  # saved without names of its own for what is tied
+        copy = next((name for name in _COPIES if name in tensors), None)
+        tensors.update({} if copy is None else {SHARED: tensors[copy]})
+    wanted = {SHARED, *layer_names(num_layers)}
+    for name in sorted(wanted - tensors.keys()):
+        raise BadFileError(f"{path}: tensor {name!r} is missing")
+    for name in sorted(tensors.keys() - wanted - {LOGITS_BIAS, *_COPIES, *_POSITIONS}):
+        raise UserError(f"{path}: tensor {name!r} has no place in this model")
+
+
+def _check_copies(tensors: dict[str, Tensor], path: Path) -> None:
+    for name in _COPIES:
+        if name in tensors and not torch.equal(tensors[name], tensors[SHARED]):
+            raise UserError(f"{path}: {name} differs from {SHARED} (the tied embedding, section 3.4)")
+    for name in _POSITIONS:
+        if name in tensors:
+            positions = tensors[name].to(torch.float64)
+            half = torch.arange(positions.shape[1] // 2, dtype=torch.float64)
+            angle = torch.arange(positions.shape[0], dtype=torch.float64).unsqueeze(1)
+            angle = angle / 10000.0 ** (2 * half / positions.shape[1])
+            table = torch.cat([angle.sin(), angle.cos()], dim=1)
+            if (positions - table).abs().max() > _LARGEST_POSITION_DIFFERENCE:
+                raise UserError(f"{path}: {name} is not the sinusoidal table of section 3.5")
+
+
+def _model_options(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+    pairs = {"num_layers": "layers", "num_heads": "attention_heads", "d_ff": "ffn_dim"}
+    options: dict[str, Any] = {"d_model": _whole(config, "d_model", folder)}
+    for option, name in pairs.items():
+        encoder, decoder = (_whole(config, f"{side}_{name}", folder) for side in ("encoder", "decoder"))
+        if encoder != decoder:
+            raise UserError(
+                f"{folder / 'config.json'}: encoder_{name}={encoder} and decoder_{name}={decoder} cannot be imported, "
+                f"only equal ones (model.{option})"
+            )
+        options[option] = encoder
+    activation = config.get("activation_function", _SILENT["activation_function"])
+    if activation not in _ACTIVATIONS:
+        raise UserError(
+            f"{folder / 'config.json'}: activation_function={activation} cannot be imported, "
+            "only relu and swish (model.activation)"
+        )
+    options["activation"] = _ACTIVATIONS[activation]
+    options["dropout"] = float(config.get("dropout", 0.1))
+    special = {config.get("pad_token_id"), config.get("decoder_start_token_id")}
+    options["output_bias"] = has_logits_bias(folder) or len(special) == 1
+    return options
+
+
+def _special_ids(config: dict[str, Any], tokens: list[str], folder: Path) -> SpecialIds:
+    names = {"<pad>": None, "<unk>": None, "</s>": None}
+    ids = {token: number for number, token in enumerate(tokens) if token in names}
+    if missing := names.keys() - ids.keys():
+        raise BadFileError(f"{folder / 'vocab.json'}: has no {', '.join(sorted(missing))}")
+    special = SpecialIds(
+        pad=_whole(config, "pad_token_id", folder),
+        unknown=ids["<unk>"],
+        start=_whole(config, "decoder_start_token_id", folder),
+        eos=_whole(config, "eos_token_id", folder),
+    )
+    if (special.pad, special.eos) != (ids["<pad>"], ids["</s>"]):
+        raise BadFileError(f"{folder / 'config.json'}: pad_token_id and eos_token_id are not those of vocab.json")
+    if special.start != special.pad and (special.start >= len(tokens) or tokens[special.start] != "<s>"):
+        raise UserError(
+            f"{folder / 'config.json'}: decoder_start_token_id={special.start} cannot be imported, only <pad> or <s>"
+        )
+    return special
+
+
+def _tokens(path: Path, *, size: int) -> list[str]:
+    vocabulary = read_json(path)
+    tokens = sorted(vocabulary, key=lambda token: str(vocabulary[token]).zfill(20))
+    if [vocabulary[token] for token in tokens] != list(range(size)):
+        raise BadFileError(f"{path}: its ids are not 0 to {size - 1}, as config.json has it")
+    codes = [token for token in tokens if token.startswith(">>") and token.endswith("<<")]
+    if codes:
+        raise UserError(f"{path}: a model of several target languages ({codes[0]}, …) cannot be imported (tokenizer)")
+    return tokens
+
+
+def _whole(config: dict[str, Any], key: str, folder: Path) -> int:
+    value = config.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise BadFileError(f"{folder / 'config.json'}: {key} is {value!r}, not a whole number")
+    return value

@@ -1,0 +1,22 @@
+"""Write a run as a folder for another engine: mt-export format=huggingface run_dir=DIR output=DIR."""
+
+import sys
+from pathlib import Path
+
+if not __package__:  # run as a file: a checkout works without being installed
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from mt.command import door
+from mt.config import ExportConfig
+
+
+@door("export")
+def main(config: ExportConfig) -> None:
+    """Hands the checked configuration over; torch is imported here and not before."""
+    from mt.jobs.export import export
+
+    export(config)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+"""The doors: another engine computes the same from what is written, and what is not the same is not written."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from torch import nn
+
+import mt.export.marian
+from mt import build
+from mt.command import run as run_command
+from mt.config import ExportConfig
+from mt.errors import BadFileError, UserError
+from mt.export.engines import HuggingFaceEngine
+from mt.export.marian_folder import read_marian_folder
+from mt.jobs import export as export_job
+from mt.jobs import import_model as import_job
+from mt.jobs import prove
+from mt.loading import load_run, to_yaml
+from mt.training.checkpoint import delivery_note, model_tensors
+from runs import arguments, train, train_config, write_corpus
+
+TYPED = [
+    "a </s> b",
+    "<pad> <unk> <s>",
+    "</s>",
+    "▁",
+    "漢字 😀 ß",
+    "tab\there",
+    "ﬁ ½ Ａ",
+    "<0x41>",
+    ">> a",
+    "x  y ",
+    "\u200b",
+]
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof in this process, which saves the start of another."""
+
+    def prove_here(run_dir: Path, folder: Path, *, engine: str, **rest: Any) -> Any:
+        return prove._prove(str(run_dir), str(folder), engine, rest["vocabularies"], rest["texts"])
+
+    for job in (export_job, import_job):
+        monkeypatch.setattr(job, "prove_apart", prove_here)
+
+
+def folder_of(corpus: list[str]) -> Path:
+    return Path(next(word for word in corpus if word.startswith("data.cache_dir=")).partition("=")[2]).parent
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture
+def make_run(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
+    """A run folder with random parameters, all of them far from their beginnings."""
+
+    def make(*changes: str) -> Path:
+        run_dir = tmp_path / "run"
+        config = train_config(corpus, f"run_dir={run_dir}", "decoding.max_source_tokens=60", *changes)
+        prepared = build.text(config.data)
+        (run_dir / "data").mkdir(parents=True)
+        build.make_tokenizers(config.tokenizer, prepared, run_dir)
+        lines = [*TYPED, *prepared.path("validation", "source").read_text(encoding="utf-8").split("\n")]
+        (run_dir / "data/validation.source").write_text("\n".join(lines), encoding="utf-8")
+        model = randomised(build.model(config, run_dir, torch.device("cpu")))
+        note = delivery_note(averaged_steps=[1], vocabulary=build.vocabulary_mark(run_dir))
+        (run_dir / "model.safetensors").write_bytes(safetensors.torch.save(model_tensors(model), metadata=note))
+        (run_dir / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
+        return run_dir
+
+    return make
+
+
+def randomised(model: Any) -> Any:
+    torch.manual_seed(3)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, mean=float(parameter.ndim == 1) / 2, std=0.4)
+    return model
+
+
+def export(run_dir: Path, output: Path, **changes: Any) -> None:
+    values = {"format": "huggingface", "quantization": "float32", "sentences": None}
+    export_job.export(ExportConfig(run_dir=str(run_dir), output=str(output), **{**values, **changes}))
+
+
+LANGUAGES = ["data.source_language=en", "data.target_language=de"]
+IMPORTED = ["model.activation=swish", "model.output_bias=true"]
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("changes", [[], IMPORTED, ["tokenizer.joint=false"]], ids=["own", "as imported", "two sides"])
+def test_transformers_computes_the_same(
+    make_run: Callable[..., Path], tmp_path: Path, changes: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = make_run(*changes)
+    sentences = run_dir / "data/validation.source"
+    export(run_dir, tmp_path / "out")
+    assert "the same tokens in 100.00% of 17 sentences" in capsys.readouterr().err
+    engine = HuggingFaceEngine(tmp_path / "out")
+    translator = build.translator_of_run(run_dir, device="cpu")
+    assert engine.pieces(TYPED) == translator.source_tokenizer.encode_many(TYPED)
+    assert engine.model.generation_config.num_beams == translator.beam_size
+    assert "greedy search on 17 sentences" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
+    if "tokenizer.joint=false" not in changes:  # the way in knows one vocabulary
+        words = [f"folder={tmp_path / 'out'}", f"run_dir={tmp_path / 'back'}", f"sentences={sentences}", *LANGUAGES]
+        assert run_command("import", import_job.import_model, words) == 0, capsys.readouterr().err
+        before, after = (
+            safetensors.torch.load_file(path / "model.safetensors") for path in (run_dir, tmp_path / "back")
+        )
+        for name, tensor in before.items():
+            assert torch.equal(after[name], tensor), name
+
+
+def test_ctranslate2_computes_the_same_in_a_process_of_its_own(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    export(make_run(*IMPORTED), tmp_path / "out", format="ctranslate2")
+    card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
+    assert "greedy search on 17 sentences: the same tokens in 100.00%" in card
+    settings = json.loads((tmp_path / "out/translate_batch.json").read_bytes())
+    assert settings["suppress_sequences"] == [["<pad>"], ["<s>"]]
+
+
+@pytest.mark.usefixtures("here")
+def test_small_types_are_proved_in_float32_and_counted(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    export(make_run("tokenizer.joint=false"), tmp_path / "out", format="ctranslate2", quantization="int8")
+    card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
+    assert "greedy search on 17 sentences: the same tokens in 100.00%" in card
+    assert "with the weights in int8: the same tokens as in float32 in " in card
+    assert (tmp_path / "out/source_vocabulary.json").is_file()
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("engine", ["huggingface", "ctranslate2"])
+def test_what_is_not_equal_is_not_written(
+    make_run: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    run_dir = make_run()
+    monkeypatch.setattr(mt.export.marian, "_sines_then_cosines", torch.arange)
+    table = torch.zeros if engine == "ctranslate2" else mt.export.ctranslate2.positional_encoding
+    monkeypatch.setattr(mt.export.ctranslate2, "positional_encoding", table)
+    with pytest.raises(UserError, match=r"not equal to the model: its logits differ by up to .*; nothing was written"):
+        export(run_dir, tmp_path / "out", format=engine)
+    assert {path.name for path in tmp_path.iterdir()} == {"run"}
+
+
+def test_a_folder_that_exists_is_left_alone(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="exists already"):
+        export(make_run(), tmp_path / "run")
+
+
+# ---------------------------------------------------------------------------- in
+
+
+def pieces_of(text: Path, model: Path) -> list[str]:
+    """A unigram model for one side, as OPUS-MT has them."""
+    import sentencepiece  # noqa: PLC0415  only to write what others wrote
+
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(text), model_prefix=str(model.with_suffix("")), vocab_size=60, hard_vocab_limit=False, minloglevel=2
+    )
+    model.with_suffix(".model").rename(model)
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
+    return [processor.id_to_piece(i) for i in range(3, processor.get_piece_size())]
+
+
+@pytest.fixture
+def opus(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
+    """A folder in OPUS-MT's layout that transformers wrote; two pieces of the models are not in its vocabulary."""
+    import transformers  # noqa: PLC0415  the writer
+
+    def make(activation: str) -> Path:
+        folder = tmp_path / "opus"
+        folder.mkdir()
+        sides = [
+            pieces_of(folder_of(corpus) / f"train.{end}", folder / f"{side}.spm")
+            for side, end in (("source", "en"), ("target", "de"))
+        ]
+        union = sorted({*sides[0], *sides[1]})[:-2]
+        tokens = ["</s>", "<unk>", *union, "<pad>"]
+        (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}), encoding="utf-8")
+        pad = len(tokens) - 1
+        config = transformers.MarianConfig(
+            vocab_size=len(tokens), d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
+            decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=128,
+            activation_function=activation, scale_embedding=True, pad_token_id=pad, decoder_start_token_id=pad,
+            eos_token_id=0, forced_eos_token_id=0,
+        )  # fmt: skip
+        model = randomised(transformers.MarianMTModel(config))
+        with torch.no_grad():
+            model.model.shared.weight[pad] = 0
+        model.final_logits_bias = torch.randn(1, len(tokens))
+        model.generation_config.update(num_beams=6, bad_words_ids=[[pad]], length_penalty=1.0)
+        model.save_pretrained(folder)
+        return folder
+
+    return make
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("activation", ["swish", "relu"])
+def test_what_transformers_wrote_comes_in_goes_out_and_trains_on(
+    opus: Callable[..., Path], tmp_path: Path, corpus: list[str], activation: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, run_dir = opus(activation), tmp_path / "imported"
+    lines = folder_of(corpus) / "test.en"
+    words = [f"folder={folder}", f"run_dir={run_dir}", f"sentences={lines}", *LANGUAGES]
+    assert run_command("import", import_job.import_model, words) == 0, capsys.readouterr().err
+    assert "the same tokens in 100.00% of 8 sentences" in capsys.readouterr().err
+    translator = build.translator_of_run(run_dir, device="cpu")
+    decoding = load_run(run_dir).decoding
+    assert (decoding.beam_size, decoding.length_penalty, decoding.length_penalty_form) == (6, 1.0, "power")
+
+    export(run_dir, tmp_path / "again", sentences=str(lines))
+    before, after = (safetensors.torch.load_file(path / "model.safetensors") for path in (folder, tmp_path / "again"))
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert json.loads((folder / "vocab.json").read_bytes()) == json.loads((tmp_path / "again/vocab.json").read_bytes())
+
+    if activation == "swish":
+        small = ["training.max_steps=2", "training.learning_rate_factor=1e-12", "training.checkpoint_every_steps=1"]
+        sized = [word for word in corpus if not word.startswith(("model.", "tokenizer."))]
+        assert train(sized, f"run_dir={tmp_path / 'tuned'}", f"initialise_from={run_dir}", *small) == 0
+        tuned = build.translator_of_run(tmp_path / "tuned", device="cpu")
+        for name, parameter in translator.model.named_parameters():
+            torch.testing.assert_close(dict(tuned.model.named_parameters())[name], parameter, rtol=0, atol=1e-6)
+
+
+CONFIG = {
+    "model_type": "marian", "scale_embedding": True, "activation_function": "swish", "d_model": 16, "vocab_size": 4,
+    "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2, "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 8, "decoder_ffn_dim": 8, "pad_token_id": 3, "decoder_start_token_id": 3, "eos_token_id": 0,
+    "max_position_embeddings": 64,
+}  # fmt: skip
+REFUSED = [
+    ({"model_type": "m2m_100"}, "model_type=m2m_100"),
+    ({"scale_embedding": False}, "model.d_model"),
+    ({"activation_function": "gelu"}, "only relu and swish (model.activation)"),
+    ({"decoder_layers": 1}, "model.num_layers"),
+    ({"decoder_attention_heads": 4}, "model.num_heads"),
+    ({"decoder_ffn_dim": 16}, "model.d_ff"),
+    ({"normalize_before": True}, "the normalisation"),
+    ({"share_encoder_decoder_embeddings": False}, "tokenizer.joint"),
+    ({"decoder_start_token_id": 2}, "decoder_start_token_id=2"),
+]
+
+
+@pytest.mark.parametrize(("change", "named"), REFUSED, ids=lambda value: str(value)[:40])
+def test_what_cannot_be_represented_is_named(tmp_path: Path, change: dict[str, Any], named: str) -> None:
+    vocabulary = {"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}
+    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    (tmp_path / "model.safetensors").write_bytes(safetensors.torch.save({"x": torch.zeros(1)}))
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    assert read_marian_folder(tmp_path).model_options["activation"] == "swish"
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG | change), encoding="utf-8")
+    with pytest.raises(UserError) as refused:
+        read_marian_folder(tmp_path)
+    assert named in str(refused.value)
+
+
+def test_files_that_could_run_code_or_are_damaged_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    (tmp_path / "vocab.json").write_text(json.dumps({"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}), encoding="utf-8")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"x")
+    with pytest.raises(UserError, match=r"pytorch_model\.bin can run code"):
+        read_marian_folder(tmp_path)
+    for content in (b"", b"[]", b"{", b'{"</s>": "a"}'):
+        (tmp_path / "vocab.json").write_bytes(content)
+        with pytest.raises(BadFileError, match=r"vocab\.json"):
+            read_marian_folder(tmp_path)
+
+
+def test_a_training_on_no_data_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = [f"run_dir={tmp_path / 'run'}", "data=none", *LANGUAGES]
+    assert train(arguments(words)) == 2
+    assert "give data=files" in capsys.readouterr().err
