@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from mt.errors import BadFileError
 from mt.training.durable import disk_error, read_folder, recover_folders, remove_folder, write_folder
+from mt.training.tensor_file import tensor_pieces
 
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 DELIVERY_NOTE = "delivery"  # in the metadata of a delivered model
@@ -121,8 +122,8 @@ class Checkpoints:
         write_folder(
             self.folder / f"step-{state.step}",
             {
-                MODEL: safetensors.torch.save(model_tensors(model)),
-                OPTIMIZER: safetensors.torch.save(_optimizer_tensors(model, optimizer)),
+                MODEL: tensor_pieces(model_tensors(model)),
+                OPTIMIZER: tensor_pieces(_optimizer_tensors(model, optimizer)),
                 STATE: json.dumps(asdict(state), indent=1).encode(),
             },
         )
@@ -140,7 +141,7 @@ class Checkpoints:
 
     def save_best(self, model: nn.Module, state: TrainingState) -> None:
         """Write the weights with the best validation score so far. Raises DiskError."""
-        tensors = safetensors.torch.save(model_tensors(model))
+        tensors = tensor_pieces(model_tensors(model))
         write_folder(self.folder / "best", {MODEL: tensors, STATE: json.dumps(asdict(state), indent=1).encode()})
 
     def steps(self) -> list[int]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,12 +15,15 @@ from mt.errors import BadFileError, DiskError
 MANIFEST = "manifest.json"
 _LARGEST_MANIFEST_BYTES = 1_000_000
 
+Content = bytes | Sequence[memoryview]  # of a file, whole or in pieces
 
-def write_file(path: Path, content: bytes) -> None:
+
+def write_file(path: Path, content: Content) -> None:
     """Write a file and wait until the disk holds it. Raises DiskError."""
     try:
         with path.open("wb") as file:
-            file.write(content)
+            for piece in _pieces(content):
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -41,7 +44,7 @@ def replace_file(path: Path, content: bytes) -> None:
             aside.unlink(missing_ok=True)
 
 
-def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
     """Write files with a manifest of their checksums aside, then rename the whole into place.
 
     A folder of that name is replaced; it is moved aside first, from where `recover_folders` puts it back should
@@ -52,11 +55,11 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
         _make_folder(folder.parent)
         recover_folders(folder.parent)
         aside.mkdir()
-        with ThreadPoolExecutor(1) as thread:  # the checksums of large files take as long as a fast disk
-            checksums = {name: thread.submit(_checksum, content) for name, content in files.items()}
+        with ThreadPoolExecutor(2) as threads:  # the checksums of large files take as long as a fast disk
+            checksums = {name: threads.submit(_checksum, content) for name, content in files.items()}
             for name, content in files.items():
                 write_file(aside / name, content)
-        sums = {name: {"bytes": len(files[name]), "sha256": one.result()} for name, one in checksums.items()}
+        sums = {name: {"bytes": _length(files[name]), "sha256": one.result()} for name, one in checksums.items()}
         write_file(aside / MANIFEST, json.dumps(sums, indent=1).encode())
         sync_folder(aside)
         if folder.exists():
@@ -148,5 +151,16 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else -1
 
 
-def _checksum(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _pieces(content: Content) -> Sequence[bytes | memoryview]:
+    return [content] if isinstance(content, bytes) else content
+
+
+def _length(content: Content) -> int:
+    return sum(memoryview(piece).nbytes for piece in _pieces(content))
+
+
+def _checksum(content: Content) -> str:
+    checksum = hashlib.sha256()
+    for piece in _pieces(content):
+        checksum.update(piece)
+    return checksum.hexdigest()
