@@ -9,6 +9,7 @@ one has died.
 import contextlib
 import copy
 import functools
+import inspect
 import itertools
 import os
 import signal
@@ -43,6 +44,12 @@ _LEAVING_SECONDS = 10  # after an error, for what may hang in a collective that 
 _STUCK_SECONDS = 20  # after a signal, without a sign of life; torchrun kills after 30
 
 _KERNELS = {"fused": False, "foreach": True}  # of an optimizer of parts: torch's fused one cannot skip a step there
+# Whether each forward pass sends the table of positions, which all ranks have; torch 2.13 renamed it.
+_BUFFERS_OF_FORWARD = next(
+    name
+    for name in ("forward_sync_buffers", "broadcast_buffers")
+    if name in inspect.signature(DistributedDataParallel).parameters
+)
 
 _meetings = itertools.count()
 
@@ -209,7 +216,7 @@ class Together:
         """Give every rank the parameters, or its part of them. All ranks have loaded the same ones."""
         if self._sharding == "full":
             return self._shard(loss, optimizer)
-        module = DistributedDataParallel(loss, broadcast_buffers=False, gradient_as_bucket_view=True)
+        module = DistributedDataParallel(loss, gradient_as_bucket_view=True, **{_BUFFERS_OF_FORWARD: False})
         # The first backward pass decides in which order gradients are added; made here, a restart changes no bit.
         nothing = make_batch([[]], [[]]).without_targets().to(next(loss.parameters()).device)
         module(nothing)[0].backward()
