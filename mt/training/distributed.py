@@ -161,12 +161,13 @@ class Together:
     def on_first(self, action: Callable[[], Result]) -> Result:
         """What the first rank's action returned, everywhere; or its error, if it is one of the program's own."""
         outcome: list[Any] = [None, None]
-        with self._patiently():
-            if self.first:
-                try:
+        if self.first:
+            try:
+                with self._patiently():
                     outcome[0] = action()
-                except MtError as error:
-                    outcome[1] = error
+            except MtError as error:
+                outcome[1] = error
+        with nullcontext() if self.first else self._patiently():
             _all_alive(lambda: dist.broadcast_object_list(outcome, src=0, group=self._control))
         if outcome[1] is not None:
             raise outcome[1]
@@ -216,7 +217,8 @@ class Together:
         """Give every rank the parameters, or its part of them. All ranks have loaded the same ones."""
         if self._sharding == "full":
             return self._shard(loss, optimizer)
-        module = DistributedDataParallel(loss, gradient_as_bucket_view=True, **{_BUFFERS_OF_FORWARD: False})
+        options: dict[str, Any] = {_BUFFERS_OF_FORWARD: False}
+        module = DistributedDataParallel(loss, gradient_as_bucket_view=True, **options)
         # The first backward pass decides in which order gradients are added; made here, a restart changes no bit.
         nothing = make_batch([[]], [[]]).without_targets().to(next(loss.parameters()).device)
         module(nothing)[0].backward()
