@@ -26,7 +26,7 @@ export MT_FROM := $(value FROM)
 export MT_OUT := $(value OUT)
 FORMAT ?= huggingface
 
-.PHONY: help setup train translate evaluate average attention inspect export import benchmark benchmark-gpu check lint types test test-long clean
+.PHONY: help setup train translate evaluate average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long clean
 
 help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
@@ -64,6 +64,9 @@ inspect: $(READY) ## examine the corpora that the same ARGS would train on; writ
 
 benchmark: $(READY) $(PEERS)/.ready ## measure training against other systems; ARGS as for train, or rounds=3
 	@$(BIN)/mt-benchmark peers_python=$(PEERS)/bin/python $(ARGS)
+
+benchmark-decode: $(READY) $(PEERS)/.ready ## measure decoding against other systems with the weights of RUN=folder
+	@$(BIN)/mt-benchmark-decode $${MT_RUN:+run_dir="$$MT_RUN"} peers_python=$(PEERS)/bin/python $(ARGS)
 
 benchmark-gpu: $(READY) $(PEERS)/.ready ## all that needs a GPU: its tests, training and decoding speed, a training; results in docs/
 	@scripts/gpu.sh $(ARGS)

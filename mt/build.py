@@ -23,7 +23,7 @@ from mt.data.toy import corpus as toy
 from mt.errors import BadFileError, UserError
 from mt.loading import load_run
 from mt.model.transformer import Transformer
-from mt.runtime import autocast, choose_device, choose_precision, launched_as, seed_everything
+from mt.runtime import autocast, choose_device, choose_precision, launched_as, search_precision, seed_everything
 from mt.search.search import Sampling
 from mt.training.checkpoint import load_model_tensors, read_tensors, vocabulary_of
 from mt.training.ranks import ALONE, Alone, Ranks
@@ -256,14 +256,14 @@ def translator(
     source, target = tokenizer_paths(run_dir, config.tokenizer)
     device = next(model.parameters()).device
     forbidden = [PAD, BOS, UNKNOWN] if config.tokenizer.byte_fallback else [PAD, BOS]
-    precision = choose_precision("auto" if device.type == "cuda" else "fp32", device)
     return Translator(
         model=model,
         source_tokenizer=Tokenizer.load(source),
         target_tokenizer=Tokenizer.load(target),
-        autocast=functools.partial(autocast, device, precision),
+        threads=torch.get_num_threads() if device.type == "cpu" else 1,
         forbidden=forbidden,
-        **{**vars(decoding), "sampling": decoding.sampling and Sampling(**vars(decoding.sampling))},
+        **{**vars(decoding), "sampling": decoding.sampling and Sampling(**vars(decoding.sampling))}
+        | {"precision": search_precision(decoding.precision, device)},
         further_models=further_models,
         num_hypotheses=num_hypotheses,
         alignments=alignments,

@@ -23,11 +23,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 import mt
+from mt.benchmark_config import BenchmarkConfig, BenchmarkDecodeConfig
 from mt.checks import check_files, check_split, newest_run
 from mt.config import (
     AttentionConfig,
     AverageConfig,
-    BenchmarkConfig,
     EvaluateConfig,
     ExportConfig,
     ImportConfig,
@@ -49,6 +49,7 @@ SCHEMAS: dict[str, Any] = {
     "benchmark": BenchmarkConfig,
     "export": ExportConfig,
     "import": ImportConfig,
+    "benchmark_decode": BenchmarkDecodeConfig,
 }
 
 Job = Callable[[Any], None]

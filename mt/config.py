@@ -12,7 +12,6 @@ from mt.data_options import Data
 from mt.option_types import (
     Auto,
     Bounds,
-    Contestant,
     Count,
     CountOrZero,
     Device,
@@ -105,6 +104,7 @@ class Decoding:
     max_source_tokens: Count
     min_output_tokens: Count | None  # the end not counted
     max_output_tokens: Count | None  # the end not counted; the longest output whatever the source
+    precision: Literal["auto", "bf16", "fp32"] | None  # of matrix products; null is auto
     no_repeat_ngram_size: Count | None  # so many successive pieces never occur twice in an output
     sampling: Sampling | None  # instead of a search
 
@@ -143,19 +143,6 @@ class TrainConfig:
 class InspectConfig(TrainConfig):
     """`mt-inspect`: the corpora of a training, so that its command line serves unchanged."""
 
-    output: str  # a folder
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchmarkConfig(TrainConfig):
-    """`mt-benchmark`: the step of a training against other systems' on the same batches."""
-
-    contestants: list[Contestant]
-    precisions: list[Literal["fp32", "bf16"]]
-    rounds: Count
-    steps_per_round: Count
-    profile: bool  # one more step of ours, with a table of where its time goes
-    peers_python: str  # of an environment with requirements-peers.txt
     output: str  # a folder
 
 

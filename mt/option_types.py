@@ -46,4 +46,5 @@ Sentence = Annotated[str, Verbatim()]
 Auto = Literal["auto"]
 Ours = Literal["ours", "ours_padded", "ours_tiles", "ours_compiled"]  # ours: what `auto` chooses for the device
 Contestant = Literal[Ours, "torch", "torch_compiled", "marian", "marian_compiled"]
+DecodingContestant = Literal["ours_fp32", "ours_bf16", "huggingface", "ctranslate2_float32", "ctranslate2_int8"]
 Device = Literal["auto", "cpu", "cuda", "mps"]

@@ -1,24 +1,27 @@
 """Text in, text out: one line out for every line in, in order, whatever the lines hold."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 
 from mt.alignment import word_alignment
 from mt.data.batch import make_batch, source_tensor
 from mt.data.tokenizer import BOS, EOS, UNKNOWN, Tokenizer
+from mt.engine.decoder import PlacedDecoder
+from mt.engine.prepared_model import PreparedModel
 from mt.errors import UserError
-from mt.model.decoding import KeptDecoder
 from mt.model.inspection import alignment_attention
 from mt.model.transformer import Transformer
 from mt.parts import Part, Translation, join, seed_of, split
+from mt.runtime import in_threads
 from mt.search.ensemble import Ensemble
 from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.search import Sampling, Search
 
 _WINDOW_BATCHES = 16
+_REFILLS = 16  # so many batches, one after the other, make a search
+_SENTENCES_PER_THREAD = 4  # for fewer, another thread is not worth while
 
 Line = tuple[int, str, str]  # its number, its text, and the text with which its translation has to begin
 
@@ -31,7 +34,7 @@ class Translator:
 
     The models of `further_models` decide together with `model`, as `Ensemble` does. Of each line `num_hypotheses`
     translations are kept, and with `alignments` the words that belong together. The other settings are those of
-    `Search`.
+    `Search`. The weights are taken as they are now, in `precision`; `threads` searches run at the same time.
     """
 
     def __init__(
@@ -40,7 +43,8 @@ class Translator:
         model: Transformer,
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
-        autocast: Callable[[], AbstractContextManager[None]],
+        precision: torch.dtype,
+        threads: int,
         forbidden: Sequence[int],
         beam_size: int,
         length_penalty: float,
@@ -59,9 +63,10 @@ class Translator:
     ) -> None:
         self.model = model.eval()
         self.models = [self.model, *(further.eval() for further in further_models)]
+        self.prepared = [PreparedModel(each, precision=precision) for each in self.models]
+        self.threads = threads
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
-        self.autocast = autocast
         self.forbidden = forbidden
         self.beam_size = beam_size
         self.batch_tokens = batch_tokens
@@ -107,43 +112,52 @@ class Translator:
         encoded = self.source_tokenizer.encode_many([text for _, text, _ in lines])
         parts = [self._parts(line, pieces) for line, pieces in zip(lines, encoded, strict=True)]
         flat = [part for line in parts for part in line]
-        done = iter(self._translate_parts(flat))
+        done = iter(self.translate_parts(flat))
         found = (list(itertools.islice(done, len(line))) for line in parts)
         return [join(translated, joiner=self.joiner, aligned=self.alignments) for translated in found]
 
-    def _translate_parts(self, parts: Sequence[Part]) -> list[list[Translation]]:
-        order = sorted(range(len(parts)), key=lambda index: len(parts[index].pieces))
+    def translate_parts(self, parts: Sequence[Part]) -> list[list[Translation]]:
+        """The translations of each part, best first."""
+        shares = list(self._shares(parts))
+        searches = [([parts[index] for index in share], places) for share, places in shares]
+        found = in_threads(self._search, searches, threads=self.threads)
         translations: list[list[Translation]] = [[]] * len(parts)
-        for batch in self._batches(order, parts):
-            found = self._search([parts[index] for index in batch])
-            for index, translation in zip(batch, found, strict=True):
+        for (share, _), translated in zip(shares, found, strict=True):
+            for index, translation in zip(share, translated, strict=True):
                 translations[index] = translation
         return translations
 
-    def _batches(self, order: list[int], parts: Sequence[Part]) -> Iterator[list[int]]:
-        """Groups of ascending length whose padded source, once for each row of a sentence, stays in `batch_tokens`."""
-        batch: list[int] = []
-        for index in order:
-            row_tokens = (len(parts[index].pieces) + 1) * self.search.rows_per_sentence
-            if batch and (len(batch) + 1) * row_tokens > self.batch_tokens:
-                yield batch
-                batch = []
-            batch.append(index)
-        if batch:
-            yield batch
+    def _shares(self, parts: Sequence[Part]) -> Iterator[tuple[list[int], int]]:
+        """What one thread translates in one search, longest first, and how many sentences at the same time.
 
-    def _search(self, parts: list[Part]) -> list[list[Translation]]:
-        device = next(self.model.parameters()).device
+        As many as fit into `batch_tokens` with their padded source, once for each row; a beam search takes the next
+        sentence where one has ended. Threads get every second, third, … sentence, so that each has as much to do.
+        """
+        order = sorted(range(len(parts)), key=lambda index: -len(parts[index].pieces))
+        while order:
+            row_tokens = (len(parts[order[0]].pieces) + 1) * self.search.rows_per_sentence
+            places = max(1, self.batch_tokens // row_tokens)
+            threads = min(self.threads, -(-len(order) // _SENTENCES_PER_THREAD))
+            count = places * threads * (_REFILLS if self.search.sampling is None else 1)
+            window, order = order[:count], order[count:]
+            yield from ((window[thread::threads], places) for thread in range(min(threads, len(window))))
+
+    def _search(self, parts: list[Part], places: int) -> list[list[Translation]]:
+        device = self.prepared[0].device
         rows_per_sentence = self.search.rows_per_sentence
-        with torch.inference_mode(), self.autocast():
+        with torch.inference_mode():
             source = source_tensor([part.pieces for part in parts]).to(device)
-            kept = [KeptDecoder(model, source, rows_per_sentence=rows_per_sentence) for model in self.models]
+            decoders = [
+                PlacedDecoder(model, source, rows_per_sentence=rows_per_sentence, places=places)
+                for model in self.prepared
+            ]
             found = self.search.run(
-                kept[0] if len(kept) == 1 else Ensemble(kept),
+                decoders[0] if len(decoders) == 1 else Ensemble(decoders),
                 source_tokens=[len(part.pieces) for part in parts],
                 prefixes=[part.prefix for part in parts],
                 seeds=[part.seed for part in parts],
                 device=device,
+                places=places if self.search.sampling is None else None,
             )
         decode = self.target_tokenizer.decode
         translations = [[Translation(decode(one.tokens), one.score, one.tokens) for one in best] for best in found]
@@ -155,7 +169,7 @@ class Translator:
         """Note in each translation the words that belong together, by the mean attention of the models."""
         pairs = [(part, one) for part, several in zip(parts, translations, strict=True) for one in several]
         batch = make_batch([part.pieces for part, _ in pairs], [one.tokens for _, one in pairs]).to(device)
-        with torch.inference_mode(), self.autocast():
+        with torch.inference_mode():
             attention = [alignment_attention(model, batch.source, batch.target_input) for model in self.models]
         for weights, (part, one) in zip(torch.stack(attention).mean(dim=0).cpu(), pairs, strict=True):
             words = self.target_tokenizer.words_of_output(one.tokens)

@@ -6,8 +6,8 @@ from pathlib import Path
 if not __package__:  # run as a file: a checkout works without being installed
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from mt.benchmark_config import BenchmarkConfig
 from mt.command import door
-from mt.config import BenchmarkConfig
 
 
 @door("benchmark")

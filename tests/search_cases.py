@@ -24,12 +24,12 @@ Scored = tuple[float, float, tuple[int, ...]]  # score, log-probability, tokens 
 class Case:
     """A random model whose scores depend on the whole prefix, with a random batch, settings and constraints."""
 
-    def __init__(self, seed: int, rules: Sequence[str] = ()) -> None:
+    def __init__(self, seed: int, rules: Sequence[str] = (), *, num_sentences: int | None = None) -> None:
         draw = random.Random(seed)
         self.seed = seed
         self.vocabulary_size = draw.randint(3, 5)
         self.sharpness = draw.choice((0.5, 2.0, 5.0))
-        self.max_lengths = [draw.randint(1, 5) for _ in range(draw.randint(1, 4))]
+        self.max_lengths = [draw.randint(1, 5) for _ in range(num_sentences or draw.randint(1, 4))]
         self.sentences = list(range(len(self.max_lengths)))
         self.form = draw.choice(("gnmt", "power"))
         self.alpha = draw.choice((0.0, 0.6, 1.0, 2.5, -0.5))

@@ -1,6 +1,5 @@
 """Text in, text out: a line for every line, in order, whatever the lines hold and however they are batched."""
 
-import contextlib
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,8 @@ from torch import Tensor
 
 import mt.translation
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
+from mt.engine.decoder import PlacedDecoder
+from mt.engine.prepared_model import PreparedModel
 from mt.model.transformer import Transformer
 from mt.translation import Translator
 
@@ -64,12 +65,21 @@ def model(tokenizer: Tokenizer) -> Transformer:
     return tiny_model(vocabulary_size=tokenizer.vocabulary_size, dropout=0.1)
 
 
+def biased(tokenizer: Tokenizer, pieces: list[int], bias: float) -> Transformer:
+    """A model that finds these pieces much more or much less probable than all others."""
+    model = tiny_model(vocabulary_size=tokenizer.vocabulary_size, output_bias=True)
+    with torch.no_grad():
+        model.target_embedding.bias[pieces] = bias
+    return model
+
+
 def translator(model: Transformer, tokenizer: Tokenizer, **changes: Any) -> Translator:
     settings: dict[str, Any] = {
         "model": model,
         "source_tokenizer": tokenizer,
         "target_tokenizer": tokenizer,
-        "autocast": contextlib.nullcontext,
+        "precision": torch.float64,
+        "threads": 1,
         "forbidden": [PAD, BOS, UNKNOWN],
         "beam_size": 1,
         "length_penalty": 0.6,
@@ -100,13 +110,14 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
 def test_neighbours_and_batch_size_have_no_influence(
     model: Transformer, tokenizer: Tokenizer, beam_size: int, trials: Trials
 ) -> None:
-    """Each line alone, in batches of every size, all at once or as a stream: the same tokens in the same order."""
+    """Each line alone, in batches of every size, in two threads, as a stream: the same tokens in the same order."""
     lines = LINES * 3
     one = translator(model, tokenizer, beam_size=beam_size)
     alone = [one.translate_all([line])[0] for line in LINES] * 3
     assert len({translation.text for translation in alone}) > 5
     for batch_tokens in trials((1, 30, 4096)):
-        several = translator(model, tokenizer, beam_size=beam_size, batch_tokens=batch_tokens)
+        threads = 2 if batch_tokens == 30 else 1
+        several = translator(model, tokenizer, beam_size=beam_size, batch_tokens=batch_tokens, threads=threads)
         for together in (several.translate_all(lines), list(several.translate(iter(lines)))):
             assert [translation.tokens for translation in together] == [translation.tokens for translation in alone]
             assert [translation.text for translation in together] == [translation.text for translation in alone]
@@ -123,7 +134,7 @@ def test_batches_of_64_give_the_tokens_of_batches_of_1_but_for_near_ties(
     model = tiny_model(vocabulary_size=tokenizer.vocabulary_size, dtype=torch.float32)
     generator = random.Random(beam_size)
     lines = [" ".join(generator.choices(WORDS, k=generator.randint(1, 12))) for _ in range(64)]
-    one = translator(model, tokenizer, beam_size=beam_size, batch_tokens=2**20)
+    one = translator(model, tokenizer, precision=torch.float32, beam_size=beam_size, batch_tokens=2**20)
     together, alone = one.translate_all(lines), [one.translate_all([line])[0] for line in lines]
     for found, expected in trials(zip(together, alone, strict=True)):
         assert found.tokens == expected.tokens or found.score == pytest.approx(expected.score, abs=1e-4)
@@ -135,10 +146,13 @@ def test_batches_stay_within_the_budget(
     model: Transformer, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, beam_size: int
 ) -> None:
     shapes = []
-    real = mt.translation.source_tensor
-    monkeypatch.setattr(
-        mt.translation, "source_tensor", lambda sentences: shapes.append(real(sentences).shape) or real(sentences)
-    )
+
+    class Noted(PlacedDecoder):
+        def __init__(self, model: PreparedModel, source: Tensor, **settings: Any) -> None:
+            super().__init__(model, source, **settings)
+            shapes.append((self.num_places, source.shape[1]))
+
+    monkeypatch.setattr(mt.translation, "PlacedDecoder", Noted)
     budget = 60 * beam_size  # the sources of a batch, once for each place in the beam
     translator(model, tokenizer, batch_tokens=budget, beam_size=beam_size).translate_all(LINES * 5)
     assert all(rows * length <= 60 or rows == 1 for rows, length in shapes)
@@ -277,31 +291,17 @@ def test_one_word_of_a_megabyte(model: Transformer, tokenizer: Tokenizer) -> Non
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_forbidden_pieces_never_appear_however_probable(
-    model: Transformer, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, beam_size: int
-) -> None:
+def test_forbidden_pieces_never_appear_however_probable(tokenizer: Tokenizer, beam_size: int) -> None:
     forbidden = [PAD, BOS, UNKNOWN]
-    embedding, bonus = model.target_embedding, torch.zeros(tokenizer.vocabulary_size, dtype=torch.float64)
-    bonus[forbidden] = 20.0
-    plain = embedding.logits
-    monkeypatch.setattr(embedding, "logits", lambda x: plain(x) + bonus, raising=True)
+    model = biased(tokenizer, forbidden, 20.0)
     for translation in translator(model, tokenizer, beam_size=beam_size).translate_all(LINES):
         assert not set(forbidden) & set(translation.tokens)
 
 
 @pytest.mark.parametrize("max_extra_tokens", [0, 3])
-def test_the_longest_output_is_the_source_and_so_many_more(
-    model: Transformer, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, max_extra_tokens: int
-) -> None:
+def test_the_longest_output_is_the_source_and_so_many_more(tokenizer: Tokenizer, max_extra_tokens: int) -> None:
     """A model that would never end by itself."""
-    plain = model.target_embedding.logits
-
-    def endless(x: Tensor) -> Tensor:
-        logits = plain(x)
-        logits[:, EOS] = -1e4
-        return logits
-
-    monkeypatch.setattr(model.target_embedding, "logits", endless)
+    model = biased(tokenizer, [EOS], -1e4)
     lines = [line for line in LINES if line.strip()]
     for line, translation in zip(
         lines, translator(model, tokenizer, max_extra_tokens=max_extra_tokens).translate_all(lines), strict=True

@@ -1,6 +1,5 @@
 """n-best, samples, prefixes, lengths, ensembles and word alignments of whole lines."""
 
-import contextlib
 from typing import Any
 
 import pytest
@@ -41,7 +40,8 @@ def translator(models: list[Transformer], tokenizer: Tokenizer, **changes: Any) 
         "model": models[0],
         "source_tokenizer": tokenizer,
         "target_tokenizer": tokenizer,
-        "autocast": contextlib.nullcontext,
+        "precision": torch.float64,
+        "threads": 1,
         "forbidden": [PAD, BOS, UNKNOWN],
         "beam_size": 4,
         "length_penalty": 0.6,
@@ -134,14 +134,11 @@ def test_lengths_and_repetitions_are_kept_within_bounds(
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_model_that_ends_at_once_is_held_to_the_shortest_output(
-    models: list[Transformer], tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch, beam_size: int
-) -> None:
-    embedding, bonus = models[0].target_embedding, torch.zeros(tokenizer.vocabulary_size, dtype=torch.float64)
-    bonus[EOS] = 50.0
-    plain = embedding.logits
-    monkeypatch.setattr(embedding, "logits", lambda x: plain(x) + bonus)
-    held = translator(models, tokenizer, beam_size=beam_size, min_output_tokens=6).translate_all(LINES)
+def test_a_model_that_ends_at_once_is_held_to_the_shortest_output(tokenizer: Tokenizer, beam_size: int) -> None:
+    model = tiny_model(vocabulary_size=tokenizer.vocabulary_size, output_bias=True)
+    with torch.no_grad():
+        model.target_embedding.bias[EOS] = 50.0
+    held = translator([model], tokenizer, beam_size=beam_size, min_output_tokens=6).translate_all(LINES)
     assert [len(one.tokens) for one in held] == [6 if line else 0 for line in LINES]
 
 

@@ -15,7 +15,7 @@ from mt.benchmark.contest import ContestantError, Entry, Outcome, Worker, hold
 from mt.benchmark.report import circumstances, write_report
 from mt.benchmark.training_table import LEGEND, PEAK, flop_per_round, peaks, precision_gain, projection, training_table
 from mt.benchmark.workers.token_batches import TokenBatch, write_token_batches
-from mt.config import BenchmarkConfig
+from mt.benchmark_config import BenchmarkConfig
 from mt.errors import UserError
 from mt.jobs.messages import tell
 from mt.run_identity import check_same_run

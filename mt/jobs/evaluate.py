@@ -16,6 +16,7 @@ from mt.errors import UserError
 from mt.evaluation import Scores, check_scorable, compare, corpus_scores, report
 from mt.jobs.messages import tell
 from mt.loading import load_run
+from mt.runtime import keep_freed_memory
 from mt.training.durable import disk_error, replace_file
 from mt.translation import Translator
 
@@ -27,6 +28,7 @@ def evaluate(config: EvaluateConfig) -> None:
     if config.hypothesis is not None:
         _score_files(config)
         return
+    keep_freed_memory()
     run_dir = Path(str(config.run_dir))
     run = load_run(run_dir)
     language = config.target_language or run.data.target_language

@@ -241,11 +241,12 @@ def _validation(
         return None
     corpus = build.encoded(config, prepared, "validation", epoch=None)
     sources, references = (list(read_lines(str(prepared.path("validation", side)))) for side in _SIDES)
-    greedy = build.translator(config, replace(config.decoding, beam_size=1), model, Path(config.run_dir))
+    decoding = replace(config.decoding, beam_size=1)
     loss = functools.partial(validation_loss, model, corpus, config, batch_tokens=batch_tokens)
     language = config.data.target_language
 
     def validate() -> Validation:
+        greedy = build.translator(config, decoding, model, Path(config.run_dir))
         hypotheses = [translation.text for translation in greedy.translate_all(sources)]
         smoothed, likelihood = loss()
         bleu = corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)

@@ -20,6 +20,7 @@ from mt.errors import UserError
 from mt.jobs.messages import tell
 from mt.jobs.output import FileOutput, StreamOutput
 from mt.parts import Translation
+from mt.runtime import keep_freed_memory
 from mt.training.metrics import format_seconds
 from mt.translation import Translator
 from mt.translation_checks import shard_numbers
@@ -33,6 +34,7 @@ def translate(config: TranslateConfig) -> None:
 
     Raises UserError for a line that does not fit its format, after the lines before it are translated.
     """
+    keep_freed_memory()
     records = _records(config)
     texts = [config.source] if config.source is not None else read_lines(str(config.input))
     lines: Numbered = enumerate(texts, start=1)

@@ -2,7 +2,8 @@
 
 Two facts save nearly all the work of a search. What a position gives as key and value never changes, so each
 layer keeps them; and the keys and values of a source sentence are the same for all its partial translations,
-so they are computed once per sentence and all its rows ask them together.
+so they are computed once per sentence and all its rows ask them together. This is the plain form, to read and to
+check with; translations come from `mt/engine`, which computes the same with prepared weights and moves nothing.
 """
 
 from jaxtyping import Bool, Float, Int

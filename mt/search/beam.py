@@ -15,21 +15,25 @@ ranked by log-probability (of equals: lower slot, then lower token id, first).
   most favourable penalty that it can still reach. This never changes the result.
 
 If beam_size is at least the number of candidates of any step, that is exhaustive search.
+
+The model and the choice among its many scores run on the device; what is left, a few numbers for each sentence,
+is ordered on the host.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from mt.search.candidates import accumulation_dtype, most_probable, permitted_log_probabilities
+from mt.search.candidates import best_extensions, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import FinishedHypotheses
 from mt.search.hypothesis import Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm
-from mt.search.next_token import NextToken, checked_limits, is_identity
+from mt.search.next_token import AdmittingNextToken, NextToken, checked_limits
 
 
 def beam_search(
@@ -44,6 +48,7 @@ def beam_search(
     forbidden: Sequence[int],
     num_hypotheses: int = 1,
     constraints: Sequence[Constraint] = (),
+    places: int | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `num_hypotheses` best outputs of each sentence, best first (fewer if fewer exist).
 
@@ -51,43 +56,44 @@ def beam_search(
     runs. `next_token` starts with beam_size rows for each sentence. `forbidden` tokens are never produced, nor what
     `constraints` exclude.
 
+    With `places` at most so many sentences are searched at the same time: an `AdmittingNextToken` starts with rows
+    for the first of them, and the next are admitted whenever an eighth of the places is free.
+
     Raises ValueError for impossible arguments and DivergedError if a sentence has no output with a finite score.
     """
     if not 1 <= num_hypotheses <= beam_size:
         raise ValueError(f"num_hypotheses {num_hypotheses}: expected 1 to beam_size {beam_size}")
-    limits = checked_limits(max_lengths, eos=eos, forbidden=forbidden)
-    if not limits:
+    if not checked_limits(max_lengths, eos=eos, forbidden=forbidden):
         return []
-    logits = next_token(torch.full((len(max_lengths) * beam_size,), bos, device=max_lengths.device))
-    beam = _Beam.of_empty_prefixes(max_lengths, beam_size=beam_size)
+    limits, device = max_lengths.cpu().numpy(), max_lengths.device
+    waiting = places = min(places or len(limits), len(limits))
+    beam = _Beam.of_empty_prefixes(np.arange(places), limits, beam_size=beam_size, bos=bos)
     finished = FinishedHypotheses(
-        max_lengths=max_lengths,
+        max_lengths=limits,
         num_kept=num_hypotheses,
         length_penalty=length_penalty,
         length_penalty_form=length_penalty_form,
-        dtype=accumulation_dtype(logits),
     )
-    for length in range(1, max(limits) + 1):
+    while len(beam.sentences):
         log_probabilities = permitted_log_probabilities(
-            logits,
+            next_token(torch.from_numpy(beam.newest).to(device)),
             forbidden=forbidden,
             eos=eos,
-            end_only=beam.rows_at_limit(length) if length in limits else None,
+            end_only=beam.rows_at_limit(device),
         )
         for constraint in constraints:
-            constraint.exclude(log_probabilities, beam.rows(length - 1))
-        candidates = _considered(beam, log_probabilities)
-        _finish(candidates, beam, finished, eos=eos, length=length)
-        survivors = _survivors(candidates, beam_size=beam_size, eos=eos)
-        going_on = finished.improvable(
-            sentences=beam.sentences, log_probabilities=survivors.log_probabilities.amax(dim=1), length=length
-        )
-        if not going_on.any():
-            break
-        beam, rows = _advanced(beam, survivors, going_on, length=length)
-        if not is_identity(rows, num_rows=len(logits)):
-            next_token.reorder(rows)
-        logits = next_token(beam.prefixes[:, :, length - 1].flatten())
+            constraint.exclude(log_probabilities, beam.rows(device))
+        beam, rows = _step(beam, log_probabilities, finished, eos=eos)
+        free = places - len(beam.sentences)
+        admitted = min(free, len(limits) - waiting) if 8 * free >= places else 0
+        if not np.array_equal(rows, np.arange(len(log_probabilities))) and (len(rows) or admitted):
+            next_token.reorder(torch.from_numpy(rows).to(device))
+        if admitted:
+            assert isinstance(next_token, AdmittingNextToken)
+            next_token.admit(admitted)
+            joining = np.arange(waiting, waiting + admitted)
+            beam = beam.joined_by(_Beam.of_empty_prefixes(joining, limits, beam_size=beam_size, bos=bos))
+            waiting += admitted
     return finished.to_lists()
 
 
@@ -95,72 +101,98 @@ def beam_search(
 class _Beam:
     """The live prefixes of the unfinished sentences; a free slot has log-probability minus infinity."""
 
-    sentences: Int[Tensor, " sentences"]
-    limits: Int[Tensor, " sentences"]
-    log_probabilities: Float[Tensor, "sentences slots"]
-    prefixes: Int[Tensor, "sentences slots longest"]
+    sentences: Int[np.ndarray, " sentences"]
+    limits: Int[np.ndarray, " sentences"]
+    lengths: Int[np.ndarray, " sentences"]
+    log_probabilities: Float[np.ndarray, "sentences slots"]
+    prefixes: Int[np.ndarray, "sentences slots longest"]
+    newest: Int[np.ndarray, " rows"]
 
     @classmethod
-    def of_empty_prefixes(cls, max_lengths: Int[Tensor, " sentences"], *, beam_size: int) -> "_Beam":
-        """Return the beam before the first step: the empty prefix in each sentence's first slot."""
-        device, num_sentences = max_lengths.device, len(max_lengths)
-        log_probabilities = torch.full((num_sentences, beam_size), -torch.inf, device=device)
+    def of_empty_prefixes(
+        cls, sentences: Int[np.ndarray, " sentences"], limits: Int[np.ndarray, " all"], *, beam_size: int, bos: int
+    ) -> "_Beam":
+        """Return the beam before these sentences' first step: the empty prefix in each one's first slot."""
+        count = len(sentences)
+        log_probabilities = np.full((count, beam_size), -np.inf, dtype=np.float32)
         log_probabilities[:, 0] = 0.0
-        prefixes = torch.zeros((num_sentences, beam_size, int(max_lengths.max())), dtype=torch.int64, device=device)
-        return cls(torch.arange(num_sentences, device=device), max_lengths, log_probabilities, prefixes)
+        return cls(
+            sentences=sentences,
+            limits=limits[sentences],
+            lengths=np.zeros(count, dtype=np.int64),
+            log_probabilities=log_probabilities,
+            prefixes=np.zeros((count, beam_size, limits.max()), dtype=np.int64),
+            newest=np.full(count * beam_size, bos),
+        )
 
-    def rows(self, length: int) -> Prefixes:
-        """Return the prefixes, `length` tokens long, row by row."""
-        sentences = self.sentences.repeat_interleave(self.prefixes.shape[1])
-        return Prefixes.of_one_length(self.prefixes.flatten(0, 1), length, sentences)
+    def joined_by(self, other: "_Beam") -> "_Beam":
+        """Return the sentences of both."""
+        columns = zip(vars(self).items(), vars(other).values(), strict=True)
+        return _Beam(**{name: np.concatenate([own, others]) for (name, own), others in columns})
 
-    def rows_at_limit(self, length: int) -> Bool[Tensor, " rows"]:
-        """Tell which rows' token number `length` is the last that their sentence may have."""
-        return (self.limits == length).repeat_interleave(self.log_probabilities.shape[1])
+    def rows(self, device: torch.device) -> Prefixes:
+        """Return the prefixes row by row."""
+        beam_size = self.prefixes.shape[1]
+        tokens = self.prefixes[:, :, : self.lengths.max()].reshape(len(self.newest), -1)
+        columns = (tokens, self.lengths.repeat(beam_size), self.sentences.repeat(beam_size))
+        return Prefixes(*(torch.from_numpy(column).to(device) for column in columns))
+
+    def rows_at_limit(self, device: torch.device) -> Bool[Tensor, " rows"] | None:
+        """Tell which rows' next token is the last that their sentence may have; None if no row's is."""
+        at_limit = self.lengths + 1 == self.limits
+        if not at_limit.any():
+            return None
+        return torch.from_numpy(at_limit.repeat(self.log_probabilities.shape[1])).to(device)
 
 
 @dataclass(frozen=True)
 class _Candidates:
     """Live prefixes, named by their slots, each extended by a token."""
 
-    log_probabilities: Float[Tensor, "sentences candidates"]
-    slots: Int[Tensor, "sentences candidates"]
-    tokens: Int[Tensor, "sentences candidates"]
+    log_probabilities: Float[np.ndarray, "sentences candidates"]
+    slots: Int[np.ndarray, "sentences candidates"]
+    tokens: Int[np.ndarray, "sentences candidates"]
 
-    def take(self, places: Int[Tensor, "sentences chosen"]) -> "_Candidates":
+    def take(self, places: Int[np.ndarray, "sentences chosen"]) -> "_Candidates":
         """Return the candidates at these places, in this order."""
+        sentences = np.arange(len(places))[:, None]
         columns = (self.log_probabilities, self.slots, self.tokens)
-        return _Candidates(*(column.gather(1, places) for column in columns))
+        return _Candidates(*(column[sentences, places] for column in columns))
+
+
+def _step(
+    beam: _Beam, log_probabilities: Float[Tensor, "rows vocabulary"], finished: FinishedHypotheses, *, eos: int
+) -> tuple[_Beam, Int[np.ndarray, " new_rows"]]:
+    """Extend every live prefix by a token; return the beam of what goes on, and for each of its rows the old row."""
+    candidates = _considered(beam, log_probabilities)
+    _finish(candidates, beam, finished, eos=eos)
+    survivors = _survivors(candidates, beam_size=beam.log_probabilities.shape[1], eos=eos)
+    going_on = finished.improvable(
+        sentences=beam.sentences,
+        log_probabilities=survivors.log_probabilities.max(axis=1),
+        lengths=beam.lengths + 1,
+    )
+    return _advanced(beam, survivors, going_on.nonzero()[0])
 
 
 def _considered(beam: _Beam, log_probabilities: Float[Tensor, "rows vocabulary"]) -> _Candidates:
     """Rank the extensions of each sentence's live prefixes; return the first 2 * beam_size - 1, best first."""
-    num_sentences, beam_size = beam.log_probabilities.shape
-    count = 2 * beam_size - 1
-    values, tokens = most_probable(log_probabilities, count)
-    totals = beam.log_probabilities[:, :, None] + values.view(num_sentences, beam_size, -1)
-    ranked = totals.flatten(1).sort(dim=1, descending=True, stable=True)
-    places = ranked.indices[:, :count]
-    return _Candidates(
-        log_probabilities=ranked.values[:, :count],
-        slots=places // values.shape[1],
-        tokens=tokens.reshape(num_sentences, -1).gather(1, places),
-    )
+    vocabulary_size = log_probabilities.shape[1]
+    totals = torch.from_numpy(beam.log_probabilities).to(log_probabilities)
+    best, extensions = best_extensions(log_probabilities, totals, 2 * beam.log_probabilities.shape[1] - 1)
+    slots, tokens = np.divmod(extensions, vocabulary_size)
+    return _Candidates(log_probabilities=best, slots=slots, tokens=tokens)
 
 
-def _finish(candidates: _Candidates, beam: _Beam, finished: FinishedHypotheses, *, eos: int, length: int) -> None:
+def _finish(candidates: _Candidates, beam: _Beam, finished: FinishedHypotheses, *, eos: int) -> None:
     """Offer the candidates that end, if they rank among the first beam_size, as hypotheses."""
     beam_size = beam.log_probabilities.shape[1]
-    ends = candidates.tokens[:, :beam_size] == eos
-    if not ends.any():
-        return
-    slots = candidates.slots[:, :beam_size, None]
-    finished.add(
-        sentences=beam.sentences,
-        log_probabilities=candidates.log_probabilities[:, :beam_size].masked_fill(~ends, -torch.inf),
-        tokens=beam.prefixes.take_along_dim(slots, dim=1),
-        length=length,
-    )
+    for place, rank in zip(*(candidates.tokens[:, :beam_size] == eos).nonzero(), strict=True):
+        finished.add(
+            sentence=int(beam.sentences[place]),
+            log_probability=candidates.log_probabilities[place, rank],
+            tokens=beam.prefixes[place, candidates.slots[place, rank], : beam.lengths[place]].tolist(),
+        )
 
 
 def _survivors(candidates: _Candidates, *, beam_size: int, eos: int) -> _Candidates:
@@ -168,30 +200,27 @@ def _survivors(candidates: _Candidates, *, beam_size: int, eos: int) -> _Candida
 
     They come in the order of the slots that they extend, so that most rows of kept state stay where they are.
     """
-    ends = candidates.tokens == eos
-    best = ends.to(torch.int8).argsort(dim=1, stable=True)[:, :beam_size]
-    places = best.take_along_dim(candidates.slots.gather(1, best).argsort(dim=1, stable=True), dim=1)
-    chosen = candidates.take(places)
-    return _Candidates(
-        log_probabilities=chosen.log_probabilities.masked_fill(chosen.tokens == eos, -torch.inf),
-        slots=chosen.slots,
-        tokens=chosen.tokens,
-    )
+    best = (candidates.tokens == eos).argsort(axis=1, kind="stable")[:, :beam_size]
+    by_slot = np.take_along_axis(candidates.slots, best, axis=1).argsort(axis=1, kind="stable")
+    chosen = candidates.take(np.take_along_axis(best, by_slot, axis=1))
+    chosen.log_probabilities[chosen.tokens == eos] = -np.inf
+    return chosen
 
 
 def _advanced(
-    beam: _Beam, survivors: _Candidates, going_on: Bool[Tensor, " sentences"], *, length: int
-) -> tuple[_Beam, Int[Tensor, " rows"]]:
+    beam: _Beam, survivors: _Candidates, going_on: Int[np.ndarray, " fewer"]
+) -> tuple[_Beam, Int[np.ndarray, " new_rows"]]:
     """Return the survivors of the sentences that go on as a beam, and for each of its rows the old row."""
-    num_sentences, beam_size = beam.log_probabilities.shape
-    first_rows = torch.arange(0, num_sentences * beam_size, beam_size, device=going_on.device)
-    rows = (survivors.slots + first_rows[:, None])[going_on].flatten()
-    prefixes = beam.prefixes.flatten(0, 1)[rows].unflatten(0, (-1, beam_size))
-    prefixes[:, :, length - 1] = survivors.tokens[going_on]
+    slots, tokens = survivors.slots[going_on], survivors.tokens[going_on]
+    lengths = beam.lengths[going_on]
+    prefixes = beam.prefixes[going_on[:, None], slots]
+    prefixes[np.arange(len(lengths)), :, lengths] = tokens
     advanced = _Beam(
         sentences=beam.sentences[going_on],
         limits=beam.limits[going_on],
+        lengths=lengths + 1,
         log_probabilities=survivors.log_probabilities[going_on],
         prefixes=prefixes,
+        newest=tokens.ravel(),
     )
-    return advanced, rows
+    return advanced, (going_on[:, None] * beam.log_probabilities.shape[1] + slots).ravel()

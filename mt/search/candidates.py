@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-_STRIPS = 8
+_STRIPS = (64, 32, 16, 8, 1)
 
 
 def accumulation_dtype(logits: Tensor) -> torch.dtype:
@@ -39,6 +40,61 @@ def permitted_log_probabilities(
     return log_probabilities
 
 
+def best_extensions(
+    log_probabilities: Float[Tensor, "rows vocabulary"], totals: Float[Tensor, "sentences slots"], count: int
+) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
+    """Extend the prefixes in each sentence's slots, which have the log-probabilities `totals`, by every token.
+
+    Return the log-probabilities of the `count` best extensions (all, if there are fewer), best first, and which they
+    are: slot times size of the vocabulary plus token. Of equals the lower slot, then the lower token comes first.
+    """
+    if count >= totals.shape[1] * log_probabilities.shape[1]:
+        return _ranked(_all_extensions(log_probabilities, totals), count)
+    top, chosen = (each.cpu().numpy() for each in _best_by_columns(log_probabilities, totals, count + 1))
+    undecided = ((top[:, count] == top[:, count - 1]) & (top[:, count] > -np.inf)).nonzero()[0]
+    order = np.lexsort((chosen[:, :count], -top[:, :count]))
+    values, extensions = (np.take_along_axis(each, order, axis=1) for each in (top, chosen))
+    if len(undecided):
+        tied = _all_extensions(log_probabilities, totals)[torch.from_numpy(undecided).to(totals.device)]
+        values[undecided], extensions[undecided] = _ranked(tied, count)
+    return values, extensions
+
+
+def _all_extensions(
+    log_probabilities: Float[Tensor, "rows vocabulary"], totals: Float[Tensor, "sentences slots"]
+) -> Float[Tensor, "sentences extensions"]:
+    return (log_probabilities.view(*totals.shape, -1) + totals[:, :, None]).flatten(1)
+
+
+def _ranked(
+    extensions: Float[Tensor, "sentences extensions"], count: int
+) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
+    ranked = extensions.sort(dim=1, descending=True, stable=True)
+    return ranked.values[:, :count].cpu().numpy(), ranked.indices[:, :count].cpu().numpy()
+
+
+def _best_by_columns(
+    log_probabilities: Float[Tensor, "rows vocabulary"], totals: Float[Tensor, "sentences slots"], count: int
+) -> tuple[Float[Tensor, "sentences count"], Int[Tensor, "sentences count"]]:
+    """Return the `count` best extensions of each sentence, best first, equals in any order.
+
+    With a row laid out as strips one below the other, the `count` best extensions stand in the `count` columns with
+    the best maxima; finding those is cheap, and few extensions are left to be ranked.
+    """
+    (num_sentences, slots), vocabulary_size = totals.shape, log_probabilities.shape[1]
+    num_strips = next(n for n in _STRIPS if vocabulary_size % n == 0 and slots * vocabulary_size // n >= count)
+    width = vocabulary_size // num_strips
+    strips = log_probabilities.view(-1, num_strips, width)
+    maxima = strips.amax(dim=1).view(num_sentences, slots, width) + totals[:, :, None]
+    best = maxima.flatten(1).topk(count, sorted=False).indices
+    slot, column = best // width, best % width
+    rows = slot + torch.arange(0, num_sentences * slots, slots, device=slot.device)[:, None]
+    in_columns = (strips[rows, :, column] + totals.gather(1, slot)[:, :, None]).flatten(1)
+    top, places = in_columns.topk(count)
+    first_tokens = (slot * vocabulary_size + column).gather(1, places // num_strips)
+    return top, first_tokens + places % num_strips * width
+
+
 def most_probable(
     log_probabilities: Float[Tensor, "rows vocabulary"], count: int
 ) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
@@ -65,15 +121,14 @@ def _top(
 ) -> tuple[Float[Tensor, "rows count"], Int[Tensor, "rows count"]]:
     """Do what `torch.topk` does, in less than half its time on a CPU.
 
-    With the row laid out as `_STRIPS` strips one below the other, the `count` largest values stand in the `count`
+    With the row laid out as strips one below the other, the `count` largest values stand in the `count`
     columns with the largest maxima; finding those is cheap, and few values are left to be ranked.
     """
     num_rows, vocabulary_size = values.shape
-    width = vocabulary_size // _STRIPS
-    if vocabulary_size % _STRIPS or width <= count:
-        return values.topk(count)
-    strips = values.view(num_rows, _STRIPS, width)
+    num_strips = next(n for n in _STRIPS if vocabulary_size % n == 0 and vocabulary_size // n >= count)
+    width = vocabulary_size // num_strips
+    strips = values.view(num_rows, num_strips, width)
     columns = strips.amax(dim=1).topk(count, sorted=False).indices
-    in_columns = strips.gather(2, columns[:, None].expand(-1, _STRIPS, -1)).flatten(1)
+    in_columns = strips.gather(2, columns[:, None].expand(-1, num_strips, -1)).flatten(1)
     top, places = in_columns.topk(count)
     return top, places // count * width + columns.gather(1, places % count)

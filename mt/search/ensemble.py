@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from mt.search.candidates import accumulation_dtype
-from mt.search.next_token import NextToken
+from mt.search.next_token import AdmittingNextToken, NextToken
 
 
 class Ensemble:
@@ -28,6 +28,12 @@ class Ensemble:
         logits = [member(tokens) for member in self._members]
         members = [torch.log_softmax(each, dim=-1, dtype=accumulation_dtype(each)) for each in logits]
         return torch.stack(members).logsumexp(dim=0) - math.log(len(members))
+
+    def admit(self, count: int) -> None:
+        """Let every member, which must know how, append the next sentences."""
+        for member in self._members:
+            assert isinstance(member, AdmittingNextToken)
+            member.admit(count)
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Reorder every member."""

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from mt.search.candidates import accumulation_dtype, most_probable, permitted_log_probabilities
+from mt.search.candidates import most_probable, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import FinishedHypotheses
 from mt.search.hypothesis import Hypothesis
@@ -35,11 +35,10 @@ def greedy_search(
         return []
     logits = next_token(torch.full((len(max_lengths),), bos, device=max_lengths.device))
     finished = FinishedHypotheses(
-        max_lengths=max_lengths,
+        max_lengths=max_lengths.cpu().numpy(),
         num_kept=1,
         length_penalty=length_penalty,
         length_penalty_form=length_penalty_form,
-        dtype=accumulation_dtype(logits),
     )
     sentences = torch.arange(len(max_lengths), device=max_lengths.device)
     totals = torch.zeros(len(max_lengths), device=max_lengths.device)
@@ -53,13 +52,9 @@ def greedy_search(
         totals = totals + values
         prefixes[:, length - 1] = tokens
         ends = tokens == eos
-        if ends.any():
-            finished.add(
-                sentences=sentences[ends],
-                log_probabilities=totals[ends, None],
-                tokens=prefixes[ends, None],
-                length=length,
-            )
+        ended = (each[ends].cpu().numpy() for each in (sentences, totals, prefixes[:, : length - 1]))
+        for sentence, log_probability, prefix in zip(*ended, strict=True):
+            finished.add(sentence=int(sentence), log_probability=log_probability, tokens=prefix.tolist())
         rows = (~ends).nonzero()[:, 0]
         if len(rows) == 0:
             break

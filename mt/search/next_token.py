@@ -33,6 +33,15 @@ class NextToken(Protocol):
         ...
 
 
+@runtime_checkable
+class AdmittingNextToken(NextToken, Protocol):
+    """One that knows further sentences than those it has rows for, in the order of the search."""
+
+    def admit(self, count: int) -> None:
+        """Append rows with empty prefixes for the next `count` sentences; their next token is begin-of-sentence."""
+        ...
+
+
 def checked_limits(max_lengths: Int[Tensor, " sentences"], *, eos: int, forbidden: Sequence[int]) -> set[int]:
     """Return the distinct longest lengths; raise ValueError if a sentence could never end."""
     limits = set(max_lengths.tolist())

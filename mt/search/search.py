@@ -59,8 +59,9 @@ class Search:
         prefixes: Sequence[Sequence[int]],
         seeds: Sequence[int],
         device: torch.device,
+        places: int | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the outputs of each sentence, best first.
+        """Return the outputs of each sentence, best first; `places` is that of `beam_search`, for samples None.
 
         For each sentence come the length of its source, the tokens with which its output has to begin, and a seed of
         64 bits that decides what is drawn.
@@ -79,9 +80,9 @@ class Search:
             arguments |= {"temperature": drawn.temperature, "top_k": drawn.top_k, "top_p": drawn.top_p}
             return sample(**arguments, num_samples=self.num_hypotheses, seeds=seeds)
         arguments |= {"length_penalty": self.length_penalty, "length_penalty_form": self.length_penalty_form}
-        if self.beam_size == 1:
+        if self.beam_size == 1 and places is None:
             return greedy_search(**arguments)
-        return beam_search(**arguments, beam_size=self.beam_size, num_hypotheses=self.num_hypotheses)
+        return beam_search(**arguments, beam_size=self.beam_size, num_hypotheses=self.num_hypotheses, places=places)
 
     def _longest(self, source_tokens: int, prefix_tokens: int) -> int:
         """The longest |Y|, EOS counted."""

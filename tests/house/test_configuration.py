@@ -12,6 +12,7 @@ import yaml
 from commands import FILES, composed
 from omegaconf import OmegaConf
 
+import mt.benchmark_config
 import mt.config
 import mt.data_options
 from mt.command import SCHEMAS
@@ -21,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
 CLASSES = [
     kind
-    for module in (mt.config, mt.data_options)
+    for module in (mt.config, mt.data_options, mt.benchmark_config)
     for kind in vars(module).values()
     if is_dataclass(kind) and kind.__module__ == module.__name__
 ]
@@ -82,7 +83,15 @@ def test_no_option_has_a_value_in_the_code(kind: Any) -> None:
 
 def used_names() -> set[str]:
     """Every name that the program below the door reads: as an attribute, a keyword, a parameter or a text."""
-    door = {"config.py", "checks.py", "translation_checks.py", "loading.py", "overrides.py", "command.py"}
+    door = {
+        "config.py",
+        "benchmark_config.py",
+        "checks.py",
+        "translation_checks.py",
+        "loading.py",
+        "overrides.py",
+        "command.py",
+    }
     found: set[str] = set()
     for path in (ROOT / "mt").rglob("*.py"):
         if path.name in door:
@@ -150,11 +159,11 @@ def test_the_wheel_holds_every_room() -> None:
     assert listed == rooms | groups | {"mt.conf", "mt.scripts"}
     # `inspect.py` would hide the standard library's module from a script that is run as a file; `import` is no name.
     commands = {
-        f"mt-{path.stem.removesuffix('_corpus').removesuffix('_model')}"
+        f"mt-{path.stem.removesuffix('_corpus').removesuffix('_model').replace('_', '-')}"
         for path in (ROOT / "scripts").glob("*.py")
         if path.stem != "__init__"
     }
-    assert set(project["project"]["scripts"]) == commands == {f"mt-{name}" for name in SCHEMAS}
+    assert set(project["project"]["scripts"]) == commands == {f"mt-{name}".replace("_", "-") for name in SCHEMAS}
 
 
 def test_constraints_pin_every_direct_dependency() -> None:

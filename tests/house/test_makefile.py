@@ -10,7 +10,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ["help", "setup", "train", "translate", "evaluate", "average", "attention", "inspect"]
-TARGETS += ["export", "import", "benchmark", "benchmark-gpu", "check", "lint", "types", "test", "test-long", "clean"]
+TARGETS += [
+    "export",
+    "import",
+    "benchmark",
+    "benchmark-decode",
+    "benchmark-gpu",
+    "check",
+    "lint",
+    "types",
+    "test",
+    "test-long",
+    "clean",
+]
 COMMAND = """#!/usr/bin/env bash
 printf '%s\\n' "$0" "$@"
 case "$*" in *input=-*) cat ;; esac

@@ -1,0 +1,53 @@
+"""Our side of the decoding contest: the search that `mt-translate` runs, on the same pieces as the peers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mt.benchmark.workers.decoding_task import Pieces, timed_translation
+from mt.benchmark.workers.meter import versions
+from mt.benchmark.workers.serve import Answer, Request, serve
+from mt.build import translator_of_run
+from mt.config import Decoding
+from mt.parts import Part
+from mt.runtime import keep_freed_memory
+
+
+class Ours:
+    """The translator of a run; `batch` sentences at a time in each thread, as CTranslate2 counts them too."""
+
+    def __init__(self, task: Request) -> None:
+        keep_freed_memory()
+        torch.set_num_threads(task["threads"])
+        self.run_dir = Path(task["folder"])
+        self.settings: dict[str, Any] = {**task["search"], "precision": task["precision"]}
+        self.translator = translator_of_run(self.run_dir, Decoding(**self.settings), "cpu")
+        tokenizer = self.translator.source_tokenizer
+        self.ids = {piece: number for number, piece in enumerate(tokenizer.pieces(range(tokenizer.vocabulary_size)))}
+
+    def translate(
+        self,
+        sentences: Sequence[Pieces],
+        *,
+        beam_size: int,
+        batch: int,
+        longest: int,  # noqa: ARG002  it knows
+    ) -> list[Pieces]:
+        """The best output of each sentence; the longest one is as the search's own settings have it."""
+        translator = self.translator
+        translator.search = replace(translator.search, beam_size=beam_size)
+        translator.batch_tokens = batch * beam_size * (max(map(len, sentences)) + 1)
+        parts = [Part([self.ids[piece] for piece in sentence]) for sentence in sentences]
+        return [translator.target_tokenizer.pieces(one[0].tokens) for one in translator.translate_parts(parts)]
+
+
+def prepare(task: Request) -> tuple[Answer, Any]:
+    """Take `folder`, a run, `search`, `precision` and `threads`, beside what every engine takes."""
+    return versions("torch"), timed_translation(Ours(task).translate, task)
+
+
+if __name__ == "__main__":
+    serve(prepare)

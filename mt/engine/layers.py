@@ -1,0 +1,129 @@
+"""The layers of figure 1 with prepared weights, and attention for rows that share their keys."""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mt.engine.packed_linear import PackedLinear
+from mt.model.attention import MultiHeadAttention
+from mt.model.feed_forward import FeedForward
+from mt.model.stacks import AddAndNorm, DecoderLayer, EncoderLayer
+
+
+def attend(
+    query: Float[Tensor, "batch heads query d_k"],
+    key: Float[Tensor, "batch heads memory d_k"],
+    value: Float[Tensor, "batch heads memory d_k"],
+    mask: Float[Tensor, "batch 1 #query memory"],
+) -> Float[Tensor, "batch query d_model"]:
+    """Equation (1) in every head, side by side; `mask` is 0 where it may be attended, else minus infinity.
+
+    Torch's kernel, except for bf16 on a CPU, where two products and a softmax are faster on short sentences.
+    """
+    if query.device.type == "cpu" and query.dtype == torch.bfloat16:
+        heads = _attend_by_products(query, key, value, mask)
+    else:
+        heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    return heads.transpose(1, 2).flatten(2)
+
+
+def _attend_by_products(
+    query: Float[Tensor, "batch heads query d_k"],
+    key: Float[Tensor, "batch heads memory d_k"],
+    value: Float[Tensor, "batch heads memory d_k"],
+    mask: Float[Tensor, "batch 1 #query memory"],
+) -> Float[Tensor, "batch heads query d_k"]:
+    """Without a copy of keys and values, whose batch and heads lie evenly spaced in a cache."""
+    scaled = query.flatten(0, 1) * (1 / math.sqrt(query.shape[-1]))
+    scores = torch.bmm(scaled, key.flatten(0, 1).transpose(1, 2)).view(*query.shape[:3], -1)
+    weights = scores.add_(mask).softmax(dim=-1)
+    return torch.bmm(weights.flatten(0, 1), value.flatten(0, 1)).view(query.shape)
+
+
+class PreparedNorm:
+    """LayerNorm of a sum that is already formed; its gains and biases keep the model's precision."""
+
+    def __init__(self, add_and_norm: AddAndNorm) -> None:
+        norm = add_and_norm.norm
+        self.shape, self.epsilon = norm.normalized_shape, norm.eps
+        self.weight, self.bias = norm.weight.detach().clone(), norm.bias.detach().clone()
+
+    def __call__(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length d_model"]:
+        """Normalise the last dimension."""
+        return functional.layer_norm(x, self.shape, self.weight, self.bias, self.epsilon)
+
+
+class PreparedFeedForward:
+    """Equation (2) with its residual sum and norm."""
+
+    def __init__(self, feed_forward: FeedForward, norm: AddAndNorm, *, precision: torch.dtype) -> None:
+        self.inner = packed(feed_forward.inner, precision=precision)
+        self.outer = packed(feed_forward.outer, precision=precision)
+        self.norm = PreparedNorm(norm)
+        self.activation = feed_forward.activation
+
+    def __call__(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length d_model"]:
+        """LayerNorm(x + FFN(x))."""
+        return self.norm(self.outer.add_to(x, self.inner.activated(x, self.activation)))
+
+
+class PreparedEncoderLayer:
+    """One encoder layer."""
+
+    def __init__(self, layer: EncoderLayer, *, precision: torch.dtype) -> None:
+        self.num_heads = layer.self_attention.num_heads
+        self.projection = packed(layer.self_attention.projection, precision=precision)
+        self.output = packed(layer.self_attention.output, precision=precision)
+        self.norm = PreparedNorm(layer.self_attention_norm)
+        self.feed_forward = PreparedFeedForward(layer.feed_forward, layer.feed_forward_norm, precision=precision)
+
+    def __call__(
+        self, x: Float[Tensor, "batch source d_model"], mask: Float[Tensor, "batch 1 1 source"]
+    ) -> Float[Tensor, "batch source d_model"]:
+        """Self-attention and feed-forward."""
+        query, key, value = self.projection(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
+        x = self.norm(self.output.add_to(x, attend(query, key, value, mask)))
+        return self.feed_forward(x)
+
+
+class PreparedDecoderLayer:
+    """One decoder layer, cut where the keys and values of the target and of the source come from a cache."""
+
+    def __init__(self, layer: DecoderLayer, *, precision: torch.dtype) -> None:
+        attention = layer.cross_attention
+        self.num_heads = attention.num_heads
+        self.projection = packed(layer.self_attention.projection, precision=precision)
+        self.output = packed(layer.self_attention.output, precision=precision)
+        self.norm = PreparedNorm(layer.self_attention_norm)
+        self.cross_query = packed(attention.projection, precision=precision, rows=slice(attention.d_model))
+        self.cross_output = packed(attention.output, precision=precision)
+        self.cross_norm = PreparedNorm(layer.cross_attention_norm)
+        self.feed_forward = PreparedFeedForward(layer.feed_forward, layer.feed_forward_norm, precision=precision)
+
+    def project(
+        self, x: Float[Tensor, "places rows d_model"]
+    ) -> tuple[Float[Tensor, "places heads rows d_k"], Float[Tensor, "2 places heads rows d_k"]]:
+        """The queries of self-attention, and its newest keys and values."""
+        heads = self.projection(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
+        return heads[0], heads[1:]
+
+    def project_cross_query(self, x: Float[Tensor, "places rows d_model"]) -> Float[Tensor, "places heads rows d_k"]:
+        """The queries to the source."""
+        return self.cross_query(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+
+
+def cross_projection(layers: list[DecoderLayer], *, precision: torch.dtype) -> PackedLinear:
+    """K W^K and V W^V of every decoder layer over the source, as one product."""
+    attentions: list[MultiHeadAttention] = [layer.cross_attention for layer in layers]
+    weights = [attention.projection.weight[attention.d_model :] for attention in attentions]
+    biases = [attention.projection.bias[attention.d_model :] for attention in attentions]
+    return PackedLinear(torch.cat(weights).to(precision), torch.cat(biases).to(precision))
+
+
+def packed(linear: nn.Linear, *, precision: torch.dtype, rows: slice = slice(None)) -> PackedLinear:
+    """A linear layer, or these rows of its matrix, in another precision."""
+    weight, bias = (each.detach()[rows].to(precision, copy=True) for each in (linear.weight, linear.bias))
+    return PackedLinear(weight, bias)

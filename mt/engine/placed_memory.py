@@ -1,0 +1,76 @@
+"""Keys and values of the source sentences at their places, and the sentences that wait for a place."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mt.engine.prepared_model import Memory, PreparedModel
+
+_WIDTH = 8  # attended source positions are a multiple, so that few different shapes reach the kernels
+
+
+class PlacedMemory:
+    """What the rows at each place attend to; sentences come in the order of `source`, encoded `places` at a time."""
+
+    def __init__(self, model: PreparedModel, source: Int[Tensor, "sentences source"], *, places: int) -> None:
+        self.model = model
+        self.source = source
+        self.source_lengths: list[int] = (source != model.pad).sum(dim=1).tolist()
+        self.lengths = [0] * places
+        self.encoded: Memory | None = None
+        self.encoded_end = self.waiting = 0  # sentences: up to where they are encoded, and who comes next
+        self.width = -(-source.shape[1] // _WIDTH) * _WIDTH
+        shape = (2, places, model.num_heads, self.width, model.d_model // model.num_heads)
+        self.keys_values = [torch.zeros(shape, dtype=model.precision, device=model.device) for _ in model.decoder]
+        self.masks = torch.zeros(places, 1, 1, self.width, dtype=model.precision, device=model.device)
+
+    def admit(self, places: list[int]) -> None:
+        """Give these places to the next sentences."""
+        while places:
+            if self.waiting == self.encoded_end:
+                self._encode()
+            count = min(len(places), self.encoded_end - self.waiting)
+            self._place(places[:count])
+            places = places[count:]
+
+    def move(self, to: list[int], origin: list[int]) -> None:
+        """Bring sentences to other places."""
+        for keys_values in self.keys_values:
+            keys_values[:, to] = keys_values[:, origin]
+        self.masks[to] = self.masks[origin]
+        for new, old in zip(to, origin, strict=True):
+            self.lengths[new] = self.lengths[old]
+
+    def narrow(self, places: list[int]) -> None:
+        """Attend to no more positions than the sentences at these places have."""
+        self.width = -(-max(self.lengths[place] for place in places) // _WIDTH) * _WIDTH
+
+    def mask(self, places: int) -> Float[Tensor, "places 1 1 source"]:
+        """0 for the tokens of each sentence, minus infinity beyond its end."""
+        return self.masks[:places, :, :, : self.width]
+
+    def attended(self, layer: int, places: int) -> Float[Tensor, "2 places heads source d_k"]:
+        """The keys and values for one layer of the decoder."""
+        return self.keys_values[layer][:, :places, :, : self.width]
+
+    def _encode(self) -> None:
+        """Encode as many sentences as there are places."""
+        block = slice(self.waiting, self.waiting + len(self.lengths))
+        longest = max(self.source_lengths[block])
+        self.encoded = self.model.encode(self.source[block, :longest])
+        self.encoded_end = self.waiting + self.encoded.mask.shape[0]
+
+    def _place(self, places: list[int]) -> None:
+        assert self.encoded is not None
+        first = self.encoded.mask.shape[0] - (self.encoded_end - self.waiting)
+        block = slice(first, first + len(places))
+        length = self.encoded.mask.shape[-1]
+        for placed, encoded in zip(self.keys_values, self.encoded.keys_values, strict=True):
+            placed[:, places, :, :length] = encoded[:, block]
+        self.masks[places] = -math.inf
+        self.masks[places, :, :, :length] = self.encoded.mask[block]
+        for place in places:
+            self.lengths[place] = self.source_lengths[self.waiting]
+            self.waiting += 1

@@ -1,0 +1,79 @@
+"""A trained model prepared for translating: the same function, with the weights as the machine wants them."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from mt.engine.layers import PreparedDecoderLayer, PreparedEncoderLayer, cross_projection
+from mt.engine.packed_linear import PackedLinear
+from mt.model.embedding import positional_encoding
+from mt.model.transformer import Transformer
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the decoder attends to in each sentence: keys and values for each of its layers.
+
+    `mask` is what attention adds to its scores: 0 where it may be attended, minus infinity elsewhere.
+    """
+
+    keys_values: list[Float[Tensor, "2 sentences heads source d_k"]]
+    mask: Float[Tensor, "sentences 1 1 source"]
+
+
+class PreparedModel:
+    """The weights of a trained model in `precision`; later training of that model does not reach them.
+
+    In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once.
+    """
+
+    @torch.no_grad()
+    def __init__(self, model: Transformer, *, precision: torch.dtype) -> None:
+        self.pad = model.pad
+        self.precision = precision
+        self.num_heads = model.decoder_layers()[0].self_attention.num_heads
+        self.d_model = model.target_embedding.weight.shape[1]
+        self.target_embedding = model.target_embedding.weight.detach().to(precision, copy=True)
+        self.source_embedding = self.target_embedding
+        if model.source_embedding is not model.target_embedding:
+            self.source_embedding = model.source_embedding.weight.detach().to(precision, copy=True)
+        self.encoder = [PreparedEncoderLayer(layer, precision=precision) for layer in model.encoder_layers()]
+        self.decoder = [PreparedDecoderLayer(layer, precision=precision) for layer in model.decoder_layers()]
+        self.cross = cross_projection(model.decoder_layers(), precision=precision)
+        bias = model.target_embedding.bias
+        self.output = PackedLinear(self.target_embedding, None if bias is None else bias.detach().to(precision))
+        self.table = model.positions.table.to(precision)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights lie."""
+        return self.target_embedding.device
+
+    def encode(self, source: Int[Tensor, "sentences source"]) -> Memory:
+        """The left side of figure 1, and what each decoder layer asks of it."""
+        mask = torch.zeros_like(source, dtype=self.precision).masked_fill_(source == self.pad, -math.inf)[:, None, None]
+        positions = self.positions(source.shape[1])[: source.shape[1]]
+        x = self.embed(self.source_embedding, source, positions)
+        for layer in self.encoder:
+            x = layer(x, mask)
+        heads = self.cross(x).unflatten(-1, (len(self.decoder), 2, self.num_heads, -1)).permute(2, 3, 0, 4, 1, 5)
+        return Memory(keys_values=[layer.contiguous() for layer in heads], mask=mask)
+
+    def embed(
+        self,
+        embedding: Float[Tensor, "vocabulary d_model"],
+        tokens: Int[Tensor, "batch length"],
+        positions: Float[Tensor, "*batch_length d_model"],
+    ) -> Float[Tensor, "batch length d_model"]:
+        """Scaled embeddings plus encoded positions (sections 3.4, 3.5)."""
+        return torch.add(positions, functional.embedding(tokens, embedding), alpha=math.sqrt(self.d_model))
+
+    def positions(self, length: int) -> Float[Tensor, "longer d_model"]:
+        """The position table, at least so long."""
+        if length > self.table.shape[0]:
+            self.table = positional_encoding(2 * length, self.d_model).to(self.table)
+        return self.table
