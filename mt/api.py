@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mt import build
+from mt.checks import check_run
 from mt.config import Decoding
 from mt.errors import UserError
 from mt.loading import checked, load_run
@@ -40,7 +41,11 @@ class Translator:
 
         Raises UserError for folders or settings that do not fit, BadFileError for a damaged run.
         """
+        if isinstance(ensemble, str | PathLike):
+            raise TypeError("ensemble takes a list of folders, not one folder")
         run_dir = Path(folder)
+        for key, each in (("folder", folder), *(("ensemble", other) for other in ensemble)):
+            check_run(str(each), key)
         settings = checked(Decoding, asdict(load_run(run_dir).decoding) | dict(decoding or {}))
         if n_best < 1 or (settings.sampling is None and n_best > settings.beam_size):
             raise UserError(f"n_best: a beam of {settings.beam_size} has no {n_best} best; raise beam_size")

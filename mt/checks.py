@@ -1,6 +1,7 @@
 """Combinations of options that cannot work, and files that are not there; found before anything is computed."""
 
 import os
+from collections.abc import Sequence
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from mt.config import (
 )
 from mt.data_options import Corpus, Data, FilesData, HubData, NoData
 from mt.errors import UserError
-from mt.translation_checks import check_decoding, check_same_vocabulary, check_translation
+from mt.translation_checks import TOKENIZERS, check_decoding, check_same_vocabulary, check_translation
 
 SPECIAL_PIECES = 4  # pad, unk, bos, eos
 BYTE_PIECES = 256
@@ -201,6 +202,7 @@ def _(config: TranslateConfig) -> None:
     if config.output != "-":
         _check_writable("output", config.output)
         _check_not_read("output", config.output, config.input)
+        _check_keeps_run("output", config.output, [config.run_dir, *config.ensemble], (*TOKENIZERS, *RUN_FILES))
 
 
 @check_files.register
@@ -225,6 +227,7 @@ def _(config: AverageConfig) -> None:
         raise UserError(f"run_dir: {config.run_dir} holds no checkpoints")
     if config.output is not None:
         _check_writable("output", config.output)
+        _check_keeps_run("output", config.output, [config.run_dir], ("config.yaml", *TOKENIZERS))
 
 
 def check_run(run_dir: str, key: str = "run_dir") -> None:
@@ -235,6 +238,13 @@ def check_run(run_dir: str, key: str = "run_dir") -> None:
     if missing:
         cure = f"; train on, or run mt-average run_dir={run_dir}" if missing == ["model.safetensors"] else ""
         raise UserError(f"{key}: {run_dir} is not a finished run, it lacks {', '.join(missing)}{cure}")
+
+
+def _check_keeps_run(key: str, path: str, run_dirs: Sequence[str], names: Sequence[str]) -> None:
+    """Refuses an output in place of a file without which a run is lost."""
+    for kept in (Path(run_dir) / name for run_dir in run_dirs for name in names):
+        if Path(path).resolve() == kept.resolve():
+            raise UserError(f"{key}: {path} is a file that the run needs, and would be lost; give another name")
 
 
 def check_split(data: Data, split: str) -> None:

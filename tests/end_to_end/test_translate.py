@@ -11,6 +11,7 @@ import runs
 from mt.api import Translator
 from mt.command import run
 from mt.errors import UserError
+from mt.jobs.average import average
 from mt.jobs.translate import translate
 from mt.translation import Translator as LineTranslator
 
@@ -180,7 +181,8 @@ def test_a_run_gives_a_translator(finished: Path) -> None:
         ({"decoding": {"beamsize": 2}}, "beamsize: unknown key; the nearest is beam_size"),
         ({"decoding": {"beam_size": 0}}, "beam_size: must be at least 1"),
         ({"decoding": {"beam_size": 2}, "n_best": 3}, "a beam of 2 has no 3 best"),
-        ({"ensemble": ["nowhere"]}, "nowhere"),
+        ({"ensemble": ["nowhere"]}, "ensemble: nowhere does not exist"),
+        ({"ensemble": ["."]}, "ensemble: . is not a finished run, it lacks config.yaml"),
     ],
 )
 def test_wrong_options_of_the_translator_are_refused(finished: Path, options: dict, message: str) -> None:
@@ -188,3 +190,20 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
         Translator.from_run(finished, **options)
     with pytest.raises(TypeError, match="a list of texts"):
         Translator.from_run(finished).translate("house")
+    with pytest.raises(TypeError, match="a list of folders"):
+        Translator.from_run(finished, ensemble=str(finished))
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "tokenizer.model", "model.safetensors"])
+def test_no_output_takes_the_place_of_a_file_that_the_run_needs(
+    finished: Path, place: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = (finished / name).read_bytes()
+    Path("link").symlink_to(finished)
+    for job in (translate, average):
+        if job is average and name == "model.safetensors":
+            continue  # what averaging is for
+        words = [f"run_dir={finished}", f"output=link/{name}", *(["input=a.txt"] if job is translate else [])]
+        assert run(job.__name__, job, words) == 2
+        assert "a file that the run needs" in capsys.readouterr().err
+        assert (finished / name).read_bytes() == kept
