@@ -61,14 +61,15 @@ def autocast(device: torch.device, precision: torch.dtype) -> contextlib.Abstrac
 def in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], *, threads: int) -> list[Result]:
     """What the function returns for each of the arguments, in their order, computed in so many threads at a time.
 
-    Each of them uses one of torch's own threads: small products are computed faster side by side, one on each core,
-    than one after another on all cores.
+    Each of them uses one of torch's own threads, also where there is only one: small products are computed faster
+    side by side, one on each core, than one after another on all cores, which wait for each other at every product.
     """
-    if threads == 1 or len(arguments) <= 1:
-        return [function(*each) for each in arguments]
     own_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     try:
+        if threads == 1 or len(arguments) <= 1:
+            return [function(*each) for each in arguments]
         return list(pool.map(lambda each: function(*each), arguments))
     finally:
         pool.shutdown(cancel_futures=True)
