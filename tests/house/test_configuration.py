@@ -76,6 +76,17 @@ def test_conf_writes_every_option_and_no_other(name: str) -> None:
     assert written - empty == options - below
 
 
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_what_the_file_of_a_command_says_holds(name: str) -> None:
+    """No choice among its defaults replaces it: such a file would say one thing and the command do another."""
+    said = yaml.safe_load((CONF / f"{name}.yaml").read_text(encoding="utf-8"))
+    with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        composed = OmegaConf.to_container(hydra.compose(name), resolve=False)
+    assert isinstance(composed, dict)
+    said = {key: value for key, value in said.items() if key not in ("defaults", "hydra")}
+    assert OmegaConf.merge(composed, said) == OmegaConf.create(composed)
+
+
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_no_option_has_a_value_in_the_code(kind: Any) -> None:
     assert all(field.default is MISSING and field.default_factory is MISSING for field in fields(kind))
