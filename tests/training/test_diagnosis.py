@@ -116,7 +116,8 @@ def test_a_corpus_too_small_for_the_model_is_overfitted_and_said_from_which_step
     assert warnings(lines) == ["overfitting"]
     [warning] = [line for line in lines if line["kind"] == "warning"]
     assert warning["step"] == 120
-    best = min((line for line in lines if line["kind"] == "validation"), key=lambda line: line["nll"])
+    before = [line for line in lines if line["kind"] == "validation" and line["step"] <= warning["step"]]
+    best = min(before, key=lambda line: line["nll"])
     assert f"has risen since step {best['step']} from {best['nll']:.2f} to" in warning["message"]
     for advice in ("early_stopping_validations", "dropout", "more data"):
         assert advice.replace("more", "add") in warning["message"]

@@ -16,7 +16,9 @@ from mt.training.step import train_step
 
 SEED, STEPS, D_MODEL, SYMBOLS = 5, 200, 32, 12
 # Nats per target token, the mean of each 20 steps; without dropout, whose random numbers differ between processors.
-CURVE = [2.7884, 2.2363, 1.8803, 1.6737, 1.5855, 1.5137, 1.3548, 1.3192, 1.1401, 1.0655]
+# The rate is so low that rounding stays small: with three times as much, after 200 steps two processors differ by 8 %,
+# here four ways to compute the same (instruction sets, threads) by 0.025 %.
+CURVE = [4.0310, 3.0001, 2.5750, 2.4856, 2.4396, 2.2402, 2.0144, 1.8542, 1.7344, 1.5954]
 
 
 @pytest.mark.reliability(23)
@@ -27,7 +29,7 @@ def test_the_loss_falls_as_it_did() -> None:
     corpus = ListedPairs([(sentence, sentence[::-1]) for sentence in sentences])
     seed_everything(SEED, 0)
     sizes = {"num_layers": 2, "d_model": D_MODEL, "d_ff": 64, "num_heads": 4}
-    model = Transformer(vocabulary_size=4 + SYMBOLS, dropout=0.0, pad=PAD, **sizes)
+    model = Transformer(vocabulary_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     order = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=320, micro_batch_tokens=160, seed=SEED)
     losses = []
@@ -37,9 +39,9 @@ def test_the_loss_falls_as_it_did() -> None:
                 model,
                 optimizer,
                 next(batches)[2],
-                learning_rate=learning_rate(step, d_model=D_MODEL, warmup_steps=100, factor=0.6),
+                learning_rate=learning_rate(step, d_model=D_MODEL, warmup_steps=200, factor=0.2),
                 label_smoothing=0.1,
                 autocast=contextlib.nullcontext,
             )
             losses.append(result.loss)
-    assert np.reshape(losses, (10, 20)).mean(axis=1).tolist() == pytest.approx(CURVE, rel=5e-3)
+    assert np.reshape(losses, (10, 20)).mean(axis=1).tolist() == pytest.approx(CURVE, rel=2e-3)
