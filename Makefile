@@ -14,6 +14,8 @@ PYTHON ?= $(shell for python in python3.12 python3.11 python3 python; do \
 ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests run in as many processes as there are cores, at most four; ARGS="-n0 --pdb" runs them in one.
+WORKERS := --numprocesses=auto --maxprocesses=4 --dist=worksteal
 READY := $(VENV)/.ready
 # The systems that benchmarks compare with live in an environment of their own.
 PEERS := .venv-peers
@@ -94,10 +96,10 @@ types: $(READY) ## static types
 	@$(BIN)/mypy
 
 test: $(READY) ## the tests, a few minutes on two cores
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest $(WORKERS) $(ARGS)
 
 test-long: $(READY) ## every test, the long proofs too
-	@$(BIN)/pytest -m '' $(ARGS)
+	@$(BIN)/pytest $(WORKERS) -m '' $(ARGS)
 
 clean: ## remove what was built; runs and caches of data stay
 	rm -rf $(VENV) $(PEERS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

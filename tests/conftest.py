@@ -11,7 +11,7 @@ import torch  # noqa: E402
 
 torch.set_num_threads(1)
 
-pytest_plugins = ["reliability"]
+pytest_plugins = ["reliability", "alone"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,7 +5,7 @@ trial, or as many as it takes from the fixture `trials`. A row of which nothing 
 """
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
 import pytest
@@ -74,7 +74,7 @@ class Table:
         self.trials: Counter[int] = Counter()
         self.failures: Counter[int] = Counter()
 
-    def note(self, counts: Counter[int], *, failed: bool) -> None:
+    def note(self, counts: Mapping[int, int], *, failed: bool) -> None:
         """Add what one test tried; a test stops at its first failure."""
         self.trials.update(counts)
         if failed:
@@ -95,6 +95,7 @@ class Table:
 
 
 TABLE = pytest.StashKey[Table]()
+TRIALS = "trials"  # the property of a report
 
 
 def rows_of(item: pytest.Item) -> list[int]:
@@ -112,20 +113,34 @@ def trials(request: pytest.FixtureRequest) -> Trials:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[TABLE] = Table()
+    config.pluginmanager.register(Collector(config.stash[TABLE]))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Notes a test that ran, and one whose preparation failed."""
+    """Tells the report what a test tried; a report goes from the process that ran the test to the one that counts."""
     report = yield
     rows = rows_of(item)
     if report.when == "call" and not report.skipped:
         counter = getattr(item, "funcargs", {}).get("trials")
         counts = counter.counts if counter is not None else Counter(rows)
-        item.config.stash[TABLE].note(counts or Counter(rows if report.failed else []), failed=report.failed)
+        report.user_properties.append((TRIALS, dict(counts or Counter(rows if report.failed else []))))
     elif report.failed:
-        item.config.stash[TABLE].note(Counter(rows), failed=True)
+        report.user_properties.append((TRIALS, dict(Counter(rows))))
     return report
+
+
+class Collector:
+    """Notes what the reports say, of this process or of several workers."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note what a test tried, and one whose preparation failed."""
+        for name, counts in report.user_properties:
+            if name == TRIALS and isinstance(counts, dict):
+                self.table.note(counts, failed=report.failed)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -36,6 +36,7 @@ def disguise(text: str, random_numbers: random.Random) -> str:
 
 
 @pytest.mark.reliability(14)
+@pytest.mark.alone
 @pytest.mark.long
 def test_a_million_pairs_take_less_than_a_minute(trials: Trials) -> None:
     """Sentences of 20 words, all filters on; 100 planted pairs are found among them."""

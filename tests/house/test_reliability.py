@@ -1,7 +1,10 @@
 """What must never break: every row has tests that name it, and docs/reliability.md names them."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -54,3 +57,45 @@ def test_a_row_of_which_nothing_ran_is_not_called_good() -> None:
     assert lines["3"][-2:] == ["1,000", "0"]
     assert lines["4"][-5:] == ["of", "1,000", "owed:", "9", "0"]
     assert lines["5"][-2:] == ["1", "1"]
+
+
+SOME_TESTS = """
+import pytest
+
+@pytest.mark.reliability(3, 4)
+@pytest.mark.parametrize("number", range(4))
+def test_counts(number, trials):
+    trials.add(100, row=4)
+    trials.add(1, row=3)
+
+@pytest.mark.reliability(5)
+@pytest.mark.parametrize("number", range(4))
+def test_fails_once(number):
+    assert number
+
+@pytest.fixture
+def broken():
+    raise OSError
+
+@pytest.mark.reliability(6)
+def test_never_starts(broken):
+    pass
+
+@pytest.mark.reliability(7)
+@pytest.mark.skip
+def test_skipped():
+    pass
+"""
+
+
+@pytest.mark.parametrize("workers", [[], ["--numprocesses=2"]])
+def test_the_table_counts_what_several_workers_tried(tmp_path: Path, workers: list[str]) -> None:
+    (tmp_path / "test_some.py").write_text(SOME_TESTS, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "reliability", "-m", "", "-p", "no:cacheprovider", *workers]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout
+    lines = {line.split()[0]: line.split() for line in done.stdout.split("\n") if line[:3].strip().isdecimal()}
+    ends = {"3": "4 0", "4": "400 0", "5": "4 1", "6": "1 1", "7": "not run -", "8": "not run -"}
+    for row, end in ends.items():
+        assert " ".join(lines[row]).endswith(f" {end}"), done.stdout

@@ -46,6 +46,7 @@ def write_barely(folder: Path, contents: list[bytes]) -> None:
             os.fsync(file.fileno())
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_a_checkpoint_of_base_takes_at_most_twice_the_bare_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -68,6 +69,7 @@ def test_a_checkpoint_of_base_takes_at_most_twice_the_bare_writes(
     assert ours <= 0.01 * PAPER_INTERVAL_SECONDS
 
 
+@pytest.mark.alone
 @pytest.mark.long
 def test_the_default_training_slows_by_less_than_one_percent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

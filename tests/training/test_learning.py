@@ -20,7 +20,7 @@ from mt.search.beam import beam_search
 from mt.training.schedule import learning_rate
 from mt.training.step import train_step
 
-SHORT, LONG = 2, 5
+SHORT, LONG = 1, 5
 MOST_STEPS, STEPS_BETWEEN_LOOKS = 1000, 100
 D_MODEL, SYMBOLS, LONGEST = 64, 8, 5
 TASKS: dict[str, Callable[[list[int]], list[int]]] = {"copy": list, "reverse": lambda sentence: sentence[::-1]}
@@ -82,6 +82,6 @@ def looks(task: Callable[[list[int]], list[int]], *, seed: int) -> Iterator[floa
 def test_a_task_is_learned_and_decoded(task: str, seeds: range, trials: Trials) -> None:
     """0.98 of unseen sentences come out exactly, soon."""
     for seed in trials(seeds):
-        start = time.monotonic()
+        start = time.process_time()
         assert any(share >= 0.98 for share in looks(TASKS[task], seed=seed)), f"{task}, seed {seed}"
-        assert time.monotonic() - start < 60
+        assert time.process_time() - start < 60
