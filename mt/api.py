@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from mt import build
-from mt.checks import check_run
 from mt.config import Decoding
 from mt.errors import UserError
 from mt.loading import checked, load_run
 from mt.parts import Translation
+from mt.run_folders import check_run
 from mt.translation import Translator as LineTranslator
 
 Folder = str | PathLike[str]

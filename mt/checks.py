@@ -1,7 +1,6 @@
 """Combinations of options that cannot work, and files that are not there; found before anything is computed."""
 
 import os
-from collections.abc import Sequence
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,12 @@ from mt.config import (
 )
 from mt.data_options import Corpus, Data, FilesData, HubData, NoData
 from mt.errors import UserError
+from mt.run_folders import RUN_FILES, check_keeps_run, check_run
 from mt.translation_checks import TOKENIZERS, check_decoding, check_same_vocabulary, check_translation
 
 SPECIAL_PIECES = 4  # pad, unk, bos, eos
 BYTE_PIECES = 256
 COLUMN_FILES = (".tsv", ".tsv.gz", ".tsv.xz", ".jsonl", ".jsonl.gz", ".jsonl.xz", ".parquet")
-RUN_FILES = ("config.yaml", "tokenizer.model", "model.safetensors")
 
 
 @singledispatch
@@ -202,7 +201,7 @@ def _(config: TranslateConfig) -> None:
     if config.output != "-":
         _check_writable("output", config.output)
         _check_not_read("output", config.output, config.input)
-        _check_keeps_run("output", config.output, [config.run_dir, *config.ensemble], (*TOKENIZERS, *RUN_FILES))
+        check_keeps_run("output", config.output, [config.run_dir, *config.ensemble], (*TOKENIZERS, *RUN_FILES))
 
 
 @check_files.register
@@ -227,24 +226,7 @@ def _(config: AverageConfig) -> None:
         raise UserError(f"run_dir: {config.run_dir} holds no checkpoints")
     if config.output is not None:
         _check_writable("output", config.output)
-        _check_keeps_run("output", config.output, [config.run_dir], ("config.yaml", *TOKENIZERS))
-
-
-def check_run(run_dir: str, key: str = "run_dir") -> None:
-    """Refuses a folder that lacks what a finished run delivers."""
-    if not Path(run_dir).is_dir():
-        raise UserError(f"{key}: {run_dir} does not exist")
-    missing = [name for name in RUN_FILES if not (Path(run_dir) / name).is_file()]
-    if missing:
-        cure = f"; train on, or run mt-average run_dir={run_dir}" if missing == ["model.safetensors"] else ""
-        raise UserError(f"{key}: {run_dir} is not a finished run, it lacks {', '.join(missing)}{cure}")
-
-
-def _check_keeps_run(key: str, path: str, run_dirs: Sequence[str], names: Sequence[str]) -> None:
-    """Refuses an output in place of a file without which a run is lost."""
-    for kept in (Path(run_dir) / name for run_dir in run_dirs for name in names):
-        if Path(path).resolve() == kept.resolve():
-            raise UserError(f"{key}: {path} is a file that the run needs, and would be lost; give another name")
+        check_keeps_run("output", config.output, [config.run_dir], ("config.yaml", *TOKENIZERS))
 
 
 def check_split(data: Data, split: str) -> None:
@@ -256,16 +238,6 @@ def check_split(data: Data, split: str) -> None:
         absent = getattr(data, f"{split}_split") is None
     if absent:
         raise UserError(f"split: the data of this run has no {split} split; give source=FILE reference=FILE")
-
-
-def newest_run(delivered: bool, runs: str = "runs") -> str:
-    """The run folder under `runs` that was written to last; with `delivered`, of those that hold a model."""
-    proof = "model.safetensors" if delivered else "config.yaml"
-    folders = [path.parent for path in Path(runs).glob(f"*/{proof}") if (path.parent / "config.yaml").is_file()]
-    if not folders:
-        what = "finished run" if delivered else "run"
-        raise UserError(f"run_dir: there is no {what} under {Path(runs).absolute()}; give run_dir=DIR or train first")
-    return str(max(folders, key=lambda folder: (folder / proof).stat().st_mtime))
 
 
 def _check_readable(key: str, path: str | None) -> None:

@@ -24,7 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 import mt
 from mt.benchmark_config import BenchmarkConfig, BenchmarkDecodeConfig
-from mt.checks import check_files, check_split, newest_run
+from mt.checks import check_files, check_split
 from mt.config import (
     AttentionConfig,
     AverageConfig,
@@ -38,6 +38,7 @@ from mt.config import (
 from mt.errors import MtError, StoppedError, UserError, from_system
 from mt.loading import checked, load_run
 from mt.overrides import Overrides
+from mt.run_folders import newest_run
 
 SCHEMAS: dict[str, Any] = {
     "train": TrainConfig,

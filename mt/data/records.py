@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from mt.data.tables import one_line
+from mt.data.tables import json_object, one_line
 from mt.errors import UserError
 
 _COLUMN_NUMBER = re.compile(r"0*[1-9]\d{0,8}")
@@ -116,12 +116,7 @@ class JsonLines:
         if not line.strip():
             return ""
         where = f"{self._path}, line {number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{where}: not a JSON object ({error}); every line must be one") from None
-        if not isinstance(row, dict):
-            raise UserError(f"{where}: a JSON {type(row).__name__}, but every line must be an object")
+        row = json_object(line, where)
         if self._field not in row:
             names = ", ".join(map(repr, list(row)[:20])) or "none"
             raise UserError(f"{where}: has no field {self._field!r}, only {names}")

@@ -8,6 +8,7 @@ is a pair of two blank sides. An absent value is blank text; a line break inside
 import json
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from mt.data.lines import read_lines
 from mt.errors import UserError
@@ -57,17 +58,23 @@ def read_jsonl(path: str, *, columns: tuple[str, str], with_struct: bool) -> Ite
             yield "", ""
             continue
         where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{where}: not a JSON object ({error}); every line must be one") from None
-        if not isinstance(row, dict):
-            raise UserError(f"{where}: a JSON {type(row).__name__}, but every line must be an object of columns")
+        row = json_object(line, where)
         if with_struct and isinstance(row.get("translation"), dict):
             row = row["translation"]
         if source not in row or target not in row:
             raise UserError(missing_columns(where, wanted=columns, found=list(row)))
         yield one_line(row[source], where), one_line(row[target], where)
+
+
+def json_object(line: str, where: str) -> dict[str, Any]:
+    """Return the object that a line of JSON holds. Raises UserError that starts with `where` for any other line."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}: not a JSON object ({error}); every line must be one") from None
+    if not isinstance(row, dict):
+        raise UserError(f"{where}: a JSON {type(row).__name__}, but every line must be an object")
+    return row
 
 
 def one_line(value: object, where: str) -> str:

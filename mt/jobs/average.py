@@ -16,12 +16,14 @@ from mt.training.durable import replace_file
 def average(config: AverageConfig) -> None:
     """Average the newest checkpoints of a run (section 6.1)."""
     run_dir = Path(config.run_dir)
-    output = run_dir / build.MODEL if config.output is None else Path(config.output)
-    deliver(run_dir, Checkpoints(run_dir / "checkpoints", keep=1), count=config.checkpoints, output=output)
+    checkpoints = Checkpoints(run_dir / "checkpoints", keep=1)
+    deliver(
+        run_dir, checkpoints, count=config.checkpoints, output=None if config.output is None else Path(config.output)
+    )
 
 
-def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path) -> None:
-    """Write the mean of the parameters of the newest checkpoints that are whole.
+def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path | None = None) -> None:
+    """Write the mean of the parameters of the newest checkpoints that are whole, as the run's model or elsewhere.
 
     Raises UserError where there is none, BadFileError where all are damaged or of different models, DiskError.
     """
@@ -33,7 +35,8 @@ def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path
     except ValueError as error:
         raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
     note = delivery_note(averaged_steps=steps, vocabulary=build.vocabulary_mark(run_dir))
-    replace_file(output, safetensors.torch.save(weights, metadata=note))
+    key, output = ("run_dir", run_dir / build.MODEL) if output is None else ("output", output)
+    replace_file(output, safetensors.torch.save(weights, metadata=note), key=key)
     fewer = f" (all there are; {count} were asked for)" if len(steps) < count else ""
     mean = f"the mean of the checkpoints at steps {', '.join(map(str, steps))}"
     told = f"{output}: {mean if len(steps) > 1 else f'the checkpoint at step {steps[0]}'}{fewer}"

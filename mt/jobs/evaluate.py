@@ -1,9 +1,11 @@
 """mt-evaluate: sacreBLEU scores on raw references, printed and saved.
 
 `evaluation.json` and `hypotheses.txt` of a run folder are of its own test split. What else is scored with the run
-has its own folder there: `evaluations/validation`, or `evaluations/` and the name of the reference file.
+has its own folder there: `evaluations/validation`, or `evaluations/` and the name of the reference file, with a number
+behind it where that name is taken by other files.
 """
 
+import itertools
 import json
 import time
 from dataclasses import asdict
@@ -20,7 +22,7 @@ from mt.runtime import keep_freed_memory
 from mt.training.durable import disk_error, replace_file
 from mt.translation import Translator
 
-OTHER_EVALUATIONS = "evaluations"
+OTHER_EVALUATIONS, SCORES, HYPOTHESES = "evaluations", "evaluation.json", "hypotheses.txt"
 
 
 def evaluate(config: EvaluateConfig) -> None:
@@ -41,9 +43,10 @@ def evaluate(config: EvaluateConfig) -> None:
     translator = build.translator_of_run(run_dir, config.decoding, config.device)
     hypotheses, seconds = _translate(translator, sources)
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
+    origin = f"{config.source} against {config.reference}"
     try:
-        folder = run_dir / OTHER_EVALUATIONS / Path(str(config.reference)).name
-        _save(folder, hypotheses, scores, seconds=seconds, origin=f"{config.source} against {config.reference}")
+        folder = _folder_of_its_own(run_dir / OTHER_EVALUATIONS / Path(str(config.reference)).name, origin)
+        _save(folder, hypotheses, scores, seconds=seconds, origin=origin)
     finally:
         print(report(scores), flush=True)  # also where the disk is full
 
@@ -63,9 +66,10 @@ def score_split(run_dir: Path, run: TrainConfig, translator: Translator, split: 
     lines = [report(scores)]
     if run.expected is not None and split == "test":
         lines.append(_compared(run.expected, scores))
+    origin = f"{split} split of {run.data.name}"
     try:
-        folder = run_dir if split == "test" else run_dir / OTHER_EVALUATIONS / split
-        _save(folder, hypotheses, scores, seconds=seconds, origin=f"{split} split of {run.data.name}")
+        folder = run_dir if split == "test" else _folder_of_its_own(run_dir / OTHER_EVALUATIONS / split, origin)
+        _save(folder, hypotheses, scores, seconds=seconds, origin=origin)
     finally:
         print("\n".join(lines), flush=True)  # also where the disk is full
 
@@ -93,18 +97,35 @@ def _translate(translator: Translator, sources: list[str]) -> tuple[list[str], f
     return hypotheses, time.monotonic() - start
 
 
+def _folder_of_its_own(folder: Path, origin: str) -> Path:
+    """The folder, or one with a number behind its name, that holds no scores or those of the same files."""
+    names = itertools.chain([folder.name], (f"{folder.name}-{number}" for number in itertools.count(2)))
+    return next(place for place in map(folder.with_name, names) if _takes(place / SCORES, origin))
+
+
+def _takes(scores: Path, origin: str) -> bool:
+    """Whether a file of scores is not there or of the same origin; a damaged one is of another."""
+    if not scores.exists():
+        return True
+    try:
+        values = json.loads(scores.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and values.get("scored") == origin
+
+
 def _save(folder: Path, hypotheses: list[str], scores: Scores, *, seconds: float, origin: str) -> None:
-    """Write `hypotheses.txt` and `evaluation.json` into a folder. Raises DiskError."""
+    """Write the hypotheses and their scores into a folder. Raises DiskError."""
     values = asdict(scores)
     values["signature"] = values["bleu_signature"]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise disk_error(folder, error) from error
-    replace_file(folder / "hypotheses.txt", encode_lines(hypotheses, at_file_start=True))
+    replace_file(folder / HYPOTHESES, encode_lines(hypotheses, at_file_start=True))
     content = json.dumps({"scored": origin, **values, "seconds": round(seconds, 3)}, indent=1, ensure_ascii=False)
-    replace_file(folder / "evaluation.json", content.encode())
-    tell(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {folder}/evaluation.json, {folder}/hypotheses.txt")
+    replace_file(folder / SCORES, content.encode())
+    tell(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {folder}/{SCORES}, {folder}/{HYPOTHESES}")
 
 
 def _compared(expected: Expected, scores: Scores) -> str:

@@ -84,8 +84,11 @@ def refuse_unless(proof: Proof, what: str) -> None:
 
 
 @contextmanager
-def written_aside(folder: Path) -> Iterator[Path]:
-    """A folder to write into, which takes its name only when all went well. Raises UserError, DiskError."""
+def written_aside(folder: Path, *, key: str = "output") -> Iterator[Path]:
+    """A folder to write into, which takes its name only when all went well.
+
+    Raises UserError, DiskError; the option `key` chooses the place.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder} exists already; choose another folder or remove it")
     aside = folder.absolute().with_name(f".{folder.absolute().name}.part")
@@ -97,7 +100,7 @@ def written_aside(folder: Path) -> Iterator[Path]:
             folder.rmdir()
         aside.rename(folder.absolute())
     except OSError as error:
-        raise disk_error(folder, error) from error
+        raise disk_error(folder, error, key=key) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 

@@ -29,7 +29,7 @@ def import_model(config: ImportConfig) -> None:
     run = _run_config(config, found, num_pieces=num_pieces)
     vocabularies = Vocabularies(found.special, len(found.tokens), len(found.tokens))
     texts = proof_sentences(run_dir, config.sentences)
-    with written_aside(run_dir) as aside:
+    with written_aside(run_dir, key="run_dir") as aside:
         write_files(aside, {**models, "config.yaml": to_yaml(run).encode(), IMPORT_NOTE: import_note(vocabularies)})
         note = delivery_note(averaged_steps=[], vocabulary=build.vocabulary_mark(aside))
         parameters = read_weights(folder, found, num_pieces=num_pieces)

@@ -43,7 +43,7 @@ def inspect(config: InspectConfig) -> None:
         for suspect in one.suspects
     )
     listed = "".join(json.dumps(suspect) + "\n" for suspect in suspects)
-    replace_file(output / "report.json", json.dumps(values(diagnosis), indent=1).encode())
-    replace_file(output / "report.html", page(diagnosis, title).encode())
-    replace_file(output / "suspects.jsonl", listed.encode())
+    replace_file(output / "report.json", json.dumps(values(diagnosis), indent=1).encode(), key="output")
+    replace_file(output / "report.html", page(diagnosis, title).encode(), key="output")
+    replace_file(output / "suspects.jsonl", listed.encode(), key="output")
     tell(f"{output}/report.html, report.json, suspects.jsonl")

@@ -12,6 +12,7 @@ import torch
 from mt import build, run_identity
 from mt.config import TrainConfig
 from mt.data.encoded import EncodedCorpus
+from mt.data.filters import HELD_OUT
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder, validation_batches
 from mt.data.text_cache import PreparedText, Side, Split
@@ -36,7 +37,7 @@ from mt.training.trainer import Trainer, Validation, is_finished
 from mt.training.trial import largest_that_fits, try_batches
 from mt.training.watch import WatchedMetrics
 
-_HELD_OUT: tuple[Split, ...] = ("validation", "test")
+_HELD_OUT_SPLITS: tuple[Split, ...] = ("validation", "test")
 _SIDES: tuple[Side, Side] = ("source", "target")
 
 
@@ -67,7 +68,7 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
     scores = run_dir / "evaluation.json"
     if averaged_steps(run_dir / build.MODEL)[-1:] != [state.step]:
         scores.unlink(missing_ok=True)  # those of an earlier model
-        deliver(run_dir, checkpoints, count=config.training.average_checkpoints, output=run_dir / build.MODEL)
+        deliver(run_dir, checkpoints, count=config.training.average_checkpoints)
         draw_curves(run_dir / "metrics.jsonl", run_dir)
     seconds = format_seconds(state.training_seconds)
     tell(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
@@ -88,7 +89,7 @@ def prepare(config: TrainConfig, run_dir: Path, stop: StopRequest) -> PreparedTe
         build.make_tokenizers(config.tokenizer, prepared, run_dir)
     run_identity.check_same_vocabulary(config.tokenizer, run_dir)
     (run_dir / "data").mkdir(exist_ok=True)
-    for split in _HELD_OUT:
+    for split in _HELD_OUT_SPLITS:
         for side in _SIDES:
             if prepared.path(split, side).exists():
                 shutil.copyfile(prepared.path(split, side), run_dir / "data" / f"{split}.{side}")
@@ -167,6 +168,8 @@ def _begun(
 
 def _tell_of_the_text(config: TrainConfig, prepared: PreparedText, too_long: int) -> None:
     tell(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
+    if prepared.report.dropped.get(HELD_OUT):
+        tell(f"the training pairs dropped as {HELD_OUT} are listed in {prepared.held_out_path}")
     tell_what_is_suspicious(config, prepared)
 
 

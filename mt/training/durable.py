@@ -18,8 +18,8 @@ _LARGEST_MANIFEST_BYTES = 1_000_000
 Content = bytes | Sequence[memoryview]  # of a file, whole or in pieces
 
 
-def write_file(path: Path, content: Content) -> None:
-    """Write a file and wait until the disk holds it. Raises DiskError."""
+def write_file(path: Path, content: Content, *, key: str = "run_dir") -> None:
+    """Write a file and wait until the disk holds it. Raises DiskError, which names the option `key`."""
     try:
         with path.open("wb") as file:
             for piece in _pieces(content):
@@ -27,18 +27,21 @@ def write_file(path: Path, content: Content) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise disk_error(path, error) from error
+        raise disk_error(path, error, key=key) from error
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Put a file in place of an older one; a reader sees the one or the other, whole. Raises DiskError."""
+def replace_file(path: Path, content: bytes, *, key: str = "run_dir") -> None:
+    """Put a file in place of an older one; a reader sees the one or the other, whole.
+
+    Raises DiskError, which names the option `key` that chooses the place.
+    """
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        write_file(aside, content)
+        write_file(aside, content, key=key)
         aside.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        raise disk_error(path, error) from error
+        raise disk_error(path, error, key=key) from error
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
@@ -133,10 +136,10 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def disk_error(path: Path, error: OSError) -> DiskError:
-    """What to tell the user when the disk refused a write."""
+def disk_error(path: Path, error: OSError, *, key: str = "run_dir") -> DiskError:
+    """What to tell the user when the disk refused a write, to the place that the option `key` chooses."""
     advice = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend it"
-    return DiskError(f"cannot write {path}: {error.strerror or error}: {advice} or choose another run_dir")
+    return DiskError(f"cannot write {path}: {error.strerror or error}: {advice} or choose another {key}")
 
 
 def _make_folder(folder: Path) -> None:

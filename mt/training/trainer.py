@@ -224,8 +224,10 @@ class Trainer:
 
     def _stopped(self, state: TrainingState) -> StoppedError:
         why = "a signal asked to stop" if self.stop else f"training.max_minutes={self.max_minutes} are over"
+        run_dir = self.checkpoints.folder.parent
         return StoppedError(
-            f"{why}: saved at step {state.step:,} of {self.max_steps:,}; the same command continues",
+            f"{why}: saved at step {state.step:,} of {self.max_steps:,}; the same command continues, and "
+            f"mt-average run_dir={run_dir} makes a model to translate with of what there is",
             signal_number=self.stop.signal_number,
         )
 

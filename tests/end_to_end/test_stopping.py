@@ -164,10 +164,10 @@ def test_a_disk_that_fails_in_a_save_is_exit_5(
     command = [*corpus, f"run_dir={tmp_path}/run"]
     original = durable.write_file
 
-    def failing(path: Path, content: bytes) -> None:
+    def failing(path: Path, content: bytes, **options: Any) -> None:
         if "step-8" in str(path):
             raise durable.disk_error(path, OSError(code, os.strerror(code)))
-        original(path, content)
+        original(path, content, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(durable, "write_file", failing)

@@ -18,6 +18,7 @@ CONFIGURATION = {
         "mt.benchmark_config",
         "mt.option_types",
         "mt.checks",
+        "mt.run_folders",
         "mt.translation_checks",
         "mt.loading",
         "mt.overrides",

@@ -1,0 +1,93 @@
+"""What is told where a run stopped, where pairs were removed, where a disk is full and where names are the same."""
+
+import errno
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from faults import failing_disk
+
+import runs
+from mt.command import run
+from mt.jobs.average import average
+from mt.jobs.evaluate import evaluate
+from mt.jobs.translate import translate
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `runs/mine`, which its clock ended after the first checkpoint."""
+    folder = tmp_path_factory.mktemp("stopped")
+    corpus = runs.write_corpus(folder / "corpus")
+    assert runs.train(corpus, f"run_dir={folder}/runs/mine", "training.max_minutes=0.000001") == 0
+    return folder
+
+
+def test_a_run_that_its_clock_ended_says_how_to_translate(
+    stopped: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(stopped)
+    corpus = runs.write_corpus(stopped / "again")
+    assert runs.train(corpus, "run_dir=runs/other", "training.max_minutes=0.000001") == 0
+    assert "run_dir=runs/other makes a model to translate with" in capfd.readouterr().err
+    shutil.rmtree("runs/other")
+    assert run("translate", translate, ["source=house"]) == 2
+    error = capfd.readouterr().err
+    assert "there is no finished run under" in error
+    assert "train runs/mine to its end, or run mt-average run_dir=runs/mine" in error
+    assert run("average", average, []) == 0
+    assert run("translate", translate, ["source=house", "decoding.max_extra_tokens=2"]) == 0
+
+
+def test_the_list_of_removed_pairs_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    corpus = runs.write_corpus(tmp_path / "corpus")
+    quick = (f"run_dir={tmp_path}/run", "training.max_steps=1", "training.max_minutes=0.000001")
+    assert runs.train(corpus, *quick) == 0
+    assert "held_out.jsonl" not in capfd.readouterr().err
+    for side in ("en", "de"):
+        with (tmp_path / f"corpus/train.{side}").open("a", encoding="utf-8") as train:
+            train.write((tmp_path / f"corpus/test.{side}").read_text(encoding="utf-8"))
+    assert runs.train(corpus, *quick, f"run_dir={tmp_path}/another") == 0
+    [line] = [line for line in capfd.readouterr().err.split("\n") if "held_out.jsonl" in line]
+    path = Path(line.split()[-1])
+    listed = [json.loads(text) for text in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [leak["number"] for leak in listed if leak["split"] == "test"] == list(range(91, 99))
+
+
+def test_a_full_disk_names_the_option_that_chooses_the_place(
+    stopped: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = f"run_dir={stopped}/runs/mine"
+    for words, root, key in (([], stopped / "runs", "run_dir"), ([f"output={tmp_path}/a"], tmp_path, "output")):
+        with failing_disk(root, fail_at=1, mode="full"):
+            assert run("average", average, [run_dir, *words]) == 5
+        error = capfd.readouterr().err
+        assert os.strerror(errno.ENOSPC) in error
+        assert error.endswith(f"free some space or choose another {key}\n")
+
+
+def test_references_of_one_name_are_scored_each_in_its_place(
+    stopped: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run_dir = tmp_path / "run"
+    shutil.copytree(stopped / "runs/mine", run_dir)
+    assert run("average", average, [f"run_dir={run_dir}"]) == 0
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "text").write_text(f"{name}\n", encoding="utf-8")
+
+    def scored(source: str, reference: str) -> str:
+        words = [f"run_dir={run_dir}", f"source={tmp_path}/{source}/text", f"reference={tmp_path}/{reference}/text"]
+        assert run("evaluate", evaluate, [*words, "decoding.max_extra_tokens=2"]) == 0
+        origin = " against ".join(word.partition("=")[2] for word in words[1:3])
+        files = run_dir.glob("evaluations/*/evaluation.json")
+        [place] = [path.parent.name for path in files if json.dumps(origin) in path.read_text(encoding="utf-8")]
+        assert f"{run_dir}/evaluations/{place}/evaluation.json" in capfd.readouterr().err
+        return place
+
+    pairs = [("one", "one"), ("one", "two"), ("three", "one"), ("one", "two"), ("one", "one")]
+    assert [scored(*pair) for pair in pairs] == ["text", "text-2", "text-3", "text-2", "text"]
+    (run_dir / "evaluations/text-2/evaluation.json").write_text("[", encoding="utf-8")
+    assert scored("one", "two") == "text-4"
