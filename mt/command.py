@@ -35,7 +35,7 @@ from mt.config import (
     TrainConfig,
     TranslateConfig,
 )
-from mt.errors import MtError, StoppedError, UserError, from_system
+from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system, leave_on_signal
 from mt.loading import checked, load_run
 from mt.overrides import Overrides
 from mt.run_folders import newest_run
@@ -55,6 +55,8 @@ SCHEMAS: dict[str, Any] = {
 
 Job = Callable[[Any], None]
 
+_CLUSTER_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # told as the SIGTERM that would follow them
+
 
 def configuration_folder() -> Path:
     """`mt/conf` in an installed package, `conf` beside `mt` in a checkout."""
@@ -69,6 +71,7 @@ def door(name: str) -> Callable[[Job], Callable[[], None]]:
         @functools.wraps(job)
         def main() -> None:
             _speak_utf8()
+            _leave_on_signals()
             sys.exit(run(name, job, sys.argv[1:]))
 
         return main
@@ -149,8 +152,10 @@ def exit_code(action: Callable[[], None], *, tells: bool = True) -> int:
         return report(f"error: {error}", error.exit_code)
     except (HydraException, OmegaConfBaseException) as error:
         return report(f"error: {_explain(error)}", UserError.exit_code)
-    except KeyboardInterrupt:
-        return report("interrupted", 128 + signal.SIGINT)
+    except KeyboardInterrupt as error:
+        number = error.number if isinstance(error, SignalledError) else signal.SIGINT
+        why = f"stopped by {signal.Signals(number).name}: nothing unfinished has taken the place of a file"
+        return report(why, 128 + (signal.SIGTERM if number in _CLUSTER_SIGNALS else number))
     except BrokenPipeError:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else leaving complains again
@@ -164,6 +169,13 @@ def exit_code(action: Callable[[], None], *, tells: bool = True) -> int:
         traceback.print_exc()
         return 1
     return 0
+
+
+def _leave_on_signals() -> None:
+    """What asks a process to end ends it in order, unless somebody else listens; Python does so for SIGINT."""
+    for number in (signal.SIGTERM, *_CLUSTER_SIGNALS):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, leave_on_signal)
 
 
 def _speak_utf8() -> None:

@@ -6,10 +6,12 @@ Every message is one line: what is wrong, where, and what to do about it.
 """
 
 import errno
+import signal
 from functools import partial
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
-_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE}
 _PERMISSION_ERRORS = {errno.EACCES, errno.EPERM}
 _PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP}
 
@@ -70,11 +72,25 @@ class StoppedError(MtError):
         return partial(StoppedError, signal_number=self.signal_number), self.args
 
 
+class SignalledError(KeyboardInterrupt):
+    """A signal ended a command that has no state to save; no exception that a library catches and forgets."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+def leave_on_signal(number: int, _frame: FrameType | None) -> NoReturn:
+    """The handler of a command's signals, where it has set none of its own."""
+    raise SignalledError(number)
+
+
 def from_system(error: Exception) -> MtError | None:
     """Return what the machine refused (disk, permission, path, memory) as an error for the user; None is a bug."""
     if isinstance(error, OSError):
         if error.errno in _DISK_ERRORS:
-            return DiskError(f"cannot write {error.filename or 'the output'}: {error.strerror}; free some space there")
+            place = error.filename2 or error.filename or "the output"  # of a copy the second name is the new one
+            return DiskError(f"cannot write {place}: {error.strerror}; free some space there")
         if error.errno in _PERMISSION_ERRORS:
             return DiskError(f"{error.filename or 'the output'}: {error.strerror}; check who may read and write it")
         if error.errno in _PATH_ERRORS and error.filename:

@@ -146,7 +146,8 @@ def encode_corpus(
         _write(aside, chunks, num_pairs, origin, tokenizers)
         _publish(aside, folder, origin)
     except OSError as error:
-        raise DiskError(f"cannot write the encoded corpus {folder}: {error.strerror or error}") from error
+        why = f"{error.strerror or error}; free some space, or set data.cache_dir to another folder"
+        raise DiskError(f"cannot write the encoded corpus {folder}: {why}") from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return EncodedCorpus.open(folder)

@@ -94,7 +94,7 @@ def prepare_text(
             report = _publish(partial, folder, report)
         except OSError as error:
             raise DiskError(
-                f"{error.filename or partial}: cannot write the text cache: {error.strerror or error}; "
+                f"cannot write the text cache {folder}: {error.strerror or error}; "
                 "free some space, or set data.cache_dir to another folder"
             ) from None
         finally:

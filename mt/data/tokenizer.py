@@ -281,4 +281,5 @@ def _write_whole(path: Path, content: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             partial.unlink()
-        raise DiskError(f"cannot write the tokenizer {path}: {error.strerror or error}") from error
+        why = f"{error.strerror or error}; free some space there, or choose another folder"
+        raise DiskError(f"cannot write the tokenizer {path}: {why}") from error

@@ -1,5 +1,6 @@
 """mt-attention: a picture of what the trained decoder looks at while it translates one sentence."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from mt.data.batch import make_batch
 from mt.errors import UserError
 from mt.jobs.messages import tell
 from mt.model.inspection import cross_attention_weights
+from mt.training.durable import replace_file
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt  # the backend comes first
@@ -45,7 +47,7 @@ def attention(config: AttentionConfig) -> None:
 def draw(
     weights: Float[Tensor, "layers target source"], columns: Sequence[str], rows: Sequence[str], output: Path
 ) -> None:
-    """Write one panel per layer, dark where the attention is."""
+    """Write one panel per layer, dark where the attention is. Raises DiskError."""
     layers = weights.shape[0]
     size = (1.6 + layers * (0.6 + 0.34 * len(columns)), 1.6 + 0.32 * len(rows))
     figure, panels = plt.subplots(1, layers, figsize=size, squeeze=False, sharey=True, layout="constrained")
@@ -56,5 +58,7 @@ def draw(
         )
         panel.set_yticks(range(len(rows)), rows, parse_math=False)
         panel.set_title(f"decoder layer {layer + 1}")
-    figure.savefig(output, dpi=110)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=110)
     plt.close(figure)
+    replace_file(output, content.getvalue(), key="output")

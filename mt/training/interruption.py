@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from mt.errors import DiskError, LockedError, StoppedError
+from mt.errors import DiskError, LockedError, StoppedError, leave_on_signal
 
 _CLUSTER_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # of a job that makes room for another, or whose time ends
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, *_CLUSTER_SIGNALS)
@@ -83,7 +83,7 @@ def stop_on_signals() -> Iterator[StopRequest]:
         for number, handler in before.items():
             signal.signal(number, handler)
         launcher = before.get(signal.Signals(request.received)) if request.received in _CLUSTER_SIGNALS else None
-        if callable(launcher):
+        if callable(launcher) and launcher is not leave_on_signal:
             launcher(request.received, None)
 
 

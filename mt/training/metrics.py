@@ -1,6 +1,7 @@
 """What a run tells while it goes: `metrics.jsonl`, a progress bar or plain lines, and pictures at the end."""
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -141,7 +142,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def draw_curves(metrics: Path, folder: Path) -> None:
-    """Draw `loss.png` (nats per target token against steps) and `bleu.png` from `metrics.jsonl`."""
+    """Draw `loss.png` (nats per target token against steps) and `bleu.png` from `metrics.jsonl`. Raises DiskError."""
     import matplotlib as mpl  # noqa: PLC0415  slow to load, and needed once
 
     mpl.use("Agg")
@@ -164,8 +165,10 @@ def draw_curves(metrics: Path, folder: Path) -> None:
         if axes.get_legend_handles_labels()[0]:
             axes.legend()
         figure.tight_layout()
-        figure.savefig(folder / f"{picture}.png", dpi=120)
+        content = io.BytesIO()
+        figure.savefig(content, format="png", dpi=120)
         plt.close(figure)
+        replace_file(folder / f"{picture}.png", content.getvalue())
 
 
 def perplexity(nats: float) -> float:

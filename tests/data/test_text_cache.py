@@ -154,11 +154,11 @@ def test_a_failing_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DiskError, match="cannot write the text cache: No space left on device; free some space"):
+    with pytest.raises(DiskError, match=r"cannot write the text cache .*: No space left on device; free some space"):
         prepare(tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
     (tmp_path / "file").touch()
-    with pytest.raises(DiskError, match=r"file.*cannot write the text cache"):
+    with pytest.raises(DiskError, match=r"cannot write the text cache .*file"):
         prepare(tmp_path / "file")
 
 

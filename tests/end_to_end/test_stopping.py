@@ -203,6 +203,9 @@ def test_a_disk_that_fails_anywhere_in_a_training_costs_no_work(
             code = runs.train(command)
         error = capfd.readouterr().err
         assert code == 5 or (code == 0 and mode == "once"), f"call {fail_at}: {error}"
+        if code == 5:
+            [line] = [line for line in error.split("\n") if line.startswith("error: ")]
+            assert str(folder) in line, f"call {fail_at}: {line}"
         assert "Traceback" not in error
         assert runs.train(command) == 0
         assert runs.outcome(folder / "run") == expected, f"call {fail_at}"

@@ -1,0 +1,68 @@
+"""RELIABILITY 5: a signal to a command that is no training ends it in order: one line, the right code, no half file."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import runs
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143, signal.SIGUSR2: 143}
+FINISHED = 600
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run."""
+    folder = tmp_path_factory.mktemp("finished")
+    corpus = runs.write_corpus(folder / "corpus")
+    assert runs.train(corpus, f"run_dir={folder}/run", "training.max_steps=4") == 0
+    return folder / "run"
+
+
+def command(words: list[str], log: Path) -> None:
+    """mt-translate as its door starts it."""
+    from mt.command import door  # noqa: PLC0415  in the process that needs it
+    from mt.jobs.translate import translate  # noqa: PLC0415
+
+    with log.open("ab") as stream:
+        os.dup2(stream.fileno(), sys.stderr.fileno())
+    sys.argv = ["mt-translate", *words]
+    door("translate")(translate)()
+
+
+@pytest.mark.reliability(5)
+@pytest.mark.parametrize("number", CODES)
+def test_a_translation_that_is_stopped_keeps_what_is_finished(
+    finished: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    given, output, log = tmp_path / "given", tmp_path / "output", tmp_path / "log"
+    given.write_text("house tree\n" * FINISHED, encoding="utf-8")
+    output.write_text("an older one\n", encoding="utf-8")
+    words = [f"run_dir={finished}", f"input={given}", f"output={output}", "decoding.max_extra_tokens=3", "device=cpu"]
+    process = runs.start(command, words, log)
+    deadline = time.monotonic() + 120
+    while not any(part.stat().st_size for part in tmp_path.glob("*.part")):
+        assert process.is_alive()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid or 0, number)
+    start = time.monotonic()
+    assert runs.ended([process]) == [CODES[number]]
+    assert time.monotonic() - start < 10
+    told = log.read_text(encoding="utf-8")
+    assert f"stopped by {number.name}: nothing unfinished has taken the place of a file\n" in told
+    assert "Traceback" not in told
+    [part] = tmp_path.glob("*.part")
+    assert f"{part} holds the lines that are finished; the same command continues there" in told
+    assert output.read_text(encoding="utf-8") == "an older one\n"
+    kept = part.read_bytes().count(b"\n")
+    assert 0 < kept < FINISHED
+    again = runs.start(command, words, log)
+    assert runs.ended([again], within_seconds=120) == [0]
+    assert f"continued, finished lines: {kept:,}" in log.read_text(encoding="utf-8")
+    assert output.read_bytes().count(b"\n") == FINISHED
+    assert len(set(output.read_bytes().split(b"\n")[:-1])) == 1
