@@ -19,7 +19,7 @@ from reliability import Trials
 from mt.command import run
 from mt.config import EvaluateConfig, TrainConfig, TranslateConfig
 from mt.data_options import FilesData, ToyData
-from mt.errors import BadFileError, DivergedError, LockedError, StoppedError, UserError
+from mt.errors import BadFileError, DivergedError, LockedError, SignalledError, StoppedError, UserError
 from mt.loading import BEFORE_THE_OPTION, load_run, save
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -162,6 +162,7 @@ OUT_OF_MEMORY = (
     "error: out of memory: set training.micro_batch_tokens=auto or lower the size of the model to train, "
     "decoding.batch_tokens or decoding.beam_size to translate\n"
 )
+STOPPED = "stopped by {}: nothing unfinished has taken the place of a file\n"
 ERRORS = [
     (UserError("no"), 2, "error: no\n"),
     (DivergedError("no"), 3, "error: no\n"),
@@ -176,7 +177,14 @@ ERRORS = [
     (MemoryError(), 2, OUT_OF_MEMORY),
     (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), 2, OUT_OF_MEMORY),
     (LockedError("no"), 6, "error: no\n"),
-    (KeyboardInterrupt(), 130, "interrupted\n"),
+    (KeyboardInterrupt(), 130, STOPPED.format("SIGINT")),
+    (SignalledError(signal.SIGTERM), 143, STOPPED.format("SIGTERM")),
+    (SignalledError(signal.SIGUSR2), 143, STOPPED.format("SIGUSR2")),
+    (
+        OSError(errno.EFBIG, "File too large", "a", None, "b"),
+        5,
+        "error: cannot write b: File too large; free some space there\n",
+    ),
     (StoppedError("stopped", signal_number=signal.SIGTERM), 143, "stopped\n"),
     (StoppedError("the minutes are over", signal_number=0), 0, "the minutes are over\n"),
 ]
