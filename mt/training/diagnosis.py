@@ -70,7 +70,8 @@ class Diagnosis:
     `unigram_entropy` is that of the pieces of the training targets, in nats: the loss of a model that knows how
     frequent each piece is and nothing else. `label_smoothing` keeps even a model that is always right from a loss of
     0: it is rewarded for giving each piece's probability as 1 - ε + ε / V, no more. `earlier` are the lines from before
-    a restart; what they show was told then. Lines of other kinds than "train" and "validation" are passed over.
+    a restart; what they show was told then. Lines of other kinds than "train" and "validation" are passed over, and
+    what a disk has damaged in them is as if it were not there.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Diagnosis:
 
     def observe(self, line: Mapping[str, Any]) -> list[Symptom]:
         """Take in the next line and return what has become wrong with it."""
-        if line.get("nll") is None:
+        if not isinstance(line.get("nll"), int | float):
             return []
         if line["kind"] == "train":
             return self._training(line)
@@ -108,7 +109,8 @@ class Diagnosis:
         if len(self._norms) == RECENT_LINES:
             self._earlier_norms.append(self._norms[0])
         self._losses.append(line["nll"])
-        self._norms.append(float("inf") if line["gradient_norm"] is None else line["gradient_norm"])
+        norm = line.get("gradient_norm")
+        self._norms.append(norm if isinstance(norm, int | float) else float("inf"))
         self._lines += 1
         found = [self._leak_in_training(line)]
         if len(self._losses) == RECENT_LINES:
@@ -120,7 +122,7 @@ class Diagnosis:
         return [symptom for symptom in found if symptom is not None]
 
     def _leak_in_training(self, line: Mapping[str, Any]) -> Symptom | None:
-        early = line["epoch"] == 0 and line["step"] <= self.warmup_steps
+        early = line.get("epoch") == 0 and line["step"] <= self.warmup_steps
         limit = self.perfect_loss + LEAKED_TRAINING_SHARE * self.unigram_entropy
         if not self._episodes.begins("target leak", ill=early and line["nll"] < limit, well=False):
             return None
@@ -181,7 +183,7 @@ class Diagnosis:
     def _leak_in_validation(self, line: Mapping[str, Any]) -> Symptom | None:
         bleu = line.get("bleu")
         limit = self.perfect_loss + LEAKED_VALIDATION_SHARE * self.unigram_entropy
-        ill = line["nll"] < limit and bleu is not None and bleu < LEAKED_BLEU
+        ill = line["nll"] < limit and isinstance(bleu, int | float) and bleu < LEAKED_BLEU
         if not self._episodes.begins("target leak", ill=ill, well=False):
             return None
         return Symptom(

@@ -156,7 +156,8 @@ def draw_curves(metrics: Path, folder: Path) -> None:
     for picture, series in curves.items():
         figure, axes = plt.subplots(figsize=(7, 4))
         for kind, key, label in series:
-            points = [(line["step"], line[key]) for line in lines if line["kind"] == kind and line.get(key) is not None]
+            known = [line for line in lines if line["kind"] == kind and isinstance(line.get(key), int | float)]
+            points = [(line["step"], line[key]) for line in known]
             if points:
                 axes.plot(*zip(*points, strict=True), label=label, marker="o" if kind == "validation" else None)
         axes.set_xlabel("step (optimizer updates)")
@@ -183,9 +184,9 @@ def _lines(path: Path) -> list[Mapping[str, Any]]:
         for text in path.read_bytes().split(b"\n")[:-1]:
             try:
                 line = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
-            if isinstance(line, dict) and isinstance(line.get("step"), int) and "kind" in line:
+            if isinstance(line, dict) and type(line.get("step")) is int and isinstance(line.get("kind"), str):
                 lines.append(line)
     return lines
 

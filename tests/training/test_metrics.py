@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from faults import failing_disk
 
 from mt.errors import DiskError
+from mt.training.diagnosis import Diagnosis
 from mt.training.metrics import MetricsFile, draw_curves, format_seconds, perplexity
 
 
@@ -42,7 +44,14 @@ def test_lines_after_the_checkpoint_go_and_no_other(tmp_path: Path) -> None:
 def test_what_a_crash_left_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     whole = b'{"step": 1, "kind": "train"}\n'
-    path.write_bytes(whole + b'\0\0\0\n[]\n5\n{"step": "1", "kind": 1}\n{"kind": 1}\n\xff\n\n' + whole + whole[:-5])
+    path.write_bytes(
+        whole
+        + b'\0\0\0\n[]\n5\n{"step": "1", "kind": 1}\n{"kind": 1}\n\xff\n\n'
+        + b"[" * 100_000
+        + b"\n"
+        + whole
+        + whole[:-5]
+    )
     metrics = MetricsFile(path, step=1, tensorboard=False)
     metrics.write(step=2, kind="train")
     metrics.close()
@@ -94,3 +103,24 @@ def test_times_and_perplexities_read_well() -> None:
     ]
     assert perplexity(0.0) == 1.0
     assert perplexity(1e9) == math.inf
+
+
+def test_flipped_bits_cost_no_training(tmp_path: Path) -> None:
+    """What reads the file on continuing takes whatever a disk has made of it."""
+    chance = random.Random(1)
+    path = tmp_path / "metrics.jsonl"
+    train = {"kind": "train", "epoch": 0, "nll": 2.5, "gradient_norm": 1.5}
+    validation = {"kind": "validation", "nll": 2.5, "bleu": 1.25, "best_step": 3}
+    text = [json.dumps({"step": step, **(validation if step % 4 == 0 else train)}) + "\n" for step in range(1, 40)]
+    damaged = 0
+    for _ in range(300):
+        content = bytearray("".join(text).encode())
+        for _ in range(20):
+            content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        path.write_bytes(content)
+        metrics = MetricsFile(path, step=99, tensorboard=False)
+        metrics.close()
+        damaged += len(metrics.kept) < len(text)
+        Diagnosis(unigram_entropy=3.0, warmup_steps=10, label_smoothing=0.1, earlier=metrics.kept)
+    assert damaged > 100
+    draw_curves(path, tmp_path)
