@@ -43,6 +43,8 @@ class Translator:
         """
         if isinstance(ensemble, str | PathLike):
             raise TypeError("ensemble takes a list of folders, not one folder")
+        if not isinstance(n_best, int) or isinstance(n_best, bool):
+            raise TypeError(f"n_best takes a whole number, not {n_best!r}")
         run_dir = Path(folder)
         for key, each in (("folder", folder), *(("ensemble", other) for other in ensemble)):
             check_run(str(each), key)
@@ -63,11 +65,16 @@ class Translator:
         """Return one translation for each text, in order: its text, score, tokens, alignment, and the others of n-best.
 
         `prefixes` holds for each text, or is for all, the beginning of its translation. Of a text with line breaks
-        they count as spaces.
+        they count as spaces. Raises UserError for prefixes that do not fit the texts, the vocabulary or the longest
+        output.
         """
         if isinstance(texts, str):
             raise TypeError("translate takes a list of texts, not one text")
-        return self._lines.translate_all(list(texts), prefixes=prefixes)
+        lines = list(texts)
+        if prefixes is not None and not isinstance(prefixes, str) and len(prefixes) != len(lines):
+            counts = f"{len(prefixes)} for {len(lines)} texts"
+            raise UserError(f"prefixes: {counts}; give one for each text, or a single one, not in a list, for all")
+        return self._lines.translate_all(lines, prefixes=prefixes)
 
     def pieces(self, translation: Translation) -> list[str]:
         """Return the written form of a translation's tokens."""

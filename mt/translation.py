@@ -95,7 +95,7 @@ class Translator:
 
         Each translation, but that of an empty line, begins with its line's prefix, or with the one for all. Samples
         are drawn by the line's number, which for the first is `first_number`. Raises UserError for a prefix that the
-        vocabulary cannot spell, ValueError for unequal counts.
+        vocabulary cannot spell or that is longer than an output may be, ValueError for unequal counts.
         """
         stream = _numbered(lines, prefixes, first_number)
         window_lines = 1
@@ -181,6 +181,9 @@ class Translator:
         forced = self.target_tokenizer.encode(prefix) if prefix and pieces else []
         if UNKNOWN in forced:
             raise UserError(f"prefix: the run's vocabulary cannot spell {prefix!r}; leave out what is foreign to it")
+        if self.search.max_output_tokens is not None and len(forced) > self.search.max_output_tokens:
+            longest = f"decoding.max_output_tokens = {self.search.max_output_tokens}"
+            raise UserError(f"prefix: {prefix!r} is {len(forced)} pieces long, more than {longest}")
         words = self.source_tokenizer.words_of_text(text) if self.alignments else []
         seed = 0 if self.search.sampling is None else self.search.sampling.seed
         parts, start = [], 0

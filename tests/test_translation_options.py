@@ -119,6 +119,14 @@ def test_a_prefix_that_cannot_be_spelt_is_refused(models: list[Transformer], tok
         refusing.translate_all(["a dog."], prefixes="ß")
 
 
+def test_a_prefix_beyond_the_longest_output_is_refused(models: list[Transformer], tokenizer: Tokenizer) -> None:
+    pieces = len(tokenizer.encode("the small dog"))
+    [fitting] = translator(models, tokenizer, max_output_tokens=pieces).translate_all(["a"], prefixes="the small dog")
+    assert fitting.text == "the small dog"
+    with pytest.raises(UserError, match=f"'the small dog' is {pieces} pieces long, more than decoding.max_output_tok"):
+        translator(models, tokenizer, max_output_tokens=pieces - 1).translate_all(["a"], prefixes="the small dog")
+
+
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_lengths_and_repetitions_are_kept_within_bounds(
     models: list[Transformer], tokenizer: Tokenizer, beam_size: int

@@ -8,7 +8,6 @@ import torch
 
 from mt.search.beam import beam_search
 from mt.search.constraints import Constraint, ForcedPrefix, MinimumLength, NoRepeatedNgrams
-from mt.search.greedy import greedy_search
 from mt.search.hypothesis import Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.next_token import NextToken
@@ -27,10 +26,10 @@ class Sampling:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Beam search, greedy search for a beam of 1, or sampling; what is None is off.
+    """Beam search, which with a beam of 1 is greedy, or sampling; what is None is off.
 
     Output tokens are counted without EOS. The longest output is the source and `max_extra_tokens` more, but no longer
-    than `max_output_tokens`; the shortest output and a prefix have precedence over both.
+    than `max_output_tokens`; the shortest output and a prefix, which callers keep below the latter, have precedence.
     """
 
     bos: int
@@ -80,8 +79,6 @@ class Search:
             arguments |= {"temperature": drawn.temperature, "top_k": drawn.top_k, "top_p": drawn.top_p}
             return sample(**arguments, num_samples=self.num_hypotheses, seeds=seeds)
         arguments |= {"length_penalty": self.length_penalty, "length_penalty_form": self.length_penalty_form}
-        if self.beam_size == 1 and places is None:
-            return greedy_search(**arguments)
         return beam_search(**arguments, beam_size=self.beam_size, num_hypotheses=self.num_hypotheses, places=places)
 
     def _longest(self, source_tokens: int, prefix_tokens: int) -> int:

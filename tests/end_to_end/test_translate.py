@@ -1,5 +1,6 @@
 """mt-translate on files: what a line holds is kept, shards make the whole, an interrupted file is continued."""
 
+import inspect
 import json
 import os
 import threading
@@ -192,6 +193,11 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
         Translator.from_run(finished).translate("house")
     with pytest.raises(TypeError, match="a list of folders"):
         Translator.from_run(finished, ensemble=str(finished))
+    unchecked = inspect.unwrap(Translator.from_run.__func__)  # without what the tests add to every signature
+    with pytest.raises(TypeError, match="n_best takes a whole number, not '3'"):
+        unchecked(Translator, finished, n_best="3")
+    with pytest.raises(UserError, match="prefixes: 1 for 2 texts; give one for each text"):
+        Translator.from_run(finished).translate(["house", "tree"], prefixes=["Haus"])
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "tokenizer.model", "model.safetensors"])
