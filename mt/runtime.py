@@ -4,7 +4,7 @@ import contextlib
 import ctypes
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -56,6 +56,19 @@ def search_precision(name: str | None, device: torch.device) -> torch.dtype:
 def autocast(device: torch.device, precision: torch.dtype) -> contextlib.AbstractContextManager[None]:
     """Matrix products in `precision`, everything delicate in fp32; nothing happens for fp32."""
     return torch.autocast(device.type, dtype=precision, enabled=precision != torch.float32)
+
+
+@contextlib.contextmanager
+def bf16_factors(*, enabled: bool) -> Iterator[None]:
+    """Let oneDNN round the factors of fp32 products to bf16; sums and results stay fp32. For the whole process."""
+    matmul = getattr(torch.backends.mkldnn, "matmul")  # noqa: B009  made at run time, unknown to type checkers
+    before = matmul.fp32_precision
+    if enabled:
+        matmul.fp32_precision = "bf16"
+    try:
+        yield
+    finally:
+        matmul.fp32_precision = before
 
 
 def in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], *, threads: int) -> list[Result]:

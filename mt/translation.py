@@ -14,7 +14,7 @@ from mt.errors import UserError
 from mt.model.inspection import alignment_attention
 from mt.model.transformer import Transformer
 from mt.parts import Part, Translation, join, seed_of, split
-from mt.runtime import in_threads
+from mt.runtime import bf16_factors, in_threads
 from mt.search.ensemble import Ensemble
 from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.search import Sampling, Search
@@ -120,7 +120,9 @@ class Translator:
         """The translations of each part, best first."""
         shares = list(self._shares(parts))
         searches = [([parts[index] for index in share], places) for share, places in shares]
-        found = in_threads(self._search, searches, threads=self.threads)
+        prepared = self.prepared[0]
+        with bf16_factors(enabled=prepared.device.type == "cpu" and prepared.precision == torch.bfloat16):
+            found = in_threads(self._search, searches, threads=self.threads)
         translations: list[list[Translation]] = [[]] * len(parts)
         for (share, _), translated in zip(shares, found, strict=True):
             for index, translation in zip(share, translated, strict=True):

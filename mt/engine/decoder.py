@@ -61,23 +61,21 @@ class PlacedDecoder:
             tokens = tokens[self.places_to_rows]
         positions = model.positions(self.kept.longest(places) + 1)[self.lengths[:places, None]]
         x = model.embed(model.target_embedding, tokens.view(places, -1), positions)
-        self.kept.open_column(places)
-        cells, ancestors = self.kept.window(places)
-        source_mask = self.memory.mask(places)
-        for number, layer in enumerate(model.decoder):
+        columns = self.kept.open_column(places)
+        kept, ancestors = self.kept.window(places)
+        memory, source_mask = self.memory.attended, self.memory.mask
+        for layer, column, keys_values, source_keys_values in zip(model.decoder, columns, kept, memory, strict=True):
             query, newest = layer.project(x)
-            self.kept.store(number, newest)
-            keys, values = self.kept.attended(number, places, cells)
-            attended = attend(query, keys, values, ancestors)
+            column.copy_(newest)
+            attended = attend(query, keys_values[0], keys_values[1], ancestors)
             x = layer.norm(layer.output.add_to(x, attended))
             query = layer.project_cross_query(x)
-            keys, values = self.memory.attended(number, places)
-            attended = attend(query, keys, values, source_mask)
+            attended = attend(query, source_keys_values[0], source_keys_values[1], source_mask)
             x = layer.cross_norm(layer.cross_output.add_to(x, attended))
             x = layer.feed_forward(x)
         self.lengths += 1
         x = x.flatten(0, 1)
-        return model.output(x if self.rows_to_places is None else x[self.rows_to_places])
+        return model.logits(x if self.rows_to_places is None else x[self.rows_to_places])
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i what row `rows[i]` was; a sentence keeps all its rows or none."""
@@ -85,7 +83,9 @@ class PlacedDecoder:
         if len(rows) < len(self.places) * width:
             self.places = [self.places[sentence] for sentence in (rows[::width] // width).tolist()]
             self.unsettled = True
-        if width > 1 and self.places:
+        if width > 1 and not self.unsettled and self.rows_to_places is None:
+            self.kept.inherit(rows)
+        elif width > 1 and self.places:
             places = torch.tensor(self.places, device=rows.device)
             parents = torch.arange(self.in_use * width, device=rows.device)
             parents.view(-1, width)[places] = (rows % width).view(-1, width) + places[:, None] * width
@@ -109,7 +109,7 @@ class PlacedDecoder:
             self._move(gaps[: len(behind)], behind)
         self._empty(gaps[len(behind) :])
         self.in_use = count
-        self.memory.narrow(self.places)
+        self.memory.narrow(self.places, count)
         self.rows_to_places = self.places_to_rows = None
         if self.places != list(range(count)):
             width, device = self.rows_per_sentence, self.lengths.device

@@ -27,34 +27,34 @@ class KeptColumns:
         self.end = 0
         self.begins = [0] * places
         options: dict[str, Any] = {"dtype": precision, "device": device}
-        shape = (2, places, num_heads, 4 * _COLUMNS, rows, d_k)
-        self.keys_values = [torch.zeros(shape, **options) for _ in range(num_layers)]
+        self.keys_values: Float[Tensor, "layers 2 places heads columns rows d_k"] = torch.zeros(
+            (num_layers, 2, places, num_heads, 4 * _COLUMNS, rows, d_k), **options
+        )
         self.ancestors: Float[Tensor, "places rows columns rows"] = torch.full(
             (places, rows, 4 * _COLUMNS, rows), -math.inf, **options
         )
         self.own = torch.full((rows, rows), -math.inf, **options).fill_diagonal_(0.0)
 
-    def open_column(self, places: int) -> None:
-        """Begin the next column of the first `places` places: every row is its own ancestor there."""
+    def open_column(self, places: int) -> tuple[Float[Tensor, "2 places heads rows d_k"], ...]:
+        """Begin the next column of the first `places` places and return where each layer writes it.
+
+        Every row is its own ancestor there.
+        """
         if self.end == self.ancestors.shape[2]:
             self._make_room(places)
         self.ancestors[:places, :, self.end] = self.own
         self.end += 1
+        return self.keys_values[:, :, :places, :, self.end - 1].unbind()
 
-    def store(self, layer: int, keys_values: Float[Tensor, "2 places heads rows d_k"]) -> None:
-        """Write the newest column of a layer."""
-        self.keys_values[layer][:, : keys_values.shape[1], :, self.end - 1] = keys_values
-
-    def window(self, places: int) -> tuple[slice, Float[Tensor, "places 1 rows memory"]]:
-        """Which cells of the cache to attend to, and the mask that leaves each row its ancestors."""
+    def window(
+        self, places: int
+    ) -> tuple[tuple[Float[Tensor, "2 places heads memory d_k"], ...], Float[Tensor, "places 1 rows memory"]]:
+        """For each layer the keys and values to attend to, and the mask that leaves each row its ancestors."""
         first = min(self.begins[:places]) // _COLUMNS * _COLUMNS
         end = min(-(-self.end // _COLUMNS) * _COLUMNS, self.ancestors.shape[2])
         cells = slice(first * self.rows, end * self.rows)
-        return cells, self.ancestors.flatten(2)[:places, None, :, cells]
-
-    def attended(self, layer: int, places: int, cells: slice) -> Float[Tensor, "2 places heads memory d_k"]:
-        """The keys and values in these cells."""
-        return self.keys_values[layer].flatten(3, 4)[:, :places, :, cells]
+        attended = self.keys_values.flatten(4, 5)[:, :, :places, :, cells].unbind()
+        return attended, self.ancestors.flatten(2)[:places, None, :, cells]
 
     def inherit(self, rows: Int[Tensor, " all_rows"]) -> None:
         """Let row i continue what row `rows[i]` was; both count through the places and stay in the same one."""
@@ -74,8 +74,8 @@ class KeptColumns:
 
     def move(self, to: list[int], origin: list[int]) -> None:
         """Bring sentences to other places."""
-        for keys_values in self.keys_values:
-            keys_values[:, to] = keys_values[:, origin]
+        columns = slice(min(self.begins), self.end)
+        self.keys_values[:, :, to, :, columns] = self.keys_values[:, :, origin, :, columns]
         self.ancestors[to] = self.ancestors[origin]
         for new, old in zip(to, origin, strict=True):
             self.begins[new] = self.begins[old]
@@ -86,7 +86,7 @@ class KeptColumns:
         capacity = self.ancestors.shape[2]
         if first < capacity // 2:
             capacity *= 2
-        self.keys_values = [_with_room(kept, 3, first, self.end, capacity, fill=0.0) for kept in self.keys_values]
+        self.keys_values = _with_room(self.keys_values, 4, first, self.end, capacity, fill=0.0)
         self.ancestors = _with_room(self.ancestors, 2, first, self.end, capacity, fill=-math.inf)
         self.begins = [max(0, begin - first) for begin in self.begins]
         self.end -= first
@@ -95,9 +95,11 @@ class KeptColumns:
 def _with_room(
     table: Float[Tensor, "*shape"], dimension: int, first: int, end: int, capacity: int, *, fill: float
 ) -> Float[Tensor, "*new_shape"]:
-    """The part from `first` to `end` of a dimension, at the front of `capacity` cells."""
+    """The part from `first` to `end` of a dimension, at the front of `capacity` cells; the same memory if it can be."""
     shape = [*table.shape]
     shape[dimension] = capacity
-    roomy = table.new_full(shape, fill)
-    roomy.narrow(dimension, 0, end - first).copy_(table.narrow(dimension, first, end - first))
+    kept = table.narrow(dimension, first, end - first)
+    roomy = table.new_empty(shape) if capacity > table.shape[dimension] else table
+    roomy.narrow(dimension, 0, end - first).copy_(kept if roomy is not table else kept.clone())
+    roomy.narrow(dimension, end - first, capacity - end + first).fill_(fill)
     return roomy

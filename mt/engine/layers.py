@@ -1,7 +1,5 @@
 """The layers of figure 1 with prepared weights, and attention for rows that share their keys."""
 
-import math
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -19,28 +17,9 @@ def attend(
     value: Float[Tensor, "batch heads memory d_k"],
     mask: Float[Tensor, "batch 1 #query memory"],
 ) -> Float[Tensor, "batch query d_model"]:
-    """Equation (1) in every head, side by side; `mask` is 0 where it may be attended, else minus infinity.
-
-    Torch's kernel, except for bf16 on a CPU, where two products and a softmax are faster on short sentences.
-    """
-    if query.device.type == "cpu" and query.dtype == torch.bfloat16:
-        heads = _attend_by_products(query, key, value, mask)
-    else:
-        heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    """Equation (1) in every head, side by side; `mask` is 0 where it may be attended, else minus infinity."""
+    heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     return heads.transpose(1, 2).flatten(2)
-
-
-def _attend_by_products(
-    query: Float[Tensor, "batch heads query d_k"],
-    key: Float[Tensor, "batch heads memory d_k"],
-    value: Float[Tensor, "batch heads memory d_k"],
-    mask: Float[Tensor, "batch 1 #query memory"],
-) -> Float[Tensor, "batch heads query d_k"]:
-    """Without a copy of keys and values, whose batch and heads lie evenly spaced in a cache."""
-    scaled = query.flatten(0, 1) * (1 / math.sqrt(query.shape[-1]))
-    scores = torch.bmm(scaled, key.flatten(0, 1).transpose(1, 2)).view(*query.shape[:3], -1)
-    weights = scores.add_(mask).softmax(dim=-1)
-    return torch.bmm(weights.flatten(0, 1), value.flatten(0, 1)).view(query.shape)
 
 
 class PreparedNorm:

@@ -1,5 +1,7 @@
 """Linear layers with their weights laid out once, as the processor's matrix kernels want them."""
 
+from typing import Any, Literal
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -7,46 +9,71 @@ from torch.nn import functional
 
 from mt.model.feed_forward import Activation
 
+Library = Literal["mkl", "onednn", "torch"]
+
 
 class PackedLinear:
-    """x Wᵀ + b, alone or with what follows it in the same pass over memory: the residual sum or the activation.
+    """x Wᵀ + b, alone or with what follows it: the residual sum or the activation.
 
-    On a CPU that oneDNN serves, the weights are reordered into its blocks when the layer is made, which saves doing
-    so in every call; elsewhere torch's own kernels are called one after the other. The arithmetic is the same.
+    On a CPU the weights are reordered into the blocks of its library when the layer is made, which saves doing so in
+    every call: MKL's for fp32, whose calls for the few rows of a single sentence cost half of oneDNN's, and oneDNN's
+    for bf16. Elsewhere torch's own kernels are called. What a row becomes does not depend on the number of rows (with
+    MKL that holds for matrices of more than 64 x 64; below, a single row may differ in its last bit).
     """
 
     def __init__(
-        self, weight: Float[Tensor, "out_features in_features"], bias: Float[Tensor, " out_features"] | None
+        self,
+        weight: Float[Tensor, "out_features in_features"],
+        bias: Float[Tensor, " out_features"] | None,
+        *,
+        library: Library | None = None,
     ) -> None:
-        self.packed = _packs(weight)
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(weight, None) if self.packed else weight
+        self.library = library or _library(weight)
         self.bias = bias
+        self.weight = weight
+        self.shape: Float[Tensor, "out_features in_features"] | None = None
+        if self.library == "mkl":
+            self.weight = torch.ops.mkl._mkl_reorder_linear_weight(weight, _TYPICAL_ROWS)
+            self.shape = weight.new_empty(1).expand(weight.shape)  # takes no memory: only its sizes are read
+        elif self.library == "onednn":
+            self.weight = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
     def __call__(self, x: Float[Tensor, "*rows in_features"]) -> Float[Tensor, "*rows out_features"]:
         """The product and the bias."""
-        if self.packed:
-            return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
+        if self.library == "mkl":
+            return _mkl_linear(x, self.weight, self.shape, self.bias, x.numel() // x.shape[-1])
+        if self.library == "onednn":
+            return _onednn_linear(x, self.weight, self.bias, "none", [], "")
         return functional.linear(x, self.weight, self.bias)
 
     def activated(
         self, x: Float[Tensor, "*rows in_features"], activation: Activation
     ) -> Float[Tensor, "*rows out_features"]:
         """The product and the bias, cut off below zero or times their sigmoid."""
-        if self.packed:
-            return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, activation, [], "")
-        wide = functional.linear(x, self.weight, self.bias)
-        return wide.relu_() if activation == "relu" else functional.silu(wide)
+        if self.library == "onednn":
+            return _onednn_linear(x, self.weight, self.bias, activation, [], "")
+        wide = self(x)
+        return wide.relu_() if activation == "relu" else functional.silu(wide, inplace=True)
 
     def add_to(
         self, residual: Float[Tensor, "*rows out_features"], x: Float[Tensor, "*rows in_features"]
     ) -> Float[Tensor, "*rows out_features"]:
         """The residual plus x Wᵀ + b."""
-        if self.packed:
-            return torch.ops.mkldnn._linear_pointwise.binary(x, residual, self.weight, self.bias, "add")
-        return functional.linear(x, self.weight, self.bias).add_(residual)
+        if self.library == "onednn":
+            return _onednn_linear_binary(x, residual, self.weight, self.bias, "add")
+        return self(x).add_(residual)
 
 
-def _packs(weight: Tensor) -> bool:
-    """Whether oneDNN has a kernel for these weights here."""
-    on_cpu = weight.device.type == "cpu" and torch.backends.mkldnn.is_available()
-    return on_cpu and weight.dtype in (torch.float32, torch.bfloat16)
+_TYPICAL_ROWS = 128  # MKL lays the weights out for so many; more and fewer are computed alike
+_mkl_linear: Any = torch.ops.mkl._mkl_linear.default if torch.backends.mkl.is_available() else None
+_onednn_linear: Any = torch.ops.mkldnn._linear_pointwise.default if torch.backends.mkldnn.is_available() else None
+_onednn_linear_binary: Any = torch.ops.mkldnn._linear_pointwise.binary if torch.backends.mkldnn.is_available() else None
+
+
+def _library(weight: Tensor) -> Library:
+    """Which library has a kernel for these weights here, if any."""
+    if weight.device.type == "cpu" and weight.dtype == torch.float32 and torch.backends.mkl.is_available():
+        return "mkl"
+    if weight.device.type == "cpu" and torch.backends.mkldnn.is_available():
+        return "onednn" if weight.dtype in (torch.float32, torch.bfloat16) else "torch"
+    return "torch"

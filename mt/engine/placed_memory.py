@@ -21,10 +21,14 @@ class PlacedMemory:
         self.lengths = [0] * places
         self.encoded: Memory | None = None
         self.encoded_end = self.waiting = 0  # sentences: up to where they are encoded, and who comes next
-        self.width = -(-source.shape[1] // _WIDTH) * _WIDTH
-        shape = (2, places, model.num_heads, self.width, model.d_model // model.num_heads)
-        self.keys_values = [torch.zeros(shape, dtype=model.precision, device=model.device) for _ in model.decoder]
-        self.masks = torch.zeros(places, 1, 1, self.width, dtype=model.precision, device=model.device)
+        width = -(-source.shape[1] // _WIDTH) * _WIDTH
+        shape = (len(model.decoder), 2, places, model.num_heads, width, model.d_model // model.num_heads)
+        self.keys_values = torch.zeros(shape, dtype=model.precision, device=model.device)
+        self.masks = torch.zeros(places, 1, 1, width, dtype=model.precision, device=model.device)
+        self.mask: Float[Tensor, "places 1 1 source"] = self.masks
+        """0 for the tokens of each sentence, minus infinity beyond its end."""
+        self.attended: tuple[Float[Tensor, "2 places heads source d_k"], ...] = self.keys_values.unbind()
+        """For each layer of the decoder its keys and values."""
 
     def admit(self, places: list[int]) -> None:
         """Give these places to the next sentences."""
@@ -37,23 +41,16 @@ class PlacedMemory:
 
     def move(self, to: list[int], origin: list[int]) -> None:
         """Bring sentences to other places."""
-        for keys_values in self.keys_values:
-            keys_values[:, to] = keys_values[:, origin]
+        self.keys_values[:, :, to] = self.keys_values[:, :, origin]
         self.masks[to] = self.masks[origin]
         for new, old in zip(to, origin, strict=True):
             self.lengths[new] = self.lengths[old]
 
-    def narrow(self, places: list[int]) -> None:
-        """Attend to no more positions than the sentences at these places have."""
-        self.width = -(-max(self.lengths[place] for place in places) // _WIDTH) * _WIDTH
-
-    def mask(self, places: int) -> Float[Tensor, "places 1 1 source"]:
-        """0 for the tokens of each sentence, minus infinity beyond its end."""
-        return self.masks[:places, :, :, : self.width]
-
-    def attended(self, layer: int, places: int) -> Float[Tensor, "2 places heads source d_k"]:
-        """The keys and values for one layer of the decoder."""
-        return self.keys_values[layer][:, :places, :, : self.width]
+    def narrow(self, places: list[int], count: int) -> None:
+        """Let the first `count` places attend to no more positions than the sentences at `places` have."""
+        width = -(-max(self.lengths[place] for place in places) // _WIDTH) * _WIDTH
+        self.mask = self.masks[:count, :, :, :width]
+        self.attended = self.keys_values[:, :, :count, :, :width].unbind()
 
     def _encode(self) -> None:
         """Encode as many sentences as there are places."""
@@ -67,8 +64,7 @@ class PlacedMemory:
         first = self.encoded.mask.shape[0] - (self.encoded_end - self.waiting)
         block = slice(first, first + len(places))
         length = self.encoded.mask.shape[-1]
-        for placed, encoded in zip(self.keys_values, self.encoded.keys_values, strict=True):
-            placed[:, places, :, :length] = encoded[:, block]
+        self.keys_values[:, :, places, :, :length] = self.encoded.keys_values[:, :, block]
         self.masks[places] = -math.inf
         self.masks[places, :, :, :length] = self.encoded.mask[block]
         for place in places:

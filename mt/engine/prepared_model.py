@@ -21,14 +21,16 @@ class Memory:
     `mask` is what attention adds to its scores: 0 where it may be attended, minus infinity elsewhere.
     """
 
-    keys_values: list[Float[Tensor, "2 sentences heads source d_k"]]
+    keys_values: Float[Tensor, "layers 2 sentences heads source d_k"]
     mask: Float[Tensor, "sentences 1 1 source"]
 
 
 class PreparedModel:
     """The weights of a trained model in `precision`; later training of that model does not reach them.
 
-    In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once.
+    In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once, those of the logits not at
+    all: eight bits would make equals of many, and another order of more. They take fp32 weights, from which oneDNN
+    forms products of bf16 factors inside `mt.runtime.bf16_factors`; outside it computes them in fp32.
     """
 
     @torch.no_grad()
@@ -44,8 +46,13 @@ class PreparedModel:
         self.encoder = [PreparedEncoderLayer(layer, precision=precision) for layer in model.encoder_layers()]
         self.decoder = [PreparedDecoderLayer(layer, precision=precision) for layer in model.decoder_layers()]
         self.cross = cross_projection(model.decoder_layers(), precision=precision)
-        bias = model.target_embedding.bias
-        self.output = PackedLinear(self.target_embedding, None if bias is None else bias.detach().to(precision))
+        self.scores_precision = _scores_precision(self.target_embedding)
+        exact, bias = self.scores_precision == precision, model.target_embedding.bias
+        self.output = PackedLinear(
+            self.target_embedding if exact else model.target_embedding.weight.detach().to(self.scores_precision),
+            None if bias is None else bias.detach().to(self.scores_precision),
+            library=None if exact else "onednn",
+        )
         self.table = model.positions.table.to(precision)
 
     @property
@@ -61,7 +68,7 @@ class PreparedModel:
         for layer in self.encoder:
             x = layer(x, mask)
         heads = self.cross(x).unflatten(-1, (len(self.decoder), 2, self.num_heads, -1)).permute(2, 3, 0, 4, 1, 5)
-        return Memory(keys_values=[layer.contiguous() for layer in heads], mask=mask)
+        return Memory(keys_values=heads, mask=mask)
 
     def embed(
         self,
@@ -72,8 +79,18 @@ class PreparedModel:
         """Scaled embeddings plus encoded positions (sections 3.4, 3.5)."""
         return torch.add(positions, functional.embedding(tokens, embedding), alpha=math.sqrt(self.d_model))
 
+    def logits(self, x: Float[Tensor, "rows d_model"]) -> Float[Tensor, "rows vocabulary"]:
+        """Scores of every piece, by the embedding matrix once more (section 3.4)."""
+        return self.output(x.to(self.scores_precision))
+
     def positions(self, length: int) -> Float[Tensor, "longer d_model"]:
         """The position table, at least so long."""
         if length > self.table.shape[0]:
             self.table = positional_encoding(2 * length, self.d_model).to(self.table)
         return self.table
+
+
+def _scores_precision(embedding: Tensor) -> torch.dtype:
+    """Logits of a bf16 model on a CPU are fp32, if oneDNN is there to form them quickly."""
+    rounded = embedding.device.type == "cpu" and embedding.dtype == torch.bfloat16
+    return torch.float32 if rounded and torch.backends.mkldnn.is_available() else embedding.dtype

@@ -75,26 +75,27 @@ def beam_search(
         length_penalty_form=length_penalty_form,
     )
     while len(beam.sentences):
-        log_probabilities = permitted_log_probabilities(
-            next_token(torch.from_numpy(beam.newest).to(device)),
-            forbidden=forbidden,
-            eos=eos,
-            end_only=beam.rows_at_limit(device),
-        )
+        logits = next_token(torch.from_numpy(beam.newest).to(device))
+        at_limit = beam.rows_at_limit(device)
+        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=at_limit)
         for constraint in constraints:
             constraint.exclude(log_probabilities, beam.rows(device))
         beam, rows = _step(beam, log_probabilities, finished, eos=eos)
-        free = places - len(beam.sentences)
-        admitted = min(free, len(limits) - waiting) if 8 * free >= places else 0
+        admitted = _admissible(places - len(beam.sentences), places=places, waiting=len(limits) - waiting)
         if not np.array_equal(rows, np.arange(len(log_probabilities))) and (len(rows) or admitted):
             next_token.reorder(torch.from_numpy(rows).to(device))
         if admitted:
             assert isinstance(next_token, AdmittingNextToken)
             next_token.admit(admitted)
-            joining = np.arange(waiting, waiting + admitted)
-            beam = beam.joined_by(_Beam.of_empty_prefixes(joining, limits, beam_size=beam_size, bos=bos))
+            new = np.arange(waiting, waiting + admitted)
+            beam = beam.joined_by(_Beam.of_empty_prefixes(new, limits, beam_size=beam_size, bos=bos))
             waiting += admitted
     return finished.to_lists()
+
+
+def _admissible(free: int, *, places: int, waiting: int) -> int:
+    """How many of the waiting sentences to admit: none until an eighth of the places is free."""
+    return min(free, waiting) if 8 * free >= places else 0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-_STRIPS = (64, 32, 16, 8, 1)
+_WIDTHS = (128, 256, 512, 64, 32, 16)
+_FEW_ROWS = 8  # so many are ranked sooner as they are
 
 
 def accumulation_dtype(logits: Tensor) -> torch.dtype:
@@ -50,7 +51,12 @@ def best_extensions(
     """
     if count >= totals.shape[1] * log_probabilities.shape[1]:
         return _ranked(_all_extensions(log_probabilities, totals), count)
-    top, chosen = (each.cpu().numpy() for each in _best_by_columns(log_probabilities, totals, count + 1))
+    best: tuple[Tensor, Tensor]
+    if totals.numel() <= _FEW_ROWS:
+        best = _all_extensions(log_probabilities, totals).topk(count + 1)
+    else:
+        best = _best_by_columns(log_probabilities, totals, count + 1)
+    top, chosen = (each.cpu().numpy() for each in best)
     undecided = ((top[:, count] == top[:, count - 1]) & (top[:, count] > -np.inf)).nonzero()[0]
     order = np.lexsort((chosen[:, :count], -top[:, :count]))
     values, extensions = (np.take_along_axis(each, order, axis=1) for each in (top, chosen))
@@ -82,8 +88,7 @@ def _best_by_columns(
     the best maxima; finding those is cheap, and few extensions are left to be ranked.
     """
     (num_sentences, slots), vocabulary_size = totals.shape, log_probabilities.shape[1]
-    num_strips = next(n for n in _STRIPS if vocabulary_size % n == 0 and slots * vocabulary_size // n >= count)
-    width = vocabulary_size // num_strips
+    num_strips, width = _strips(vocabulary_size, at_least=-(-count // slots))
     strips = log_probabilities.view(-1, num_strips, width)
     maxima = strips.amax(dim=1).view(num_sentences, slots, width) + totals[:, :, None]
     best = maxima.flatten(1).topk(count, sorted=False).indices
@@ -125,10 +130,20 @@ def _top(
     columns with the largest maxima; finding those is cheap, and few values are left to be ranked.
     """
     num_rows, vocabulary_size = values.shape
-    num_strips = next(n for n in _STRIPS if vocabulary_size % n == 0 and vocabulary_size // n >= count)
-    width = vocabulary_size // num_strips
+    num_strips, width = _strips(vocabulary_size, at_least=count)
     strips = values.view(num_rows, num_strips, width)
     columns = strips.amax(dim=1).topk(count, sorted=False).indices
     in_columns = strips.gather(2, columns[:, None].expand(-1, num_strips, -1)).flatten(1)
     top, places = in_columns.topk(count)
     return top, places // count * width + columns.gather(1, places % count)
+
+
+def _strips(vocabulary_size: int, *, at_least: int) -> tuple[int, int]:
+    """Into how many strips of which width to lay out a row of scores; a strip holds `at_least` columns.
+
+    Widths of whole vectors of the processor, or the maxima take three times as long (8,064 pieces: 63 strips of 128
+    take 0.23 ms for 128 rows, 64 strips of 126 take 0.68 ms). A vocabulary that divides by none is one strip.
+    """
+    suitable = (width for width in _WIDTHS if vocabulary_size % width == 0 and width >= at_least)
+    width = next(suitable, vocabulary_size)
+    return vocabulary_size // width, width

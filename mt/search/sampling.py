@@ -41,8 +41,7 @@ def sample(
 
     Raises ValueError for impossible arguments and DivergedError if an output has no finite score.
     """
-    if num_samples < 1 or not temperature > 0 or not (top_k is None or top_k > 0) or not (top_p is None or top_p > 0):
-        raise ValueError(f"{num_samples} samples, temperature {temperature}, top-k {top_k}, top-p {top_p}: all above 0")
+    _check(num_samples, temperature, top_k, top_p)
     limits = checked_limits(max_lengths, eos=eos, forbidden=forbidden)
     if not limits:
         return []
@@ -57,10 +56,8 @@ def sample(
         log_probabilities = permitted_log_probabilities(
             logits, forbidden=forbidden, eos=eos, end_only=row_limits[rows] == length if length in limits else None
         )
-        if constraints:
-            prefixes = Prefixes.of_one_length(tokens[rows], length - 1, rows // num_samples)
-            for constraint in constraints:
-                constraint.exclude(log_probabilities, prefixes)
+        for constraint in constraints:
+            constraint.exclude(log_probabilities, Prefixes.of_one_length(tokens[rows], length - 1, rows // num_samples))
         probabilities, candidates = considered(log_probabilities, temperature=temperature, top_k=top_k, top_p=top_p)
         newest = _drawn(probabilities, candidates, uniform[rows, length - 1])
         going_on = lengths[rows] == 0
@@ -76,6 +73,11 @@ def sample(
             next_token.reorder(staying)
         logits = next_token(tokens[rows, length - 1])
     return _hypotheses(tokens, totals, lengths, num_samples)
+
+
+def _check(num_samples: int, temperature: float, top_k: int | None, top_p: float | None) -> None:
+    if num_samples < 1 or not temperature > 0 or not (top_k is None or top_k > 0) or not (top_p is None or top_p > 0):
+        raise ValueError(f"{num_samples} samples, temperature {temperature}, top-k {top_k}, top-p {top_p}: all above 0")
 
 
 def considered(
