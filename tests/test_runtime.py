@@ -7,8 +7,9 @@ import sys
 import pytest
 import torch
 
+from mt.engine.packed_linear import PackedLinear
 from mt.errors import UserError
-from mt.runtime import autocast, choose_device, choose_precision, seed_everything
+from mt.runtime import autocast, bf16_factors, choose_device, choose_precision, seed_everything
 
 CPU = torch.device("cpu")
 
@@ -67,3 +68,20 @@ def test_freed_memory_serves_the_next_tensors() -> None:
     before, told, after = done.stdout.split()
     assert told == "True"
     assert int(after) < int(before) / 10
+
+
+@pytest.mark.skipif(not torch.cpu._is_avx512_bf16_supported(), reason="needs a processor that multiplies bf16")
+def test_factors_are_rounded_inside_and_nowhere_else() -> None:
+    torch.manual_seed(0)
+    weight, x = torch.randn(96, 128), torch.randn(32, 128)
+    packed = PackedLinear(weight, None, library="onednn")
+    exact = packed(x)
+    with bf16_factors(enabled=True):
+        rounded = packed(x)
+    assert rounded.dtype == torch.float32
+    expected = x.bfloat16().double() @ weight.bfloat16().double().T
+    torch.testing.assert_close(rounded.double(), expected, rtol=0, atol=1e-4)
+    assert not torch.allclose(rounded, exact, atol=1e-4)
+    with bf16_factors(enabled=False):
+        assert torch.equal(packed(x), exact)
+    assert torch.equal(packed(x), exact)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mt.search.candidates import most_probable, permitted_log_probabilities
+from mt.search.candidates import best_extensions, most_probable, permitted_log_probabilities
 
 
 @pytest.mark.parametrize("vocabulary_size", [5, 64, 200, 203, 1024])
@@ -20,6 +20,21 @@ def test_most_probable_is_a_stable_sort(vocabulary_size, count, levels):
     for tokens, expected, row in zip(found_tokens, best, values, strict=True):
         possible = [token for token in expected.tolist() if row[token] > -torch.inf]
         assert [token for token in tokens.tolist() if row[token] > -torch.inf] == sorted(possible)
+
+
+@pytest.mark.parametrize("vocabulary_size", [5, 48, 203, 384, 1024])
+@pytest.mark.parametrize("num_sentences", [1, 2, 3, 9])
+@pytest.mark.parametrize("levels", [3, 10**6])
+def test_the_best_extensions_are_a_stable_sort(vocabulary_size, num_sentences, levels):
+    """Whether few rows are ranked as they are or many by the maxima of strips."""
+    generator = torch.Generator().manual_seed(vocabulary_size)
+    scores = torch.randint(levels, (4 * num_sentences, vocabulary_size), generator=generator).float()
+    totals = torch.randint(3, (num_sentences, 4), generator=generator).float()
+    values, extensions = best_extensions(scores, totals, 7)
+    every = (scores.view(num_sentences, 4, -1) + totals[:, :, None]).flatten(1)
+    expected = every.sort(dim=1, descending=True, stable=True)
+    assert values.tolist() == expected.values[:, :7].tolist()
+    assert extensions.tolist() == expected.indices[:, :7].tolist()
 
 
 def test_log_probabilities_leave_the_logits_alone():
