@@ -1,5 +1,8 @@
 """Linear layers with their weights laid out once, as the processor's matrix kernels want them."""
 
+import functools
+import platform
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -16,9 +19,10 @@ class PackedLinear:
     """x Wᵀ + b, alone or with what follows it: the residual sum or the activation.
 
     On a CPU the weights are reordered into the blocks of its library when the layer is made, which saves doing so in
-    every call: MKL's for fp32, whose calls for the few rows of a single sentence cost half of oneDNN's, and oneDNN's
-    for bf16. Elsewhere torch's own kernels are called. What a row becomes does not depend on the number of rows (with
-    MKL that holds for matrices of more than 64 x 64; below, a single row may differ in its last bit).
+    every call: MKL's for fp32 on Intel's processors, where the few rows of a single sentence cost half of what they
+    cost with oneDNN, and oneDNN's for bf16 and on others, where MKL takes twice as long. Elsewhere torch's own kernels
+    are called. What a row becomes does not depend on the number of rows (with MKL that holds for matrices of more than
+    64 x 64; below, a single row may differ in its last bit).
     """
 
     def __init__(
@@ -72,8 +76,16 @@ _onednn_linear_binary: Any = torch.ops.mkldnn._linear_pointwise.binary if torch.
 
 def _library(weight: Tensor) -> Library:
     """Which library has a kernel for these weights here, if any."""
-    if weight.device.type == "cpu" and weight.dtype == torch.float32 and torch.backends.mkl.is_available():
+    if weight.device.type != "cpu" or weight.dtype not in (torch.float32, torch.bfloat16):
+        return "torch"
+    if weight.dtype == torch.float32 and torch.backends.mkl.is_available() and _on_intel():
         return "mkl"
-    if weight.device.type == "cpu" and torch.backends.mkldnn.is_available():
-        return "onednn" if weight.dtype in (torch.float32, torch.bfloat16) else "torch"
-    return "torch"
+    return "onednn" if torch.backends.mkldnn.is_available() else "torch"
+
+
+@functools.cache
+def _on_intel() -> bool:
+    processors = Path("/proc/cpuinfo")
+    if processors.exists():
+        return "GenuineIntel" in processors.read_text(encoding="utf-8")
+    return "Intel" in platform.processor()

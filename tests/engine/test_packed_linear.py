@@ -4,21 +4,29 @@ import pytest
 import torch
 from torch.nn import functional
 
-from mt.engine.packed_linear import PackedLinear
+from mt.engine.packed_linear import Library, PackedLinear
 
 PRECISIONS = [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 0.1)]
+LIBRARIES: list[Library] = ["torch"]
+LIBRARIES += ["mkl"] if torch.backends.mkl.is_available() else []
+LIBRARIES += ["onednn"] if torch.backends.mkldnn.is_available() else []
 
 
-def layer(precision: torch.dtype) -> tuple[PackedLinear, torch.Tensor, torch.Tensor, torch.Tensor]:
+def layer(
+    precision: torch.dtype, library: Library | None = None
+) -> tuple[PackedLinear, torch.Tensor, torch.Tensor, torch.Tensor]:
     torch.manual_seed(0)
     weight, bias, x = torch.randn(48, 32) / 4, torch.randn(48), torch.randn(40, 32)
     weight, bias, x = (each.to(precision) for each in (weight, bias, x))
-    return PackedLinear(weight, bias), weight.double(), bias.double(), x
+    return PackedLinear(weight, bias, library=library), weight.double(), bias.double(), x
 
 
-@pytest.mark.parametrize(("precision", "tolerance"), PRECISIONS)
-def test_the_product_and_what_follows_it(precision: torch.dtype, tolerance: float) -> None:
-    packed, weight, bias, x = layer(precision)
+@pytest.mark.parametrize(
+    ("precision", "tolerance", "library"),
+    [*((*each, None) for each in PRECISIONS), *((torch.float32, 1e-5, library) for library in LIBRARIES)],
+)
+def test_the_product_and_what_follows_it(precision: torch.dtype, tolerance: float, library: Library | None) -> None:
+    packed, weight, bias, x = layer(precision, library)
     plain = x.double() @ weight.T + bias
     residual = torch.randn(40, 48).to(precision)
     pairs = [
