@@ -1,5 +1,6 @@
 """Device, precision, seeds."""
 
+import pathlib
 import platform
 import subprocess
 import sys
@@ -59,6 +60,35 @@ def faults():
 
 print(min(faults() for _ in range(3)), keep_freed_memory(), min(faults() for _ in range(3)))
 """
+
+
+HUGE_PAGES = """
+import re
+import torch
+from mt.runtime import keep_freed_memory
+
+def huge():
+    with open("/proc/self/smaps_rollup") as file:
+        return int(re.search(r"AnonHugePages: +([0-9]+) kB", file.read())[1])
+
+before = huge()
+keep_freed_memory()
+kept = [torch.ones(2**18) for _ in range(64)]  # 1 MiB each
+print(before, huge())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+@pytest.mark.skipif(
+    not pathlib.Path("/proc/self/smaps_rollup").exists()
+    or "[never]" in pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="utf-8"),
+    reason="a system without huge pages",
+)
+def test_tensors_lie_on_huge_pages() -> None:
+    """Of 64 tensors of 1 MiB at least half lie on pages of 2 MiB."""
+    done = subprocess.run([sys.executable, "-c", HUGE_PAGES], capture_output=True, text=True, check=True)
+    before, after = map(int, done.stdout.split())
+    assert after - before >= 32 * 1024
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
