@@ -6,10 +6,13 @@ from mt.data.toy.being import comparison, existence, identity, presentation
 from mt.data.toy.choice import Choice
 from mt.data.toy.counting import numbers, weather
 from mt.data.toy.features import Sentence
+from mt.data.toy.purposes import judgement, purpose, time_or_memory, two_infinitives
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
 from mt.data.toy.reasons import and_but, because, two_deeds, when_if
 from mt.data.toy.relatives import relative_object, relative_place, relative_subject
+from mt.data.toy.remarks import answer, doing, how_long_often, name_of, polite, who_is, whose
 from mt.data.toy.reported import embedded_question, reported, uncertain
+from mt.data.toy.sequences import because_anything, before_while, so, two_clauses, when_anything
 from mt.data.toy.statements import (
     everyday,
     giving,
@@ -22,6 +25,7 @@ from mt.data.toy.statements import (
     two_subjects,
     wish,
 )
+from mt.data.toy.things import animal_reason, handled, opinion
 
 Construction = Callable[[Choice], Sentence]
 
@@ -32,7 +36,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (4, everyday),
     (7, giving),
     (9, yes_no),
-    (1.2, alternative),
+    (1.8, alternative),
     (3, where),
     (2.4, when_why),
     (1.5, who),
@@ -41,13 +45,13 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (2, how),
     (2.4, identity),
     (2.5, presentation),
-    (2.8, existence),
-    (3, comparison),
+    (3.2, existence),
+    (4, comparison),
     (1.8, liking),
-    (1.5, wish),
+    (2, wish),
     (2.2, request),
-    (1.5, two_subjects),
-    (1.8, two_objects),
+    (2, two_subjects),
+    (4, two_objects),
     (2, weather),
     (4.5, numbers),
     (4, reported),
@@ -60,4 +64,23 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (3, when_if),
     (2, and_but),
     (2.5, two_deeds),
+    (4, two_clauses),
+    (2.5, purpose),
+    (1.5, judgement),
+    (1.8, time_or_memory),
+    (2, two_infinitives),
+    (2.2, before_while),
+    (1.2, so),
+    (4, when_anything),
+    (4, because_anything),
+    (3.5, opinion),
+    (1.5, handled),
+    (1, animal_reason),
+    (1.5, polite),
+    (1.2, answer),
+    (1.8, doing),
+    (1.6, how_long_often),
+    (0.9, whose),
+    (1.2, who_is),
+    (0.9, name_of),
 ]

@@ -22,6 +22,8 @@ def sentence(choice: Choice) -> tuple[str, Pair]:
     index = choice.weighted([weight for weight, _ in CONSTRUCTIONS])
     phrase, mark = CONSTRUCTIONS[index][1](choice)
     spoken = english.contracted(phrase.english) if choice.chance(CONTRACTED_SHARE) else phrase.english
+    if choice.chance(CONTRACTED_SHARE):
+        spoken = re.sub(r"(?<!,) because ", ", because ", spoken)
     return normalised(phrase.english), (english.sentence_case(spoken, mark), german.sentence_case(phrase.german, mark))
 
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from mt.data.toy import english, german
-from mt.data.toy.being import rank
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate
+from mt.data.toy.comparisons import rank
 from mt.data.toy.features import Clause, Form, Name, NounPhrase, Phrase, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, subject

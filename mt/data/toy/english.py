@@ -32,12 +32,15 @@ def nominal(phrase: Nominal, *, subject: bool = True) -> str:
         case NounPhrase():
             return noun_phrase(phrase)
         case Coordination():
-            return f"{nominal(phrase.first)} {phrase.conjunction.english} {nominal(phrase.second)}"
+            first, second = (nominal(part, subject=subject) for part in (phrase.first, phrase.second))
+            return f"{first} {phrase.conjunction.english} {second}".replace(" ,", ",")
 
 
 def noun_phrase(phrase: NounPhrase) -> str:
-    """Determiner or owner, adjective, noun, measure, relative clause."""
+    """Determiner or owner, adjectives, noun, measure, what is attached, relative clause."""
     words = [phrase.noun.english_plural if phrase.plural else phrase.noun.english]
+    if phrase.colour:
+        words.insert(0, phrase.colour.english)
     if phrase.adjective:
         words.insert(0, phrase.adjective.english)
         if phrase.intensified:
@@ -50,6 +53,8 @@ def noun_phrase(phrase: NounPhrase) -> str:
         words.insert(0, phrase.determiner.english)
     if phrase.measure:
         words.append(f"of {phrase.measure}")
+    if phrase.attached:
+        words.append(phrase.attached.english)
     if phrase.relative:
         words.append(relative_clause(phrase, phrase.relative))
     return " ".join(words)
@@ -107,7 +112,7 @@ def verb_group(body: Clause, *, need_auxiliary: bool) -> tuple[str, str]:
     if body.form in ("modal", "like to"):
         word = body.modal.english if body.modal else "like to"
         past = bool(body.modal and body.modal.past)
-        head, rest = word.split(" ")[0], f" to {verb.english}"
+        head, rest = word.split(" ")[0], f" {verb.english_ing}" if body.gerund else f" to {verb.english}"
         inflected = {"want": ("wants", "wanted"), "have": ("has", "had"), "like": ("likes", "liked")}[head]
         finite = inflected[1] if past else inflected[0] if third else head
     if need_auxiliary:
@@ -122,6 +127,8 @@ def objects(body: Clause) -> list[str]:
     rest = [body.verb.english_rest] if body.verb.english_rest else []
     if rest and body.verb.movable_rest and isinstance(body.accusative, Pronoun):
         return receiver + direct + rest
+    if body.receiver_last and receiver and direct:
+        return [*rest, *direct, "to", *receiver]
     return rest + receiver + direct
 
 
@@ -151,7 +158,8 @@ def clause(
     ordered = sorted(body.complements, key=lambda phrase: not phrase.direction)  # to Berlin by train
     complements = [phrase.english for phrase in ordered if without != "complements"]
     directed = any(phrase.direction for phrase in body.complements)
-    words += complements + manner if directed else manner + complements
+    company = [phrase.english for phrase in (body.favour, body.company) if phrase]
+    words += [*complements, *company, *manner] if directed else [*manner, *company, *complements]
     if body.time and without != "time":
         words = [body.time.english, *words] if front_time else [*words, body.time.english]
     return " ".join(word for word in words if word)
@@ -161,8 +169,13 @@ def imperative(body: Clause) -> str:
     """The clause as a request to *you*."""
     words = ["do not"] if body.negated else []
     words += [body.verb.english, *objects(body)]
-    words += [phrase.english for phrase in (body.manner, *body.complements, body.time) if phrase]
-    return " ".join(words)
+    rest = (body.manner, body.favour, *body.complements, body.company, body.time)
+    return " ".join(words + [phrase.english for phrase in rest if phrase])
+
+
+def infinitive(body: Clause) -> str:
+    """The clause without subject and tense, as after *to*."""
+    return imperative(replace(body, negated=False))
 
 
 def contracted(sentence: str) -> str:

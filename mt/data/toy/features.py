@@ -108,6 +108,8 @@ class NounPhrase:
     relative: "Relative | None" = None
     measure: str = ""  # a cup of coffee: the noun is the cup, the measure names what is in it
     german_measure: str = ""
+    colour: Adjective | None = None  # a small black dog: a second adjective, behind the first
+    attached: Phrase | None = None  # the woman in the red coat, the key of the house
 
     person: int = 3
 
@@ -119,19 +121,23 @@ class NounPhrase:
 
 @dataclass(frozen=True)
 class Coordination:
-    """Two phrases joined: my brother and Anna, coffee or tea."""
+    """Phrases joined: my brother and Anna, coffee or tea; bread, milk and cheese, where the first is itself a pair."""
 
-    first: Name | NounPhrase
-    second: Name | NounPhrase
+    first: "Pronoun | Name | NounPhrase | Coordination"
+    second: "Pronoun | Name | NounPhrase"
     conjunction: Phrase
 
-    person: int = 3
     plural: bool = True
+
+    @property
+    def person(self) -> int:
+        """First where I am among them (Anna and I), else third."""
+        return 1 if 1 in (self.first.person, self.second.person) else 3
 
     @property
     def definite(self) -> bool:
         """Whether the phrase is known to the hearer."""
-        return not isinstance(self.first, NounPhrase) or self.first.definite
+        return self.first.definite if isinstance(self.first, NounPhrase | Coordination) else True
 
 
 Nominal = Pronoun | Name | NounPhrase | Coordination
@@ -182,6 +188,10 @@ class Clause:
     manner: Phrase | None = None
     complements: tuple[Phrase, ...] = field(default=())  # predicate, place, direction, prepositional object
     time: Phrase | None = None
+    company: Phrase | None = None  # with Anna, without his brother
+    favour: Phrase | None = None  # for my mother
+    receiver_last: bool = False  # gives the book to Anna, rather than: gives Anna the book; German says both alike
+    gerund: bool = False  # likes swimming, rather than: likes to swim; German says both alike
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ end the verb's other parts. In a subordinate clause the finite verb comes last.
 """
 
 import re
+from dataclasses import replace
 from typing import Literal
 
 from mt.data.toy.features import (
@@ -61,7 +62,8 @@ def nominal(phrase: Nominal, case: Case) -> str:
         case NounPhrase():
             return noun_phrase(phrase, case)
         case Coordination():
-            return f"{nominal(phrase.first, case)} {phrase.conjunction.german} {nominal(phrase.second, case)}"
+            joined = f"{nominal(phrase.first, case)} {phrase.conjunction.german} {nominal(phrase.second, case)}"
+            return joined.replace(" ,", ",")
 
 
 def noun_phrase(phrase: NounPhrase, case: Case, *, negated: bool = False) -> str:
@@ -82,11 +84,15 @@ def noun_phrase(phrase: NounPhrase, case: Case, *, negated: bool = False) -> str
         ending = cell(ADJECTIVE_ENDINGS[kind], case, phrase.noun, phrase.plural)
         words += ["sehr"] if phrase.intensified else []
         words.append(phrase.adjective.stem + ending)
+    if phrase.colour:
+        words.append(phrase.colour.stem + cell(ADJECTIVE_ENDINGS[kind], case, phrase.noun, phrase.plural))
     words.append(noun_form(phrase.noun, case, phrase.plural))
     if phrase.german_measure:
         words.append(phrase.german_measure)
     if phrase.owner and not isinstance(phrase.owner, Name):
         words.append(nominal(phrase.owner, "genitive"))
+    if phrase.attached:
+        words.append(phrase.attached.german)
     text = " ".join(words)
     return text + f", {relative_clause(phrase, phrase.relative)}," if phrase.relative else text
 
@@ -175,11 +181,15 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
     manner = [body.manner.german] if body.manner and without != "manner" else []
     complements = [phrase.german for phrase in body.complements if without != "complements"]
     frame = [*known, *time, *middle] if middle else [*time, *known]
-    return [*pronouns, *receiving, *frame, *manner, *new, *complements]
+    company = [body.company.german] if body.company else []
+    favour = [body.favour.german] if body.favour else []
+    return [*pronouns, *receiving, *frame, *company, *manner, *new, *favour, *complements]
 
 
 def reflexive(body: Clause) -> str:
     """mich, dich, sich, uns."""
+    if isinstance(body.subject, Coordination) and body.subject.person == 1:
+        return "uns"
     if isinstance(body.subject, Pronoun) and body.subject.person < 3:
         return body.subject.accusative
     return "sich"
@@ -200,7 +210,7 @@ def clause(body: Clause, order: Order, *, front: str = "", without: str = "") ->
     if order == "final":
         words = [*subject, *middle, final_verb(body, finite, closing)]
     elif order == "question" or front:
-        if body.verb.reflexive and subject and not isinstance(body.subject, Pronoun):
+        if body.verb.reflexive and subject and not (isinstance(body.subject, Pronoun) and body.subject.possessive):
             subject, middle = [middle[0], *subject], middle[1:]
         words = [front, finite, *subject, *middle, closing.strip()]
     else:
@@ -213,6 +223,17 @@ def final_verb(body: Clause, finite: str, closing: str) -> str:
     if closing and closing == body.verb.particle:
         return closing + finite
     return f"{closing} {finite}".strip()
+
+
+def to_infinitive(body: Clause) -> str:
+    """The clause without subject and tense, with zu: die Tür zuzumachen, schwimmen zu gehen."""
+    particle = body.verb.particle
+    closing = (
+        f"{particle}zu {body.verb.german}"
+        if not particle or particle.endswith(" ")
+        else f"{particle}zu{body.verb.german}"
+    )
+    return " ".join([*midfield(replace(body, negated=False)), closing])
 
 
 def imperative(body: Clause) -> str:

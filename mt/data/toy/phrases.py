@@ -4,16 +4,19 @@ from dataclasses import replace
 from functools import cache
 
 from mt.data.toy.choice import Choice
+from mt.data.toy.degrees import comparative, superlative
 from mt.data.toy.features import Adjective, Determiner, Name, Nominal, Noun, NounPhrase, Pronoun
 from mt.data.toy.nouns import fits, nouns_of
 from mt.data.toy.words import (
     ADJECTIVES,
     ALL,
     BARE,
+    COLOURS,
     HE,
     MANY,
     NAMES,
     NUMBERS,
+    ONE,
     PERSONAL,
     POSSESSIVES,
     SHE,
@@ -33,6 +36,7 @@ from mt.data.toy.words import (
 
 SPOUSES = {"husband": ("my", "your", "her"), "wife": ("my", "your", "his")}
 OWNERS = ("my", "my", "my", "your", "your", "his", "her", "our", "our", "their")
+BEFORE_COLOURS = ("big", "small", "little", "old", "new", "beautiful", "clean", "dirty")
 OWNABLE = frozenset({"owned", "sibling", "generation3"})
 
 
@@ -47,7 +51,7 @@ def sex_pronoun(phrase: Nominal) -> Pronoun | None:
     if isinstance(phrase, Pronoun):
         return phrase
     if phrase.plural:
-        return THEY
+        return WE if phrase.person == 1 else THEY
     if isinstance(phrase, Name):
         return HE if phrase.possessive == "his" else SHE
     assert isinstance(phrase, NounPhrase)  # a coordination is plural
@@ -78,7 +82,13 @@ def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> No
         return phrase
     adjective = choice.rare(options)
     kin = phrase.determiner in POSSESSIVES.values() and "human" in phrase.noun.classes
+    graded = bool(adjective.english_comparative and adjective.german_comparative) and not kin
+    if graded and phrase.determiner in (THE, A) and choice.chance(0.1):
+        return replace(phrase, adjective=(superlative if phrase.determiner == THE else comparative)(adjective))
     intense = not kin and phrase.determiner in (A, BARE) and choice.chance(0.12)
+    if not intense and adjective.english in BEFORE_COLOURS and choice.chance(0.2):
+        colours = [other for other in options if other.english in COLOURS]
+        return replace(phrase, adjective=adjective, colour=choice.pick(colours) if colours else None)
     return replace(phrase, adjective=adjective, intensified=intense)
 
 
@@ -87,7 +97,7 @@ def determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, *
     everyone = THE if noun.classes & {"owned", "kin"} else ALL
     numbers = (choice.pick(NUMBERS), choice.pick(NUMBERS[:3]))
     if mode == "new":
-        return choice.pick((*numbers, *numbers, MANY, BARE, SOME)) if plural else A
+        return choice.pick((*numbers, *numbers, MANY, BARE, SOME)) if plural else choice.pick((A, A, A, A, A, ONE))
     if "kin" in noun.classes:
         return possessive(choice, noun, subject)
     if "owned" in noun.classes and choice.chance({"given": 0.0, "shown": 0.0, "subject": 0.25}.get(mode, 0.35)):

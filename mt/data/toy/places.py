@@ -27,8 +27,9 @@ PREPOSITIONS = {
     "aboard": ("on", "in"),
     "by": ("by", "an"),
     "inside": ("at", "in"),
+    "with": ("with", "mit"),
 }
-ALWAYS_DATIVE = {"zu", "from"}
+ALWAYS_DATIVE = {"zu", "from", "with"}
 FIXED = {
     "at_home": Phrase("at home", "zu Hause"),
     "here": Phrase("here", "hier"),
@@ -72,6 +73,7 @@ near | to_school to_bed home to_work garden:into kitchen:into park:to forest:int
 far | TO_TOWN TO_TOWN TO_COUNTRY sea:an to_the_mountains
 drive | home to_work TO_TOWN supermarket:zu station:zu lake:an hospital:zu
 onto | table:on chair:on bed:on bag:in kitchen:in bed:under lamp:next
+stand_on | table:on chair:on kitchen:in lamp:next
 sit_to | chair:on bed:on table:at tree:under window:at
 animal_at | garden:in kitchen:in house:in table:under bed:under bed:on chair:on tree:behind door:front house:behind car:under street:on
 thing_at | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in lamp:next
@@ -84,7 +86,7 @@ furniture_in | room:in kitchen:in office:in garden:in house:in flat:in
 building_at | city:in village:in street:in IN_TOWN park:next station:next church:behind sea:by lake:at
 """
 GROUPS = {name.strip(): tuple(members.split()) for name, members in (line.split("|") for line in entries(TABLE))}
-DIRECTIONS = {"run", "come", "near", "far", "drive", "onto", "sit_to"}
+DIRECTIONS = {"run", "come", "near", "far", "drive", "onto", "stand_on", "sit_to"}
 
 
 @cache

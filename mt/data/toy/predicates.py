@@ -3,11 +3,14 @@
 from dataclasses import replace
 from functools import cache
 
+from mt.data.toy.adjuncts import chosen_time, counted
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import STATES, chosen_place, chosen_time, counted, predicate, verb_clause
-from mt.data.toy.features import Adjective, Clause, Form, Noun
+from mt.data.toy.clauses import STATES, chosen_place, predicate, verb_clause
+from mt.data.toy.comparisons import comparison_clause, identity_clause
+from mt.data.toy.features import Adjective, Clause, Form, Noun, NounPhrase, Phrase
 from mt.data.toy.nouns import NOUNS, fits, nouns_of
-from mt.data.toy.phrases import noun_phrase, subject
+from mt.data.toy.pairs import somebody
+from mt.data.toy.phrases import adjectives_of, noun_phrase
 from mt.data.toy.times import NOW, past_time
 from mt.data.toy.verbs import BE
 from mt.data.toy.words import (
@@ -17,6 +20,7 @@ from mt.data.toy.words import (
     HABITS,
 )
 
+LATE = Phrase("late", "spät dran")
 TRAITS = ("old", "young", "friendly", "nice", "clever", "strong", "tall", "rich", "funny", "beautiful", "quiet")
 
 
@@ -24,7 +28,7 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
     """Somebody or something is so: The soup is very hot, My sister was not tired."""
     degree = ("", "very", "too")[choice.weighted((0.7, 0.22, 0.08))]
     if choice.chance(0.5):
-        who = subject(choice, ("adult", "young", "infant"), "known")
+        who = somebody(choice, ("adult", "young", "infant"), "known")
         adjective = choice.pick(STATES)
         if choice.chance(0.3):
             adjective = ADJECTIVE[choice.pick(TRAITS)]
@@ -41,12 +45,68 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
     if form == "future" and adjective not in STATES:
         form = "present"
     body = Clause(who, BE, form, complements=(predicate(adjective, degree),))
+    if choice.chance(0.1):
+        body = replace(body, complements=(two_predicates(choice, body, adjective),))
+    elif choice.chance(0.04) and adjective in STATES:
+        body = replace(body, complements=(LATE,))
     if adjective in STATES and choice.chance(rich):
         time = choice.pick(NOW[:2]) if form == "present" else chosen_time(choice, body, None)
         body = replace(body, time=time)
     elif adjective in STATES and form == "present" and choice.chance(0.15):
         return replace(body, middle=choice.pick(HABITS))
     return replace(body, negated=choice.chance(negation) and not counted(who) and degree != "too")
+
+
+OPPOSITES = [
+    frozenset(pair.split())
+    for pair in [
+        "big small",
+        " big little",
+        " small little",
+        " old young",
+        " old new",
+        " young new",
+        " good bad",
+        " long short",
+        " hot cold",
+        "\nwarm cold",
+        " hot warm",
+        " expensive cheap",
+        " clean dirty",
+        " open closed",
+        " interesting boring",
+        " sick healthy",
+        " happy sad",
+        " happy angry",
+        "\ngood boring",
+        " good dirty",
+        " happy alone",
+        " rich hungry",
+        " beautiful dirty",
+        " nice angry",
+        " fast old",
+        " friendly angry",
+        " hungry thirsty",
+    ]
+]
+
+
+def two_predicates(choice: Choice, body: Clause, first: Adjective) -> Phrase:
+    """big and beautiful, old but friendly; the first alone where no second is found."""
+    who = body.subject
+    options = list(STATES) if first in STATES else [ADJECTIVE[word] for word in TRAITS]
+    if isinstance(who, NounPhrase) and first not in STATES and "human" not in who.noun.classes:
+        options = list(adjectives_of(who.noun))
+    second = choice.pick(options or [first])
+    word = choice.pick((Phrase("and", "und"), Phrase("and", "und"), Phrase("but", "aber")))
+    clash = frozenset((first.english, second.english)) in OPPOSITES or second.english in (*COLOURS, "little")
+    if clash or second == first or first.english in COLOURS:
+        return body.complements[0]
+    comma = "," if word.german == "aber" else ""
+    said = body.complements[0]
+    return Phrase(
+        f"{said.english} {word.english} {second.english}", f"{said.german}{comma} {word.german} {second.german}"
+    )
 
 
 class Quality(tuple[Adjective, frozenset[str]]):  # an adjective with the classes it is said of, labelled for balance
@@ -73,7 +133,9 @@ def location_clause(choice: Choice) -> Clause:
     classes = (("adult", "young"), ("pet", "small_animal"), ("portable", "vessel"), ("building_seen",))
     kind = choice.weighted((0.4, 0.2, 0.3, 0.1))
     wanted = classes[kind] if kind < 3 else ("hotel", "museum", "school", "church", "restaurant", "hospital", "station")
-    who = subject(choice, wanted, "known") if kind == 0 else noun_phrase(choice, choice.rare(nouns_of(wanted)), "known")
+    who = (
+        somebody(choice, wanted, "known") if kind == 0 else noun_phrase(choice, choice.rare(nouns_of(wanted)), "known")
+    )
     found = None
     while found is None:
         found = chosen_place(choice, groups[kind], who)
@@ -86,7 +148,11 @@ def location_clause(choice: Choice) -> Clause:
 
 def any_clause(choice: Choice, *, rich: float = 0.35, negation: float = 0.13) -> Clause:
     """A clause of any kind, for the constructions that take every kind."""
-    kind = choice.weighted((0.78, 0.14, 0.08))
+    kind = choice.weighted((0.74, 0.15, 0.08, 0.015, 0.015))
     if kind == 0:
         return verb_clause(choice, rich=rich, negation=negation)
+    if kind == 3:
+        return identity_clause(choice)[0]
+    if kind == 4:
+        return comparison_clause(choice)
     return copula_clause(choice, rich=rich, negation=negation) if kind == 1 else location_clause(choice)

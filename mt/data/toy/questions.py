@@ -5,9 +5,9 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import STATES, predicate, verb_clause
-from mt.data.toy.features import Clause, Coordination, Name, Noun, NounPhrase, Phrase, Pronoun, Sentence
-from mt.data.toy.nouns import nouns_of
-from mt.data.toy.phrases import noun_phrase, subject
+from mt.data.toy.features import Clause, Coordination, Name, Nominal, Noun, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.nouns import NOUNS, nouns_of
+from mt.data.toy.phrases import adjectives_of, noun_phrase, subject
 from mt.data.toy.predicates import any_clause, location_clause
 from mt.data.toy.verbs import BE, ENTRIES, entry
 from mt.data.toy.words import ADJECTIVE, HOW_MANY, WHICH, YOU, I
@@ -75,8 +75,40 @@ def similar(choice: Choice, noun: Noun) -> Noun:
     return noun
 
 
+EITHER = (
+    "big small",
+    "old new",
+    "good bad",
+    "expensive cheap",
+    "clean dirty",
+    "interesting boring",
+    "long short",
+    "red blue",
+    "black white",
+)
+
+
+def either(choice: Choice) -> Phrase:
+    """Are you hungry or thirsty? Is the house old or new?"""
+    if choice.chance(0.5):
+        one, two = choice.pick(STATES), choice.pick(STATES)
+        who: Nominal = subject(choice, ("adult", "young"), "known")
+        who = YOU if who.person == 1 else who
+    else:
+        one, two = (ADJECTIVE[word] for word in choice.pick(EITHER).split())
+        nouns = [noun for noun in NOUNS.values() if {one, two} <= set(adjectives_of(noun))]
+        who = noun_phrase(choice, choice.rare(nouns), "known", adjective=0)
+    if one == two:
+        return either(choice)
+    said = Phrase(f"{one.english} or {two.english}", f"{one.german} oder {two.german}")
+    body = Clause(who, BE, choice.pick(("present", "present", "past")), complements=(said,))
+    return Phrase(english.clause(body, question=True), german.clause(body, "question"))
+
+
 def alternative(choice: Choice) -> Sentence:
-    """Do you drink coffee or tea?"""
+    """Do you drink coffee or tea? Are you hungry or thirsty? Is the house old or new?"""
+    if choice.chance(0.35):
+        return either(choice), "?"
     while True:
         body = asked(
             choice,
@@ -169,7 +201,9 @@ def whom_what(choice: Choice) -> Sentence:
             or body.verb.english in ("speak", "put")
         ):
             continue
-        human = isinstance(target, Pronoun | Name) or "human" in target.noun.classes  # type: ignore[union-attr]
+        if isinstance(target, Coordination):
+            continue
+        human = isinstance(target, Pronoun | Name) or "human" in target.noun.classes
         if isinstance(target, Name) and not target.possessive:
             continue
         missing = "accusative" if body.accusative else "dative"

@@ -34,7 +34,7 @@ def joined(outer: Clause, word: Phrase, spoken: str, told: str, *, question: boo
     """Main clause, conjunction, subordinate clause."""
     order: german.Order = "question" if question else "main"
     return Phrase(
-        f"{english.clause(outer, question=question)} {word.english} {spoken}",
+        " ".join(filter(None, (english.clause(outer, question=question), word.english, spoken))),
         f"{german.clause(outer, order)}, {word.german} {told}",
     )
 
@@ -49,7 +49,8 @@ def reported(choice: Choice) -> Sentence:
         if past == looks_back(body) and body.subject not in (I, who) and (verb != HOPE or is_hopeful(body)):
             break
     outer = Clause(who, verb, "past" if past else "present")
-    return joined(outer, Phrase("that", "dass"), english.clause(body), german.clause(body, "final")), "."
+    word = "" if verb in (THINK, BELIEVE, HOPE, SAY, KNOW) and choice.chance(0.35) else "that"
+    return joined(outer, Phrase(word, "dass"), english.clause(body), german.clause(body, "final")), "."
 
 
 UNHOPED = ("cry", "fall", "leave", "feel")

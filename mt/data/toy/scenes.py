@@ -7,7 +7,8 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate
 from mt.data.toy.features import Clause, Form, Nominal, NounPhrase, Phrase, Pronoun
 from mt.data.toy.nouns import NOUNS, nouns_of
-from mt.data.toy.phrases import noun_phrase, object_phrase, sex_pronoun, subject, with_adjective
+from mt.data.toy.pairs import somebody
+from mt.data.toy.phrases import noun_phrase, object_phrase, sex_pronoun, with_adjective
 from mt.data.toy.places import FIXED, place
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import ADJECTIVE, BARE, CAN, IT, MUST, NO, NUMBERS, THE, WANT, A
@@ -116,9 +117,9 @@ def scene_object(choice: Choice, classes: tuple[str, ...], name: str, who: Nomin
         return NounPhrase(
             noun, THE, bool(noun.english_plural) and noun.english in ("window", "door") and choice.chance(0.5)
         )
-    if noun.mass and "meal" not in noun.classes:
+    if noun.mass and "meal" not in noun.classes and name != "see":
         return NounPhrase(noun, BARE)
-    if noun.mass or name in ("visit", "call", "sell", "repair", "clean", "wash"):
+    if noun.mass or name in ("visit", "call", "ask", "invite", "see", "pick up", "sell", "repair", "clean", "wash"):
         return noun_phrase(choice, noun, "known", who, adjective=0.08)
     eaten = bool(noun.classes & {"snack", "vegetable"}) and (name in ("cook", "buy") or choice.chance(0.6))
     plural = eaten or noun.english == "shoe" or ("clothes" in noun.classes and who.plural)
@@ -153,7 +154,7 @@ def scene_place(choice: Choice, where: str, name: str) -> Phrase:
 def person(choice: Choice) -> tuple[Nominal, Pronoun]:
     """A subject and the pronoun that takes it up."""
     while True:
-        who = subject(choice, ("adult",))
+        who = somebody(choice, ("adult",))
         pronoun = sex_pronoun(who)
         if pronoun is not None and not (
             isinstance(who, NounPhrase) and (who.adjective or (who.determiner.plural and choice.chance(0.7)))

@@ -3,18 +3,20 @@
 from dataclasses import replace
 
 from mt.data.toy import english, german
+from mt.data.toy.adjuncts import denied
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import verb_clause
 from mt.data.toy.features import Clause, Coordination, Name, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import nouns_of
-from mt.data.toy.phrases import noun_phrase, object_phrase, sex_pronoun, subject
+from mt.data.toy.pairs import AND, joined_objects
+from mt.data.toy.phrases import noun_phrase, sex_pronoun, subject
 from mt.data.toy.predicates import any_clause
-from mt.data.toy.questions import similar
 from mt.data.toy.verbs import BE, ENTRIES, entry
 from mt.data.toy.words import (
     BARE,
     HE,
     NAMES,
+    NO,
     POSSESSIVES,
     SHE,
     THEY,
@@ -26,7 +28,6 @@ from mt.data.toy.words import (
 )
 
 PERSONS = ("adult", "human", "young", "feeling")
-AND = Phrase("and", "und")
 LIKED = [
     entry(*name)
     for name in (
@@ -48,11 +49,24 @@ LIKED = [
         ("learn",),
         ("drive",),
         ("run",),
+        ("write",),
+        ("visit",),
+        ("go", "gehen"),
+        ("go", "fahren"),
+        ("fly",),
+        ("wear",),
+        ("help",),
+        ("sit",),
     )
 ]
 
 
-EVERYDAY = [*LIKED, *(entry(name) for name in ("see", "buy", "have", "need", "come", "write", "ask", "give", "find"))]
+LISTED = [
+    found
+    for found in ENTRIES
+    if any(frame.accusative for frame in found.frames) and found.verb.german != "fressen" and found.name != "put"
+]
+EVERYDAY = [*LIKED, *(entry(name) for name in ("see", "buy", "have", "need", "come", "ask", "give", "find"))]
 GIVING = [found for found in ENTRIES if any(frame.dative and frame.accusative for frame in found.frames)]
 
 
@@ -122,50 +136,19 @@ def two_subjects(choice: Choice) -> Sentence:
 
 
 def two_objects(choice: Choice) -> Sentence:
-    """I buy bread and milk."""
+    """I buy bread and milk. She speaks German, English and French. They have no eggs and no milk."""
     while True:
-        body = verb_clause(
-            choice,
-            entry=entry(
-                *choice.pick(
-                    (
-                        ("buy",),
-                        ("eat", "essen"),
-                        ("drink",),
-                        ("need",),
-                        ("like",),
-                        ("have",),
-                        ("see",),
-                        ("visit",),
-                        ("know",),
-                        ("invite",),
-                    )
-                )
-            ),
-            rich=0.2,
-            negation=0,
-        )
-        first = body.accusative
-        if isinstance(first, Name) and not first.possessive:
+        found = choice.rare(LISTED)
+        body = verb_clause(choice, entry=found, rich=0.2, negation=0)
+        frame = choice.pick([frame for frame in found.frames if frame.accusative])
+        mode = choice.pick(("any", "known", "generic", "generic")) if frame.objects == "any" else frame.objects
+        pair = joined_objects(choice, frame.accusative, mode, body.subject)
+        if pair is None or body.accusative is None:
             continue
-        if isinstance(first, Pronoun) or first is None or body.dative:
-            continue
-        second = object_phrase(choice, ("person",), "known", body.subject) if isinstance(first, Name) else None
-        if isinstance(first, NounPhrase):
-            if first.measure or first.owner or body.middle:
-                continue
-            second = noun_phrase(
-                choice,
-                similar(choice, first.noun),
-                "known" if first.definite else "new" if not first.noun.mass and first.determiner != BARE else "generic",
-                body.subject,
-            )
-            if first.determiner == BARE and (not isinstance(second, NounPhrase) or not second.noun.mass):
-                continue
-        if not isinstance(second, Name | NounPhrase) or not isinstance(first, Name | NounPhrase):
-            continue
-        if getattr(second, "noun", second) != getattr(first, "noun", first) and second.definite == first.definite:
-            return plain(replace(body, accusative=Coordination(first, second, AND))), "."
+        body = replace(body, accusative=denied(pair) if choice.chance(0.12) and not body.middle else pair)
+        if choice.chance(0.15) and body.subject.person != 1 and body.middle is None:
+            return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
+        return plain(body), "."
 
 
 def liking(choice: Choice) -> Sentence:
@@ -179,11 +162,16 @@ def liking(choice: Choice) -> Sentence:
             continue
         if isinstance(target, NounPhrase) and (target.measure or target.determiner == A):
             continue
+        if body.company and body.company.english.startswith("without"):
+            continue
         if sex_pronoun(body.subject) is None or (
             body.manner and body.manner.english not in ("together", "alone", "fast")
         ):
             continue
-        body = replace(body, form="like to", modal=None, time=None, middle=None, negated=choice.chance(0.2))
+        gerund = choice.chance(0.35)
+        body = replace(
+            body, form="like to", modal=None, time=None, middle=None, gerund=gerund, negated=choice.chance(0.2)
+        )
         if choice.chance(0.2) and not body.negated and body.subject.person != 1:
             return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
         return plain(body), "."
@@ -198,7 +186,8 @@ def wish(choice: Choice) -> Sentence:
         thing.accusative is None
         or thing.dative
         or isinstance(thing.accusative, Name)
-        or (isinstance(thing.accusative, NounPhrase) and thing.accusative.definite)
+        or (isinstance(thing.accusative, NounPhrase | Coordination) and thing.accusative.definite)
+        or no_wish(thing.accusative)
     ):
         thing = verb_clause(choice, entry=wanted, who=who, rich=0, negation=0)
     bare = replace(WOULD_LIKE, english="would like")
@@ -207,6 +196,13 @@ def wish(choice: Choice) -> Sentence:
     if choice.chance(0.25) and who.person != 1:
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     return plain(body), "."
+
+
+def no_wish(phrase: Nominal) -> bool:
+    """Whether the phrase says no: one does not wish for it."""
+    return (isinstance(phrase, NounPhrase) and phrase.determiner == NO) or (
+        isinstance(phrase, Coordination) and no_wish(phrase.first)
+    )
 
 
 REQUESTS = frozenset(

@@ -13,21 +13,28 @@ def phrases(text: str) -> list[Phrase]:
 HABIT = phrases(
     "every day/jeden Tag, every morning/jeden Morgen, every evening/jeden Abend, "
     "in the morning/am Morgen, in the evening/am Abend, in the afternoon/am Nachmittag, "
-    "every day/jeden Tag, at the weekend/am Wochenende"
+    "every day/jeden Tag, at the weekend/am Wochenende, again/wieder, at night/nachts, "
+    "before breakfast/vor dem Frühstück, after breakfast/nach dem Frühstück, after dinner/nach dem Abendessen, "
+    "after work/nach der Arbeit, after school/nach der Schule"
 )
+AFTER = HABIT[-5:]
 LONG_HABIT = HABIT[2:5] + phrases(
     "every day/jeden Tag, every week/jede Woche, every year/jedes Jahr, in summer/im Sommer, in winter/im Winter, "
     "in spring/im Frühling, in autumn/im Herbst"
 )
 NOW = phrases("now/jetzt, today/heute, now/jetzt, today/heute, at the moment/im Moment")
-COMING = phrases("tomorrow/morgen, soon/bald, tonight/heute Abend, later/später, today/heute, tomorrow/morgen")
+COMING = phrases(
+    "tomorrow/morgen, soon/bald, tonight/heute Abend, later/später, today/heute, tomorrow/morgen, again/wieder, "
+    "this evening/heute Abend, this afternoon/heute Nachmittag, tomorrow morning/morgen früh, "
+    "tomorrow evening/morgen Abend"
+)
 LONG_COMING = COMING + phrases(
     "next week/nächste Woche, next month/nächsten Monat, next year/nächstes Jahr, "
     "next summer/nächsten Sommer, at the weekend/am Wochenende"
 )
 GONE = phrases(
     "yesterday/gestern, this morning/heute Morgen, today/heute, yesterday/gestern, yesterday/gestern, "
-    "last night/letzte Nacht"
+    "last night/letzte Nacht, again/wieder, yesterday evening/gestern Abend, yesterday morning/gestern Morgen"
 )
 LONG_GONE = GONE + phrases(
     "last week/letzte Woche, last month/letzten Monat, last year/letztes Jahr, "
@@ -51,9 +58,21 @@ ONE_UNIT = (
 )
 
 
+PARTS = (
+    (Phrase("in the morning", "morgens"), range(5, 12)),
+    (Phrase("in the afternoon", "nachmittags"), range(2, 6)),
+    (Phrase("in the evening", "abends"), range(6, 12)),
+)
+
+
 def clock(choice: Choice) -> Phrase:
-    """at eight o'clock."""
-    english, german = choice.pick(NUMBER_WORDS)
+    """at eight o'clock, at eight o'clock in the morning."""
+    number = choice.weighted([1] * len(NUMBER_WORDS))
+    english, german = NUMBER_WORDS[number]
+    parts = [part for part, hours in PARTS if number + 2 in hours]  # the words begin with two
+    if parts and choice.chance(0.25):
+        part = choice.pick(parts)
+        return Phrase(f"at {english} o'clock {part.english}", f"um {german} Uhr {part.german}")
     return Phrase(f"at {english} o'clock", f"um {german} Uhr")
 
 
@@ -84,7 +103,9 @@ def distance(choice: Choice, *, past: bool, long: bool) -> Phrase:
 
 def past_time(choice: Choice, *, long: bool) -> Phrase:
     """A time in the past; `long` allows weeks and years."""
-    kind = choice.weighted((0.5, 0.15, 0.22 if long else 0, 0.14, 0.08))
+    kind = choice.weighted((0.5, 0.15, 0.22 if long else 0, 0.14, 0.08, 0.05))
+    if kind == 5:
+        return choice.pick(AFTER)
     if kind == 0:
         return choice.pick(LONG_GONE if long else GONE)
     if kind == 1:
@@ -96,7 +117,9 @@ def past_time(choice: Choice, *, long: bool) -> Phrase:
 
 def coming_time(choice: Choice, *, long: bool) -> Phrase:
     """A time to come."""
-    kind = choice.weighted((0.5, 0.15, 0.22 if long else 0, 0.12, 0.12))
+    kind = choice.weighted((0.5, 0.15, 0.22 if long else 0, 0.12, 0.12, 0.05))
+    if kind == 5:
+        return choice.pick(AFTER)
     if kind == 0:
         return choice.pick(LONG_COMING if long else COMING)
     if kind == 1:

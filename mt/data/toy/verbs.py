@@ -20,10 +20,10 @@ from mt.data.toy.features import Case, Verb
 from mt.data.toy.nouns import entries
 
 TABLE = """
-sleep slept slept | schlafen schläft geschlafen | human @rest %well,badly ; animal @animal_rest
-work | arbeiten arbeitet gearbeitet | adult @work %alone,together
-laugh | lachen lacht gelacht | human %loudly
-cry | weinen weint geweint | human %loudly
+sleep slept slept | schlafen schläft geschlafen | human @rest %well,badly,a_lot ; animal @animal_rest
+work | arbeiten arbeitet gearbeitet | adult @work %alone,together,a_lot
+laugh | lachen lacht gelacht | human %loudly,a_lot @play
+cry | weinen weint geweint | human %loudly @stand
 sing sang sung | singen singt gesungen | adult,young >sung ; adult,young @leisure %well,loudly,together,badly
 dance | tanzen tanzt getanzt | adult,young @party %well,together,alone,badly
 swim swam swum | schwimmen schwimmt geschwommen sein | adult,young @water %well,fast,together
@@ -41,8 +41,8 @@ get got got (up) | auf/stehen steht aufgestanden sein | adult,young %late,early
 arrive | an/kommen kommt angekommen sein | adult,public @arrival %late,early
 come came come (back) | zurück/kommen kommt zurückgekommen sein | adult %late,early
 fall fell fallen (asleep) | ein/schlafen schläft eingeschlafen sein | human %late
-go went gone (shopping) | einkaufen_/gehen geht einkaufen_gegangen sein | adult %alone,together
-go went gone (swimming) | schwimmen_/gehen geht schwimmen_gegangen sein | adult,young %alone,together
+go went gone (shopping) | einkaufen_/gehen geht einkaufen_gegangen sein | adult @shops %alone,together
+go went gone (swimming) | schwimmen_/gehen geht schwimmen_gegangen sein | adult,young @water %alone,together
 watch (television) | fern/sehen sieht ferngesehen | adult,young @indoor %together,alone
 leave left left | ab/fahren fährt abgefahren sein | public %late
 begin began begun | an/fangen fängt angefangen | event
@@ -57,7 +57,7 @@ eat ate eaten | fressen frisst gefressen | animal %fast,slowly ; pet >prey
 drink drank drunk | trinken trinkt getrunken | adult >drink,alcohol @eat ; young >drink ; infant >milk
 cook | kochen kocht gekocht | adult >cooked @cook ; adult @cook %well,badly,together
 make made made | machen macht gemacht | adult >meal,hot_drink
-read read read | lesen liest gelesen | adult,young >text @indoor ; adult,young @indoor %well,fast
+read read read | lesen liest gelesen | adult,young >text @indoor ; adult,young @indoor %well,fast,a_lot
 write wrote written | schreiben schreibt geschrieben | adult >written @indoor ; adult >letter =>person $known
 see saw seen | sehen sieht gesehen | adult,young >person,infant,group,animal,watched,public,plant,building $state
 hear heard heard | hören hört gehört | adult,young >person,animal,sung $state $known
@@ -91,7 +91,7 @@ call | an/rufen ruft angerufen | adult >person $known
 invite | ein/laden lädt eingeladen | adult >person $known
 pick (up) ~ | ab/holen holt abgeholt | adult >person,young @from $known
 put put put | legen legt gelegt | adult >laid @!onto $event
-put put put | stellen stellt gestellt | adult >stood @!onto $event
+put put put | stellen stellt gestellt | adult >stood @!stand_on $event
 forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,word,gift $known
 understand understood understood | verstehen versteht verstanden | adult,young >asked,learned,speech,trouble,told,person $state $known
 learn | lernen lernt gelernt | adult,young >word,speech %fast,together
@@ -184,7 +184,7 @@ def parse_frame(text: str) -> tuple[Frame, bool]:
         elif mark.startswith("@"):
             found |= {"places": mark.lstrip("@!"), "needs_place": mark.startswith("@!")}
         elif mark.startswith("%"):
-            found["manners"] = tuple(mark[1:].split(","))
+            found["manners"] = tuple(mark[1:].replace("_", " ").split(","))
         elif ":" in mark:
             words, _, classes = mark.partition("=")
             word, wort, case = words.split(":")

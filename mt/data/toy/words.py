@@ -12,6 +12,9 @@ I, YOU, HE, SHE, IT, WE, THEY = PRONOUNS = (  # noqa: E741 — the word itself
     Pronoun("we", "us", "wir", "uns", "uns", 1, True, "our"),
     Pronoun("they", "them", "sie", "sie", "ihnen", 3, True, "their"),
 )
+NOBODY = Pronoun("nobody", "nobody", "niemand", "niemanden", "niemandem", 3, False, "")
+EVERYBODY = Pronoun("everybody", "everybody", "jeder", "jeden", "jedem", 3, False, "")
+SOMEBODY = Pronoun("somebody", "somebody", "jemand", "jemanden", "jemandem", 3, False, "")
 PERSONAL = (I, YOU, HE, SHE, WE, THEY)
 NAMES = [Name(word, "her") for word in ("Anna", "Maria", "Lisa", "Emma", "Julia")]
 NAMES += [Name(word, "his") for word in ("Peter", "Paul", "Tom", "Martin", "Leon")]
@@ -35,6 +38,7 @@ THE = Determiner("the", "d", "definite", definite=True)
 THE_ADDED = Determiner("", "d", "definite", definite=True)  # make dinner: das Abendessen machen
 THE_UNSAID = Determiner("the", "", "none")  # play the piano: Klavier spielen
 A = Determiner("a", "ein", "ein", plural=False)
+ANY = Determiner("any", "", "none")  # not any: kein
 BARE = Determiner("", "", "none")
 NO = Determiner("no", "kein", "ein")
 THIS = Determiner("this", "dies", "der", plural=False, definite=True)
@@ -72,6 +76,7 @@ NUMBER_WORDS = [
         "twelve/zwölf",
     ]
 ]
+ONE = Determiner("one", "ein", "ein", plural=False)
 NUMBERS = [Determiner(english, german, "none", plural=True) for english, german in NUMBER_WORDS]
 ORDINALS = [
     phrase_pair(pair)
@@ -129,10 +134,10 @@ new newer | neu neuer | building furniture device clothes vehicle text tool carr
 good better | gut besser | food dish snack meal drink alcohol told text friend job eatery lodging instrument school watched
 bad worse | schlecht schlechter | food dish told text weather watched eatery lodging wine coffee
 dark darker | dunkel/dunkl dunkler | room kitchen street forest house church cinema
-beautiful | schön | woman city village nature outdoor art flower clothes sung lodging weather animal culture
+beautiful - | schön schöner | woman city village nature outdoor art flower clothes sung lodging weather animal culture
 long longer | lang länger | text told street watched asked
 short shorter | kurz kürzer | text told watched asked
-hot hotter | heiß | hot
+hot hotter | heiß heißer | hot
 cold colder | kalt kälter | cold waters weather
 warm warmer | warm wärmer | warm weather
 expensive - | teuer/teur teurer | clothes road wheels device furniture eatery lodging wine meat present instrument
@@ -208,13 +213,16 @@ MANNERS = {
         ("alone", "allein"),
         ("late", "spät"),
         ("early", "früh"),
+        ("a lot", "viel"),
     )
 }
 HABITS = [phrase_pair(pair) for pair in ["often/oft", "always/immer", "never/nie", "sometimes/manchmal"]]
 ALREADY, NEVER = Phrase("already", "schon"), HABITS[2]
+ALSO, STILL = Phrase("also", "auch"), Phrase("still", "noch")
 
 CAN = Modal("can", ("kann", "kannst", "kann", "können"))
 COULD = Modal("could", ("konnte", "konntest", "konnte", "konnten"), past=True)
+POLITE = Modal("could", ("könnte", "könntest", "könnte", "könnten"))
 MUST = Modal("must", ("muss", "musst", "muss", "müssen"))
 MAY = Modal("may", ("darf", "darfst", "darf", "dürfen"))
 SHOULD = Modal("should", ("sollte", "solltest", "sollte", "sollten"))

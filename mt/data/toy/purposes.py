@@ -1,0 +1,107 @@
+"""Infinitives with *to*: what for, what it is important to do, what one has time for or forgets, and two verbs at once."""
+
+from dataclasses import replace
+
+from mt.data.toy import english, german
+from mt.data.toy.choice import Choice
+from mt.data.toy.clauses import verb_clause
+from mt.data.toy.features import Clause, Coordination, Form, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.german_words import infinitive
+from mt.data.toy.nouns import NOUNS
+from mt.data.toy.pairs import somebody
+from mt.data.toy.scenes import effect_clause, person
+from mt.data.toy.statements import LIKED, REQUESTED
+from mt.data.toy.verbs import entry
+from mt.data.toy.words import ADJECTIVE, BARE, CAN, HAVE_TO, MUST, NO, SHOULD, WANT, WE, WOULD_LIKE, I
+
+# What one does | what for.
+PURPOSES = [
+    tuple(part.strip().split("; ") for part in line.split("|"))
+    for line in """
+go@supermarket:to; go@shop:into; go@city:to; take>bus | buy>bread,cheese,milk,apple,egg,potato,fish,meat; buy>coat,shirt,shoe,dress,hat; buy>book,newspaper; go shopping
+go@home; hurry; stay@at_home | sleep; eat>soup,bread,cake; cook; watch television; read>book,newspaper; drink>tea,coffee; write>letter; help=>human; make>dinner,breakfast
+go@park:to; go@garden:into; go@beach:an | play>football; read>book,newspaper; run; play; dance; sing>song; sit@tree:under
+go@lake:an; take>train,bus; go@TO | swim; visit>kin,friend; see>kin,friend,sea,museum,church
+go@TO; go@TO | visit>kin,friend; work; learn>speech; buy>car,house,picture; see>church,museum
+go@kitchen:into; go@kitchen:into | cook>soup,egg,potato; drink>water,milk,juice; make>breakfast,dinner; eat>apple,cake; wash>cup,glass
+need>money; work | buy>car,house,coat,computer,bicycle,guitar; go@TO
+call>friend,kin,doctor; write>letter | ask; invite; help=>human
+go@restaurant:to; go@hotel:to | eat>soup,fish,meat,cake; drink>wine,beer,coffee; order>soup,wine,juice; sleep; dance
+come; come back | help=>human; eat; cook>soup,fish; see>kin,friend,house; work; repair>car,bicycle,computer; sing; play>football
+go@to_school; go@office:to | learn>speech; work; write>letter; read>book
+get up; go@station:zu | work; take>train,bus; pick up>friend,kin
+""".strip().split("\n")
+]
+JUDGED = ("important", "difficult", "good", "nice", "interesting", "boring", "expensive", "beautiful")
+
+
+def purpose(choice: Choice) -> Sentence:
+    """She goes to the supermarket to buy bread: um Brot zu kaufen."""
+    deeds, aims = choice.pick(PURPOSES)
+    who, _ = person(choice)
+    deed = choice.pick(deeds)
+    forms: tuple[Form, ...] = ("present", "progressive", "past", "modal")
+    form = choice.pick(forms if not deed.startswith("need") else ("present", "past"))
+    body = effect_clause(choice, deed, who, "present" if form == "modal" else form)
+    if form == "modal":
+        body = replace(body, form="modal", modal=choice.pick((WANT, MUST, CAN, HAVE_TO, WOULD_LIKE, SHOULD)))
+    aim = choice.pick(aims)
+    if aim in ("ask", "invite"):
+        aim += ">friend,kin,neighbour"
+    inner = effect_clause(choice, aim, who, "present")
+    spoken = f"{english.clause(body)} to {english.infinitive(inner)}"
+    return Phrase(spoken, f"{german.clause(body, 'main')}, um {german.to_infinitive(inner)}"), "."
+
+
+def deed_of(choice: Choice, who: Pronoun | None = None) -> Clause:
+    """A deed without tense: open the window, drink a cup of tea, swim in the lake."""
+    while True:
+        found = choice.rare(LIKED if choice.chance(0.5) else REQUESTED)
+        body = verb_clause(choice, entry=found, who=who or WE, form="present", rich=0.2, negation=0)
+        if not body.verb.reflexive and body.middle is None and not isinstance(body.accusative, Pronoun):
+            return replace(body, time=None)
+
+
+def judgement(choice: Choice) -> Sentence:
+    """It is important to sleep well: Es ist wichtig, gut zu schlafen."""
+    adjective = ADJECTIVE[choice.pick(JUDGED)]
+    degree, grad = choice.pick((("", ""), ("", ""), ("very ", "sehr "), ("not ", "nicht ")))
+    past = choice.chance(0.15)
+    body = deed_of(choice)
+    spoken = f"it {'was' if past else 'is'} {degree}{adjective.english} to {english.infinitive(body)}"
+    return Phrase(spoken, f"es {'war' if past else 'ist'} {grad}{adjective.german}, {german.to_infinitive(body)}"), "."
+
+
+def time_or_memory(choice: Choice) -> Sentence:
+    """He has no time to cook. I forgot to close the window."""
+    who, _ = person(choice)
+    outer = Clause(who, entry("forget").verb, choice.pick(("past", "perfect", "past")))
+    if choice.chance(0.55):
+        time = NounPhrase(NOUNS["time"], choice.pick((NO, BARE)))
+        outer = Clause(who, entry("have").verb, choice.pick(("present", "present", "past")), accusative=time)
+        if time.determiner == BARE and choice.chance(0.4):
+            outer = replace(outer, negated=True)
+    body = replace(deed_of(choice), subject=who)
+    if choice.chance(0.2) and outer.verb.english == "have" and who.person != 1 and outer.form == "present":
+        spoken = f"{english.clause(outer, question=True)} to {english.infinitive(body)}"
+        return Phrase(spoken, f"{german.clause(outer, 'question')}, {german.to_infinitive(body)}"), "?"
+    spoken = f"{english.clause(outer)} to {english.infinitive(body)}"
+    return Phrase(spoken, f"{german.clause(outer, 'main')}, {german.to_infinitive(body)}"), "."
+
+
+MODALS = (CAN, CAN, WANT, WANT, MUST, HAVE_TO, WOULD_LIKE, SHOULD)
+
+
+def two_infinitives(choice: Choice) -> Sentence:
+    """She can sing and dance. I want to drink coffee and eat cake."""
+    who = somebody(choice, ("adult",))
+    one, two = (replace(deed_of(choice), subject=who) for _ in range(2))
+    while two.verb == one.verb or isinstance(one.accusative, Coordination):
+        one, two = (replace(deed_of(choice), subject=who) for _ in range(2))
+    one = replace(one, form="future") if choice.chance(0.25) else replace(one, form="modal", modal=choice.pick(MODALS))
+    rest = f"{' '.join(german.midfield(two))} {infinitive(two.verb)}".strip()
+    if choice.chance(0.2) and who not in (I, WE):
+        spoken = f"{english.clause(one, question=True)} and {english.infinitive(two)}"
+        return Phrase(spoken, f"{german.clause(one, 'question')} und {rest}"), "?"
+    spoken = f"{english.clause(one)} and {english.infinitive(two)}"
+    return Phrase(spoken, f"{german.clause(one, 'main')} und {rest}"), "."

@@ -1,0 +1,222 @@
+"""A thing said again: *it*, in German er, sie or es by the gender of the noun it stands for."""
+
+from dataclasses import replace
+
+from mt.data.toy import english, german
+from mt.data.toy.adjuncts import counted
+from mt.data.toy.choice import Choice
+from mt.data.toy.clauses import predicate, verb_clause
+from mt.data.toy.features import Clause, Form, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.nouns import nouns_of
+from mt.data.toy.phrases import adjectives_of, noun_phrase
+from mt.data.toy.places import FIXED
+from mt.data.toy.scenes import person
+from mt.data.toy.verbs import BE, entry
+from mt.data.toy.words import ADJECTIVE, COLOURS, NO, THE, THEY, A
+
+
+def it_for(phrase: NounPhrase) -> Pronoun:
+    """The pronoun for a thing or an animal: it, in German er, sie or es by the gender of the noun."""
+    if phrase.plural:
+        return THEY
+    forms = {"masculine": "er ihn ihm", "feminine": "sie sie ihr", "neuter": "es es ihm"}[phrase.noun.gender].split()
+    return Pronoun("it", "it", *forms, 3, False, "its")  # type: ignore[call-arg,arg-type]
+
+
+GOOD = (
+    "big",
+    "new",
+    "good",
+    "beautiful",
+    "warm",
+    "cheap",
+    "interesting",
+    "modern",
+    "clean",
+    "quiet",
+    "fresh",
+    "fast",
+    "nice",
+    "friendly",
+    "clever",
+    "funny",
+    "small",
+    "red",
+    "blue",
+    "green",
+    "black",
+    "white",
+    "yellow",
+)
+BAD = (
+    "old",
+    "bad",
+    "dirty",
+    "boring",
+    "expensive",
+    "cold",
+    "small",
+    "difficult",
+    "big",
+    "dark",
+    "short",
+    "long",
+    "empty",
+    "hot",
+)
+LIKING = [
+    entry(*name)
+    for name in (
+        ("like",),
+        ("buy",),
+        ("want",),
+        ("take",),
+        ("read",),
+        ("wear",),
+        ("eat", "essen"),
+        ("need",),
+        ("visit",),
+        ("order",),
+        ("drink",),
+    )
+]
+LEAVING = [entry(*name) for name in (("sell",), ("wash",), ("clean",), ("repair",))]
+
+
+def judged(choice: Choice, phrase: NounPhrase, words: tuple[str, ...]) -> Clause | None:
+    """It is so, said of a thing."""
+    options = [found for found in adjectives_of(phrase.noun) if found.english in words and found != phrase.adjective]
+    if not options:
+        return None
+    found = choice.pick(options)
+    degree = choice.pick(("", "", "", "very", "too") if words == BAD else ("", "", "", "very"))
+    if found.english in (*COLOURS, "empty"):
+        degree = ""
+    return Clause(it_for(phrase), BE, complements=(predicate(found, degree),))
+
+
+def opinion(choice: Choice) -> Sentence:
+    """I like the house because it is big. She has a new coat, but it is too small."""
+    kind = choice.weighted((0.4, 0.2, 0.2, 0.2))
+    form: Form = choice.pick(("present", "present", "past"))
+    found = choice.rare(LEAVING if kind == 1 else LIKING)
+    if kind == 2:
+        found = entry("have") if choice.chance(0.5) else choice.pick((entry("buy"), entry("see"), entry("find")))
+    body = verb_clause(choice, entry=found, rich=0, negation=0, form=form)
+    thing = body.accusative
+    if not isinstance(thing, NounPhrase) or thing.measure or thing.attached or thing.determiner == NO:
+        return opinion(choice)
+    if "human" in thing.noun.classes or body.middle or thing.noun.english in ("", "work", "time"):
+        return opinion(choice)
+    negative = kind == 0 and choice.chance(0.3) and thing.definite and not counted(body.subject)
+    words = {"wash": ("dirty",), "clean": ("dirty",), "repair": ("old",)}.get(
+        found.name, BAD if kind in (1, 2) or negative else GOOD
+    )
+    reason = judged(choice, thing, words)
+    if reason is None or (kind != 2 and thing.determiner not in (THE, A) and not thing.definite):
+        return opinion(choice)
+    reason = replace(reason, form="past" if form == "past" else "present")
+    body = replace(body, negated=negative)
+    if kind == 3:
+        return Phrase(
+            f"{english.clause(body)} and {english.clause(reason)}",
+            f"{german.clause(body, 'main')} und {german.clause(reason, 'main')}",
+        ), "."
+    if kind == 2:
+        return Phrase(
+            f"{english.clause(body)}, but {english.clause(reason)}",
+            f"{german.clause(body, 'main')}, aber {german.clause(reason, 'main')}",
+        ), "."
+    return Phrase(
+        f"{english.clause(body)} because {english.clause(reason)}",
+        f"{german.clause(body, 'main')}, weil {german.clause(reason, 'final')}",
+    ), "."
+
+
+HANDLED = (
+    ("buy", "read", ("book", "newspaper")),
+    ("cook", "eat", ("soup", "egg", "potato")),
+    ("find", "take", ("key", "pen", "bag", "book")),
+    ("open", "read", ("letter",)),
+    ("take", "eat", ("apple", "cake")),
+    ("write", "read", ("letter",)),
+    ("wash", "eat", ("apple", "potato")),
+    ("make", "drink", ("coffee", "tea")),
+    ("order", "drink", ("wine", "beer", "juice", "water")),
+    ("have", "love", ("dog", "cat", "house", "garden")),
+    ("see", "like", ("car", "house", "dress", "dog")),
+    ("repair", "sell", ("car", "bicycle", "computer")),
+    ("buy", "wear", ("coat", "dress", "shirt", "hat")),
+    ("lose", "look for", ("key", "pen", "bag", "hat")),
+)
+
+
+def handled(choice: Choice) -> Sentence:
+    """He buys a newspaper and reads it: und liest sie."""
+    first, second, words = choice.pick(HANDLED)
+    who, _ = person(choice)
+    thing = noun_phrase(choice, choice.rare(nouns_of(words)), "new" if choice.chance(0.6) else "given", who)
+    if thing.owner or thing.measure or (thing.determiner.plural and choice.chance(0.6)):
+        return handled(choice)
+    pronoun = it_for(thing) if not thing.noun.mass or thing.noun.english else THEY
+    past = choice.chance(0.4) and first != "have" and second not in ("love", "like")
+    form: Form = "past" if past else "present"
+    one = Clause(who, verb_of(first), form, accusative=thing)
+    two = Clause(who, verb_of(second), form, accusative=pronoun)
+    told = german.clause(two, "main", without="subject")
+    if past and german.verb_complex(two)[0] == german.verb_complex(one)[0]:
+        told = told.removeprefix(f"{german.verb_complex(two)[0]} ")
+    spoken = f"{english.clause(one)} and {english.clause(two, with_subject=False)}"
+    return Phrase(spoken, f"{german.clause(one, 'main')} und {told}"), "."
+
+
+def verb_of(name: str):  # type: ignore[no-untyped-def]
+    """The verb, of people."""
+    return entry(name, "essen" if name == "eat" else "").verb
+
+
+def animal_reason(choice: Choice) -> Sentence:
+    """The dog is sleeping because it is tired."""
+    who = noun_phrase(choice, choice.rare(nouns_of(("pet", "horse", "cow", "bird"))), "known", adjective=0.1)
+    state, deeds = choice.pick(
+        (
+            ("tired", ("sleep", "sit")),
+            ("hungry", ("eat",)),
+            ("thirsty", ("drink",)),
+            ("old", ("sleep", "sit")),
+            ("sick", ("sleep",)),
+            ("hungry", ("eat",)),
+        )
+    )
+    form: Form = choice.pick(("present", "progressive", "past"))
+    if "sit" in deeds and choice.chance(0.5):
+        places = (
+            FIXED["here"],
+            FIXED["in_the_sun"],
+            Phrase("in the garden", "im Garten"),
+            Phrase("under the tree", "unter dem Baum"),
+        )
+        body = Clause(who, entry("sleep").verb, form, negated=choice.chance(0.1), complements=(choice.pick(places),))
+    else:
+        eaten = ("meat", "fish") if "pet" in who.noun.classes else ("bread", "apple")
+        objects = {"eat": eaten, "drink": ("water", "milk")}.get(deeds[0])
+        thing = NounPhrase(choice.pick(nouns_of(objects)), choice.pick((THE, A))) if objects else None
+        if thing is not None and thing.determiner == A:
+            thing = noun_phrase(choice, thing.noun, "generic", adjective=0)
+        body = Clause(who, entry(deeds[0], "fressen" if deeds[0] == "eat" else "").verb, form, accusative=thing)
+
+    reason = Clause(
+        it_for(who),
+        BE,
+        "past" if form == "past" else "present",
+        complements=(predicate(ADJECTIVE[state], choice.pick(("", "very"))),),
+    )
+    word = (
+        choice.pick((Phrase("because", "weil"), Phrase("when", "als" if form == "past" else "wenn")))
+        if form != "progressive"
+        else Phrase("because", "weil")
+    )
+    return Phrase(
+        f"{english.clause(body)} {word.english} {english.clause(reason)}",
+        f"{german.clause(body, 'main')}, {word.german} {german.clause(reason, 'final')}",
+    ), "."
