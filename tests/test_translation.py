@@ -283,6 +283,7 @@ def test_random_text_comes_through(model: Transformer, tokenizer: Tokenizer, cou
 
 @pytest.mark.reliability(15)
 @pytest.mark.long
+@pytest.mark.timeout(1800)  # a million pieces, one after the other, with shape checks
 def test_one_word_of_a_megabyte(model: Transformer, tokenizer: Tokenizer) -> None:
     many = translator(model, tokenizer, max_source_tokens=1024, max_extra_tokens=0, batch_tokens=16_384)
     with torch.inference_mode():
