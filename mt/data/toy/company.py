@@ -52,8 +52,8 @@ ATTACHED_TABLE = """
 man woman boy girl child student | hat:with bag:with dog:with guitar:with ball:with coat:in shirt:in window:at door:at table:at garden:in car:in house:front
 woman girl | dress:in flower:with
 house flat hotel restaurant school | garden:with sea:by lake:at station:next park:next church:behind IN_TOWN
-book newspaper letter picture key pen phone present bag | table:on bed:on chair:on kitchen:in car:in IN_BAG
-apple egg bread cheese cake potato fish meat | table:on kitchen:in IN_BAG
+book newspaper letter picture key pen phone present bag | table:on bed:on chair:on kitchen:in car:in bag:in
+apple egg bread cheese cake potato fish meat | table:on kitchen:in bag:in
 bottle cup glass flower lamp | table:on kitchen:in window:at
 dog cat bird horse cow | garden:in tree:under house:front street:on
 table chair bed | kitchen:in room:in garden:in
@@ -68,16 +68,16 @@ teacher friend | daughter:of son:of brother:of sister:of
 """
 
 
-def parse(line: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Each noun of a line with what may be attached to it."""
-    nouns, members = (part.split() for part in line.split("|"))
-    return [(noun, tuple(member.replace("IN_BAG", "bag:in") for member in members)) for noun in nouns]
+def parse(table: str) -> dict[str, tuple[str, ...]]:
+    """What may be attached to each noun; a noun of several lines takes what all of them say."""
+    found: dict[str, tuple[str, ...]] = {}
+    for nouns, members in (line.split("|") for line in entries(table)):
+        for noun in nouns.split():
+            found[noun] = (*found.get(noun, ()), *members.split())
+    return found
 
 
-ATTACHED: dict[str, tuple[str, ...]] = {}
-for _line in entries(ATTACHED_TABLE):
-    for _noun, _members in parse(_line):
-        ATTACHED[_noun] = (*ATTACHED.get(_noun, ()), *_members)
+ATTACHED = parse(ATTACHED_TABLE)
 
 
 def attached(choice: Choice, phrase: Nominal | None, probability: float) -> Nominal | None:
@@ -92,6 +92,8 @@ def attached(choice: Choice, phrase: Nominal | None, probability: float) -> Nomi
     noun, _, preposition = member.partition(":")
     if not preposition:
         return replace(phrase, attached=choice.pick(fixed_places(member)))
+    if NOUNS[noun] == phrase.noun:  # no bag in the bag
+        return phrase
     return replace(phrase, attached=attachment(choice, NOUNS[noun], preposition))
 
 

@@ -18,9 +18,9 @@ from mt.data.toy.words import (
     ADJECTIVES,
     COLOURS,
     HABITS,
+    LATE,
 )
 
-LATE = Phrase("late", "spät dran")
 TRAITS = ("old", "young", "friendly", "nice", "clever", "strong", "tall", "rich", "funny", "beautiful", "quiet")
 
 

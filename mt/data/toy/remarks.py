@@ -102,7 +102,7 @@ def whose(choice: Choice) -> Sentence:
     plural = bool(noun.english_plural) and choice.chance(0.25)
     phrase = NounPhrase(noun, THE, plural)
     spoken = f"whose {english.nominal(phrase).removeprefix('the ')}"
-    told = f"wessen {german.nominal(replace(phrase, determiner=THE), 'nominative').split(' ', 1)[1]}"
+    told = f"wessen {german.nominal(phrase, 'nominative').split(' ', 1)[1]}"
     verb, sein = ("are", "sind") if plural else ("is", "ist")
     group = {"pet": "animal_at", "portable": "thing_at", "human": "person_at"}
     found = next((place for name, place in group.items() if name in noun.classes), "")

@@ -11,7 +11,7 @@ from mt.data.toy.pairs import somebody
 from mt.data.toy.phrases import noun_phrase, object_phrase, sex_pronoun, with_adjective
 from mt.data.toy.places import FIXED, place
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import ADJECTIVE, BARE, CAN, IT, MUST, NO, NUMBERS, THE, WANT, A
+from mt.data.toy.words import ADJECTIVE, BARE, CAN, IT, LATE, MUST, NO, NUMBERS, THE, WANT, A
 
 # state | what follows from it | what one does all the same
 SCENES = """
@@ -84,7 +84,7 @@ def state_clause(choice: Choice, state: str, who: Nominal, form: Form) -> Clause
         return Clause(who, entry("have").verb, tense, accusative=NounPhrase(NOUNS[state.lower()], NO))
     degree = choice.pick(("", "", "very"))
     if state == "late":
-        return Clause(who, BE, tense, complements=(Phrase("late", "spät dran"),))
+        return Clause(who, BE, tense, complements=(LATE,))
     return Clause(who, BE, tense, complements=(predicate(ADJECTIVE[state], degree),))
 
 

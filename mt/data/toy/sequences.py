@@ -8,11 +8,11 @@ from mt.data.toy.clauses import STATES, chosen_place, predicate, verb_clause
 from mt.data.toy.features import Clause, Form, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, sex_pronoun
-from mt.data.toy.predicates import LATE, any_clause
+from mt.data.toy.predicates import any_clause
 from mt.data.toy.reasons import EVERYDAY, ordered
 from mt.data.toy.scenes import effect_clause, pair, person, state_clause
 from mt.data.toy.verbs import BE, ENTRIES, NO_FUTURE, entry
-from mt.data.toy.words import ADJECTIVE, CAN, HAVE_TO, IT, MUST, SHE, WANT
+from mt.data.toy.words import ADJECTIVE, CAN, HAVE_TO, IT, LATE, MUST, SHE, WANT
 
 THEN = [
     Phrase("young", "jung"),

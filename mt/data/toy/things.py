@@ -158,7 +158,7 @@ def handled(choice: Choice) -> Sentence:
     thing = noun_phrase(choice, choice.rare(nouns_of(words)), "new" if choice.chance(0.6) else "given", who)
     if thing.owner or thing.measure or (thing.determiner.plural and choice.chance(0.6)):
         return handled(choice)
-    pronoun = it_for(thing) if not thing.noun.mass or thing.noun.english else THEY
+    pronoun = it_for(thing)
     past = choice.chance(0.4) and first != "have" and second not in ("love", "like")
     form: Form = "past" if past else "present"
     one = Clause(who, verb_of(first), form, accusative=thing)
@@ -175,36 +175,30 @@ def verb_of(name: str):  # type: ignore[no-untyped-def]
     return entry(name, "essen" if name == "eat" else "").verb
 
 
+# What animals do in a state.
+ANIMAL_DEEDS = (("tired", "sleep"), ("old", "sleep"), ("sick", "sleep"), ("hungry", "eat"), ("thirsty", "drink"))
+RESTING_PLACES = (
+    FIXED["here"],
+    FIXED["in_the_sun"],
+    Phrase("in the garden", "im Garten"),
+    Phrase("under the tree", "unter dem Baum"),
+)
+
+
 def animal_reason(choice: Choice) -> Sentence:
     """The dog is sleeping because it is tired."""
     who = noun_phrase(choice, choice.rare(nouns_of(("pet", "horse", "cow", "bird"))), "known", adjective=0.1)
-    state, deeds = choice.pick(
-        (
-            ("tired", ("sleep", "sit")),
-            ("hungry", ("eat",)),
-            ("thirsty", ("drink",)),
-            ("old", ("sleep", "sit")),
-            ("sick", ("sleep",)),
-            ("hungry", ("eat",)),
-        )
-    )
+    state, deed = choice.pick((*ANIMAL_DEEDS, ANIMAL_DEEDS[-2]))
     form: Form = choice.pick(("present", "progressive", "past"))
-    if "sit" in deeds and choice.chance(0.5):
-        places = (
-            FIXED["here"],
-            FIXED["in_the_sun"],
-            Phrase("in the garden", "im Garten"),
-            Phrase("under the tree", "unter dem Baum"),
-        )
-        body = Clause(who, entry("sleep").verb, form, negated=choice.chance(0.1), complements=(choice.pick(places),))
-    else:
-        eaten = ("meat", "fish") if "pet" in who.noun.classes else ("bread", "apple")
-        objects = {"eat": eaten, "drink": ("water", "milk")}.get(deeds[0])
-        thing = NounPhrase(choice.pick(nouns_of(objects)), choice.pick((THE, A))) if objects else None
-        if thing is not None and thing.determiner == A:
+    body = Clause(who, entry(deed, "fressen" if deed == "eat" else "").verb, form)
+    if deed == "sleep" and choice.chance(0.4):
+        body = replace(body, negated=choice.chance(0.1), complements=(choice.pick(RESTING_PLACES),))
+    elif deed != "sleep":
+        food = ("meat", "fish") if "pet" in who.noun.classes else ("bread", "apple")
+        thing = NounPhrase(choice.pick(nouns_of(food if deed == "eat" else ("water", "milk"))), THE)
+        if choice.chance(0.5):
             thing = noun_phrase(choice, thing.noun, "generic", adjective=0)
-        body = Clause(who, entry(deeds[0], "fressen" if deeds[0] == "eat" else "").verb, form, accusative=thing)
-
+        body = replace(body, accusative=thing)
     reason = Clause(
         it_for(who),
         BE,

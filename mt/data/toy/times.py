@@ -10,14 +10,18 @@ def phrases(text: str) -> list[Phrase]:
     return [phrase_pair(pair) for pair in text.split(",")]
 
 
-HABIT = phrases(
-    "every day/jeden Tag, every morning/jeden Morgen, every evening/jeden Abend, "
-    "in the morning/am Morgen, in the evening/am Abend, in the afternoon/am Nachmittag, "
-    "every day/jeden Tag, at the weekend/am Wochenende, again/wieder, at night/nachts, "
+AFTER = phrases(
     "before breakfast/vor dem Frühstück, after breakfast/nach dem Frühstück, after dinner/nach dem Abendessen, "
     "after work/nach der Arbeit, after school/nach der Schule"
 )
-AFTER = HABIT[-5:]
+HABIT = (
+    phrases(
+        "every day/jeden Tag, every morning/jeden Morgen, every evening/jeden Abend, "
+        "in the morning/am Morgen, in the evening/am Abend, in the afternoon/am Nachmittag, "
+        "every day/jeden Tag, at the weekend/am Wochenende, again/wieder, at night/nachts"
+    )
+    + AFTER
+)
 LONG_HABIT = HABIT[2:5] + phrases(
     "every day/jeden Tag, every week/jede Woche, every year/jedes Jahr, in summer/im Sommer, in winter/im Winter, "
     "in spring/im Frühling, in autumn/im Herbst"

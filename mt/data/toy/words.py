@@ -232,3 +232,4 @@ WANTED = Modal("want to", ("wollte", "wolltest", "wollte", "wollten"), inflected
 HAVE_TO = Modal("have to", ("muss", "musst", "muss", "müssen"), inflected=True)
 HAD_TO = Modal("have to", ("musste", "musstest", "musste", "mussten"), inflected=True, past=True)
 COLOURS = ("red", "blue", "green", "white", "black", "yellow")
+LATE = Phrase("late", "spät dran")  # of people and trains; of the hour it is spät
