@@ -19,10 +19,10 @@ class PackedLinear:
     """x Wᵀ + b, alone or with what follows it: the residual sum or the activation.
 
     On a CPU the weights are reordered into the blocks of its library when the layer is made, which saves doing so in
-    every call: MKL's for fp32 on Intel's processors, where the few rows of a single sentence cost half of what they
-    cost with oneDNN, and oneDNN's for bf16 and on others, where MKL takes twice as long. Elsewhere torch's own kernels
-    are called. What a row becomes does not depend on the number of rows (with MKL that holds for matrices of more than
-    64 x 64; below, a single row may differ in its last bit).
+    every call: MKL's for fp32 on Intel's processors, where it was the faster for the few rows of a single sentence,
+    and oneDNN's for bf16 and on others, where MKL was the slower. Elsewhere torch's own kernels are called. What a row
+    becomes does not depend on the number of rows (with MKL that holds for matrices of more than 64 x 64; below, a
+    single row may differ in its last bit).
     """
 
     def __init__(
