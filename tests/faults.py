@@ -39,7 +39,8 @@ class Disk:
     def failed(self) -> bool:
         return self.calls >= self.fail_at
 
-    def call(self, name: str) -> None:
+    def call(self, name: str, path: Any = None) -> None:
+        """Count a call; one that fails raises what the system would, which names the file unless it is a write."""
         self.calls += 1
         if self.calls < self.fail_at or (self.mode == "once" and self.calls > self.fail_at):
             return
@@ -47,12 +48,12 @@ class Disk:
             self.calls = self.fail_at  # the dead make no calls
             raise Death
         if self.mode != "full" or name not in DELETING:
-            raise OSError(ERRORS[self.mode], os.strerror(ERRORS[self.mode]), name)
+            raise OSError(ERRORS[self.mode], os.strerror(ERRORS[self.mode]), path)
 
     def wrap(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any, **options: Any) -> Any:
             if self.holds(arguments[0]):
-                self.call(name)
+                self.call(name, arguments[0])
             return original(*arguments, **options)
 
         return counted
@@ -69,7 +70,7 @@ class Disk:
     def open_file(self, path: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
         if not set("wax+") & set(mode) or isinstance(path, int) or not self.holds(path):
             return io_open(path, mode, *arguments, **options)
-        self.call("write")
+        self.call("write", path)
         return _File(io_open(path, mode, *arguments, **options), self)
 
     def forget_unsynced(self, root: Path) -> None:
