@@ -3,8 +3,8 @@
 For base the logits of 25,000 tokens would be 3.7 GB in fp32, and reading and writing them costs more time than the
 arithmetic. Here a chunk of positions at a time goes through the projection, the loss and the gradient, which is
 formed at once: with p = softmax(z), the gradient of the loss (mt/training/loss.py) by the logits z is
-p - (1 - ε) · one-hot - ε / V. Products run in the precision of autocast; logsumexp, the loss and the sums over
-chunks in fp32.
+p - (1 - ε) · one-hot - ε / V. Products run in the precision of autocast; the softmax, the loss and the sums over
+chunks in fp32, on a CPU for so many positions at once as its cache holds.
 """
 
 from typing import Any
@@ -16,6 +16,7 @@ from torch import Tensor
 from mt.training.loss import LossSums
 
 _LOGITS_PER_CHUNK = {"cpu": 2**21, "cuda": 2**28}
+_LOGITS_AT_ONCE = {"cpu": 2**18}  # 1 MiB in fp32: the second-level cache of a core holds them
 
 
 def chunked_label_smoothed_loss(
@@ -54,12 +55,11 @@ class _ChunkedLoss(torch.autograd.Function):
         size = max(1, _LOGITS_PER_CHUNK.get(hidden.device.type, 2**24) // weight.shape[0])
         for start in range(0, hidden.shape[0], size):
             part = hidden[start : start + size].to(dtype)
-            logits = (part @ matrix.T).to(wide)
+            logits = part @ matrix.T
             sums += _sums_then_gradient(logits, gold[start : start + size], label_smoothing, learning)
             if hidden_gradient is not None and weight_gradient is not None:
-                gradient = logits.to(dtype)
-                hidden_gradient[start : start + size] = gradient @ matrix
-                weight_gradient += gradient.T @ part
+                hidden_gradient[start : start + size] = logits @ matrix
+                weight_gradient += logits.T @ part
         context.save_for_backward(hidden_gradient, weight_gradient)
         context.types = hidden.dtype, weight.dtype
         smoothed, likelihood = sums.unbind()
@@ -78,12 +78,17 @@ def _sums_then_gradient(
     logits: Float[Tensor, "chunk vocabulary"], gold: Int[Tensor, " chunk"], label_smoothing: float, learning: bool
 ) -> Float[Tensor, "2"]:
     """Smoothed loss and negative log-likelihood of a chunk; then turns `logits` into the gradient in place."""
-    gold = gold.unsqueeze(1)
-    normaliser = logits.logsumexp(dim=1, keepdim=True)
-    gold_logit = logits.gather(1, gold)
-    likelihood = (normaliser - gold_logit).sum()
-    smoothing = label_smoothing * (gold_logit - logits.mean(dim=1, keepdim=True)).sum()
-    if learning:
-        logits.sub_(normaliser).exp_().sub_(label_smoothing / logits.shape[1])
-        logits.scatter_add_(1, gold, torch.full_like(gold_logit, label_smoothing - 1.0))
-    return torch.stack([likelihood + smoothing, likelihood])
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    sums = torch.zeros(2, dtype=wide, device=logits.device)
+    rows = max(1, _LOGITS_AT_ONCE.get(logits.device.type, logits.numel()) // logits.shape[1])
+    for part, right in zip(logits.split(rows), gold.unsqueeze(1).split(rows), strict=True):
+        log_probability = part.log_softmax(dim=1, dtype=wide)
+        gold_log_probability = log_probability.gather(1, right)
+        likelihood = -gold_log_probability.sum()
+        smoothing = label_smoothing * (gold_log_probability - log_probability.mean(dim=1, keepdim=True)).sum()
+        sums += torch.stack([likelihood + smoothing, likelihood])
+        if learning:
+            gradient = log_probability.exp_().sub_(label_smoothing / logits.shape[1])
+            gradient.scatter_add_(1, right, torch.full_like(gold_log_probability, label_smoothing - 1.0))
+            part.copy_(gradient)
+    return sums

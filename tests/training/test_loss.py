@@ -26,8 +26,9 @@ def random_inputs(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, T
 
 
 def set_chunk(monkeypatch: pytest.MonkeyPatch, positions: int) -> None:
-    """So many positions at once; with a budget below one row, still one."""
+    """So many positions in a chunk, two at once of their softmax; with a budget below one row, still one."""
     monkeypatch.setitem(chunked_loss._LOGITS_PER_CHUNK, "cpu", positions * VOCABULARY_SIZE)
+    monkeypatch.setitem(chunked_loss._LOGITS_AT_ONCE, "cpu", 2 * VOCABULARY_SIZE if positions else 0)
 
 
 def relative_error(value: Tensor, expected: Tensor) -> float:
