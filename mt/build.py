@@ -27,7 +27,7 @@ from mt.runtime import autocast, choose_device, choose_precision, launched_as, s
 from mt.search.search import Sampling
 from mt.training.checkpoint import load_model_tensors, read_tensors, vocabulary_of
 from mt.training.ranks import ALONE, Alone, Ranks
-from mt.training.schedule import learning_rate
+from mt.training.schedule import cooling, learning_rate
 from mt.translation import Translator
 from mt.translation_checks import check_same_vocabulary
 
@@ -229,12 +229,10 @@ def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -
 
 def schedule(config: schema.TrainConfig) -> Callable[[int], float]:
     """The learning rate of a step."""
-    return functools.partial(
-        learning_rate,
-        d_model=config.model.d_model,
-        warmup_steps=config.training.warmup_steps,
-        factor=config.training.learning_rate_factor,
-    )
+    training, d_model = config.training, config.model.d_model
+    rate = functools.partial(learning_rate, d_model=d_model, warmup_steps=training.warmup_steps)
+    cooled = functools.partial(cooling, max_steps=training.max_steps, share=training.cooldown)
+    return lambda step: rate(step, factor=training.learning_rate_factor) * cooled(step)
 
 
 def training_autocast(training: schema.Training, device: torch.device) -> Callable[[], AbstractContextManager[None]]:

@@ -67,6 +67,7 @@ class Training:
     compile: bool | Auto  # the layers, by torch.compile; auto: on a GPU
     warmup_steps: Count
     learning_rate_factor: Positive  # 1 is the schedule of section 5.3
+    cooldown: Fraction  # the last share of max_steps, over which the rate falls to nothing; 0 is off
     adam_beta1: Fraction
     adam_beta2: Fraction
     adam_epsilon: Annotated[float, Bounds(1e-30, 1)]  # single precision takes less for 0, and divides by it

@@ -29,6 +29,7 @@ PAPER: list[tuple[str, str, tuple[Any, Any, Any]]] = [
     ("5.3, beta_1",          "training.adam_beta1",           (0.9,      0.9,       0.9)),
     ("5.3, beta_2",          "training.adam_beta2",           (0.98,     0.98,      0.98)),
     ("5.3, epsilon",         "training.adam_epsilon",         (1e-9,     1e-9,      1e-9)),
+    ("5.3, no cooldown",     "training.cooldown",             (0.0,      0.0,       0.0)),
     ("5.3, warm-up",         "training.warmup_steps",         (4000,     4000,      4000)),
     ("5.3, equation (3)",    "training.learning_rate_factor", (1.0,      1.0,       1.0)),
     ("5.1, batch",           "training.batch_tokens",         (25_000,   25_000,    25_000)),

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from mt.training.schedule import learning_rate
+from mt.training.schedule import cooling, learning_rate
 
 
 @pytest.mark.parametrize("d_model", [128, 512, 1024])
@@ -30,3 +30,11 @@ def test_the_peak_of_base_lies_at_the_end_of_the_warm_up() -> None:
 def test_steps_count_from_one(step: int) -> None:
     with pytest.raises(ValueError, match=f"steps count from 1, not {step}"):
         learning_rate(step, d_model=512, warmup_steps=4000)
+
+
+def test_a_cooldown_falls_in_a_line_to_nothing_behind_the_last_step() -> None:
+    factors = [cooling(step, max_steps=100, share=0.19) for step in range(1, 103)]
+    assert factors[:81] == [1.0] * 81
+    assert factors[81:101] == pytest.approx([1 - 0.05 * place for place in range(1, 21)])
+    assert factors[101] == 0.0
+    assert [cooling(step, max_steps=5, share=0.0) for step in range(1, 6)] == [1.0] * 5
