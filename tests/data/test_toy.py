@@ -30,6 +30,7 @@ from mt.data.toy.words import (
     HAVE_TO,
     HE,
     MUST,
+    NEED_TO,
     NO,
     NUMBERS,
     POSSESSIVES,
@@ -152,7 +153,7 @@ def test_size_of_the_vocabulary_and_of_sentences(corpus: dict[str, list[Pair]]) 
         words = [re.findall(r"[\w']+", pair[side].lower()) for pair in corpus["train"]]
         assert 600 <= len({word for sentence in words for word in sentence}) <= 1_400
         assert 5.5 <= sum(map(len, words)) / len(words) <= 9
-        assert max(map(len, words)) <= 28
+        assert max(map(len, words)) <= 30
 
 
 CONSTRUCTIONS = {
@@ -223,6 +224,30 @@ CONSTRUCTIONS = {
     "name": r"Name ist (Anna|Peter|Maria|Paul)",
     "late": r" spät dran",
     "never in the evening": r" (am Abend|am Morgen|im Sommer) .*nie",
+    "where from": r"^Woher ",
+    "from a town": r" komm\w+ aus (Wien|Berlin|Italien)",
+    "since": r" seit \w+ (Jahren|Monaten|Stunden)",
+    "how long already": r"^Wie lange .* schon ",
+    "can you tell me": r"^K(ann|önnt)e?st du mir sagen, (wo|warum|wann) ",
+    "tell me": r"[sS]ag (mir|uns), ",
+    "asked me": r" (mich|ihn|uns) gefragt, ob ",
+    "better than": r" besser .* als ",
+    "too … to": r" zu (müde|kalt|jung|krank), um ",
+    "help to": r" helf\w+, .* zu\w* ",
+    "two requests": r"^(Mach|Geh|Bring|Nimm) .* und \w+ .*!$",
+    "request for a reason": r"^(Bitte )?[mM]ach .*, (weil )?es ",
+    "asking for": r"^Kann ich (bitte )?.* haben\?$",
+    "there is some": r"^Es gibt \w+ ?\w*\.$",
+    "more": r" mehr [A-Z]",
+    "too many": r" zu viele? ",
+    "so tired": r" so (müde|traurig|krank)",
+    "name and": r"^Mein Name ist \w+ und ich ",
+    "what one likes": r"^Was \w+ .* gern\?$",
+    "to whom": r"^Wem .* (gegeben|gezeigt)\?$",
+    "every Monday": r" jeden (Montag|Sonntag)",
+    "Friday evening": r" am \w+tagabend",
+    "all day": r" den ganzen Tag",
+    "where to put": r"^Wohin .* (gelegt|gestellt)\?$",
     "two predicates": r" (ist|sind|bin) \w+(,| und|, aber) \w+\.$",
 }
 
@@ -536,6 +561,19 @@ STATEMENTS = [
         "I buy bread and milk.",
         "Ich kaufe Brot und Milch.",
     ),
+    (
+        say(WE, "play", accusative=noun("football", BARE), complements=at("in", noun("park"))),
+        "We play football in the park.",
+        "Wir spielen im Park Fußball.",
+    ),
+    (say(HE, "read", form="past", ongoing=True), "He was reading.", "Er hat gelesen."),
+    (say(I, "come", form="future", ongoing=True), "I am going to come.", "Ich werde kommen."),
+    (say(SHE, "work", form="modal", modal=NEED_TO), "She needs to work.", "Sie muss arbeiten."),
+    (
+        say(SHE, "drink", form="past", negated=True, ongoing=True, accusative=noun("tea", BARE)),
+        "She was not drinking tea.",
+        "Sie hat keinen Tee getrunken.",
+    ),
 ]
 
 
@@ -560,6 +598,24 @@ def test_question(body: Clause, source: str, target: str) -> None:
     """Questions in both languages by the table."""
     assert english.sentence_case(english.clause(body, question=True), "?") == source
     assert german.sentence_case(german.clause(body, "question"), "?") == target
+
+
+CONTRACTIONS = [
+    ("I will come", "I'll come"),
+    ("he will not come", "he won't come"),
+    ("she would like tea", "she'd like tea"),
+    ("they have never seen it", "they've never seen it"),
+    ("they have eggs", "they have eggs"),
+    ("where is the dog", "where's the dog"),
+    ("he says that he is tired", "he says that he's tired"),
+    ("he has eaten", "he has eaten"),
+]
+
+
+@pytest.mark.parametrize(("full", "short"), CONTRACTIONS)
+def test_contraction(full: str, short: str) -> None:
+    """What is shortened when spoken, and what is not."""
+    assert english.contracted(full) == short
 
 
 SUBORDINATE = [

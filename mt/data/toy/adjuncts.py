@@ -6,7 +6,7 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.features import Clause, Coordination, Nominal, NounPhrase, Phrase
-from mt.data.toy.times import NOW, coming_time, duration, habit_time, past_time
+from mt.data.toy.times import NOW, clock, coming_time, duration, habit_time, past_time
 from mt.data.toy.verbs import ONCE, UNFINISHED, Entry, Frame
 from mt.data.toy.words import (
     ALREADY,
@@ -18,6 +18,7 @@ from mt.data.toy.words import (
     EVERYBODY,
     HABITS,
     MANNERS,
+    MUCH,
     MUST,
     NEVER,
     NO,
@@ -51,12 +52,15 @@ def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | N
     if entry and entry.name == "live" and form != "perfect":
         return lasting_time(choice, past=form == "past" or bool(body.modal and body.modal.past))
     if form == "past" or (body.modal and body.modal.past):
-        if entry and entry.name in LASTING and choice.chance(0.25):
+        if entry and entry.name in LASTING and choice.chance(0.35):
             return duration(choice)
         return past_time(choice, long=long)
     if form == "present":
         if entry and entry.name in ONCE:
-            return coming_time(choice, long=False) if entry.name in ("leave", "begin", "arrive") else None
+            opens = entry.name in ("open", "close") and body.accusative is None
+            if opens and choice.chance(0.7):
+                return clock(choice)
+            return coming_time(choice, long=False) if opens or entry.name in ("leave", "begin", "arrive") else None
         return habit_time(choice, long=long)
     if form == "progressive":
         return choice.pick(NOW) if choice.chance(0.65) or entry is None else coming_time(choice, long=long)
@@ -100,7 +104,7 @@ def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, *, r
         and choice.chance(0.12)
     ):
         body = replace(body, manner=Phrase("very much", "sehr"))
-    if not negated and not body.manner and choice.chance(0.12):
+    if not negated and not body.manner and choice.chance(0.35 if body.form == "perfect" else 0.12):
         body = with_habit(choice, body, entry)
     share = max(rich, 0.4) if body.middle in HABITS else rich
     if choice.chance(share) and not body.verb.stative and not (body.middle and body.form == "perfect"):
@@ -156,6 +160,8 @@ def counted(phrase: Nominal | None) -> bool:
     return (phrase.determiner.plural is True and phrase.determiner.english != "these") or phrase.determiner.english in (
         "no",
         "one",
+        "some",
+        *(one.english for one in MUCH),
     )
 
 

@@ -18,14 +18,21 @@ from mt.data.toy.words import (
     NO,
     NUMBERS,
     POSSESSIVES,
+    SO_MANY,
     SOME,
+    WANT,
+    WOULD_LIKE,
     A,
 )
+
+BECOME = replace(BE, german="werden", german_third="wird", participle="geworden", preterite="")
 
 
 def identity(choice: Choice) -> Sentence:
     """She is a teacher: Sie ist Lehrerin. Peter is a good friend. They are students."""
     body, predicate = identity_clause(choice)
+    if predicate.determiner not in POSSESSIVES.values() and choice.chance(0.15):
+        return plain(replace(body, verb=BECOME, form="modal", modal=choice.pick((WANT, WANT, WOULD_LIKE)))), "."
     negated = choice.chance(0.12) and predicate.determiner not in POSSESSIVES.values()
     if negated:
         declined = german.noun_phrase(predicate, "nominative", negated=True)
@@ -45,7 +52,8 @@ def presentation(choice: Choice) -> Sentence:
     )
     mode = "subject" if "owned" in noun.classes or "kin" in noun.classes else "new"
     phrase = noun_phrase(choice, noun, mode, adjective=0.35)
-    if phrase.determiner.english in ("this", "these", "many", "some", "all", "the", "every") and not phrase.owner:
+    vague = ("this", "these", "many", "some", "all", "the", "every", *(one.english for one in SO_MANY))
+    if phrase.determiner.english in vague and not phrase.owner:
         phrase = replace(phrase, determiner=BARE if phrase.plural else A)
     spoken = english.nominal(phrase)
     demonstrative = "these" if phrase.plural else choice.pick(("this", "this", "that"))
@@ -102,7 +110,9 @@ def existence(choice: Choice) -> Sentence:
     classes, group, is_given = choice.pick(EXISTING)
     plural = choice.chance(0.5)
     chosen = choice.pick(
-        (*NUMBERS[:3], NUMBERS[choice.weighted([1] * 8)], MANY, SOME, MANY, NO) if plural else (A, A, A, A, NO)
+        (*NUMBERS[:3], NUMBERS[choice.weighted([1] * 8)], MANY, SOME, choice.pick(SO_MANY), NO)
+        if plural
+        else (A, A, A, A, NO)
     )
     phrase = with_adjective(choice, NounPhrase(choice.rare(nouns_of(classes)), chosen, plural), 0.25)
     where = None

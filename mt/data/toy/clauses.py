@@ -21,6 +21,7 @@ from mt.data.toy.words import (
     HAVE_TO,
     MAY,
     MUST,
+    NEED_TO,
     NOBODY,
     SHOULD,
     SOMEBODY,
@@ -32,7 +33,23 @@ from mt.data.toy.words import (
     A,
 )
 
-MODALS = (CAN, CAN, COULD, MUST, WANT, WANT, HAVE_TO, SHOULD, MAY, WOULD_LIKE, WOULD_LIKE, COULD, HAD_TO, WANTED)
+MODALS = (
+    CAN,
+    CAN,
+    COULD,
+    MUST,
+    WANT,
+    WANT,
+    HAVE_TO,
+    SHOULD,
+    MAY,
+    WOULD_LIKE,
+    WOULD_LIKE,
+    COULD,
+    HAD_TO,
+    WANTED,
+    NEED_TO,
+)
 FORMS: tuple[Form, ...] = ("present", "progressive", "past", "perfect", "future", "modal")
 PERSONAL = ("adult", "human", "feeling")  # classes of subjects that any person belongs to
 UNWILLED = ("fall asleep", "lose", "forget", "wake up", "arrive", "leave", "begin", "find")
@@ -173,8 +190,21 @@ def verb_clause(
     if frame.by_vehicle and choice.chance(rich):
         body = replace(body, complements=(choice.pick(BY), *body.complements))
     body = with_adjuncts(choice, body, entry, frame, rich=rich, negation=negation)
+    body = replace(body, ongoing=may_go_on(body, entry) and choice.chance(0.2 if body.form == "past" else 0.4))
     body = with_company(choice, body, entry, 0.35 * rich)
     return with_no(choice, described(choice, body), entry)
+
+
+TIMES_OF_DEEDS = ("yesterday", "this morning", "yesterday evening", "last night", "today")
+
+
+def may_go_on(body: Clause, entry: Entry) -> bool:
+    """Whether English can say: was reading, is going to read."""
+    if body.form == "future":
+        return not body.verb.stative
+    lasts = not body.verb.stative and entry.name not in (*ONCE, *NO_PROGRESSIVE, *UNWILLED)
+    timely = body.time is None or body.time.english in TIMES_OF_DEEDS or body.time.english.startswith("at ")
+    return body.form == "past" and lasts and timely and body.middle is None
 
 
 def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
@@ -212,5 +242,5 @@ def town_or_phrase(choice: Choice, frame: Frame, who: Nominal) -> Nominal:
 
 def predicate(adjective: Adjective, degree: str = "") -> Phrase:
     """tired, very tired, too tired."""
-    word = {"": "", "very": "sehr", "too": "zu"}[degree]
+    word = {"": "", "very": "sehr", "too": "zu", "so": "so"}[degree]
     return Phrase(f"{degree} {adjective.english}".strip(), f"{word} {adjective.german}".strip())

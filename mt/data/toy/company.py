@@ -60,7 +60,8 @@ table chair bed | kitchen:in room:in garden:in
 tree | garden:in house:behind house:front park:in
 shop supermarket cinema museum church hospital | station:next city:in village:in street:in IN_TOWN
 car bicycle | house:front street:on garden:in
-train bus | TO_TOWN
+train bus | TO_TOWN TO_TOWN FROM_TOWN
+picture letter house car | mother:of father:of daughter:of son:of brother:of sister:of teacher:of friend:of
 door window room kitchen garden | house:of flat:of hotel:of school:of church:of
 key | car:of house:of flat:of room:of
 name | street:of dog:of hotel:of teacher:of city:of film:of child:of school:of

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from mt.data.toy.asking import also_at_once, asking_for, helping, request_because, tell_me, two_requests
 from mt.data.toy.being import comparison, existence, identity, presentation
 from mt.data.toy.choice import Choice
 from mt.data.toy.counting import numbers, weather
@@ -25,7 +26,9 @@ from mt.data.toy.statements import (
     two_subjects,
     wish,
 )
+from mt.data.toy.talk import better_than, introduction, since, supplies, to_whom, too_to, what_one_wants
 from mt.data.toy.things import animal_reason, handled, opinion
+from mt.data.toy.travel import origin, ride, timetable
 
 Construction = Callable[[Choice], Sentence]
 
@@ -43,7 +46,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (2.5, whom_what),
     (2, which),
     (2, how),
-    (2.4, identity),
+    (3.2, identity),
     (2.5, presentation),
     (3.2, existence),
     (4, comparison),
@@ -83,4 +86,20 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (0.9, whose),
     (1.2, who_is),
     (0.9, name_of),
+    (1.2, origin),
+    (1.6, asking_for),
+    (1, supplies),
+    (1, timetable),
+    (0.9, ride),
+    (1.2, two_requests),
+    (1.6, request_because),
+    (2.2, since),
+    (1.8, tell_me),
+    (1.4, better_than),
+    (1.4, too_to),
+    (1.6, helping),
+    (0.8, introduction),
+    (1.4, what_one_wants),
+    (0.8, to_whom),
+    (0.6, also_at_once),
 ]

@@ -6,7 +6,7 @@ from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate
 from mt.data.toy.comparisons import rank
-from mt.data.toy.features import Clause, Form, Name, NounPhrase, Phrase, Sentence
+from mt.data.toy.features import Adjective, Clause, Form, Name, NounPhrase, Phrase, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, subject
 from mt.data.toy.places import FIXED, fixed_places
@@ -18,6 +18,7 @@ from mt.data.toy.words import (
     ADJECTIVE,
     DAYS,
     IT,
+    MANNERS,
     MONTHS,
     NUMBER_WORDS,
     ORDINALS,
@@ -30,8 +31,10 @@ OUTDOORS = phrases(
     "in Vienna/in Wien, in Rome/in Rom, in the mountains/in den Bergen, in the city/in der Stadt"
 )
 TODAY = phrases("today/heute, now/jetzt")
+AHEAD = phrases("tomorrow/morgen, tonight/heute Abend, soon/bald, at the weekend/am Wochenende, on Sunday/am Sonntag")
 BEFORE = phrases(
-    "yesterday/gestern, this morning/heute Morgen, last week/letzte Woche, in March/im März, in May/im Mai"
+    "yesterday/gestern, this morning/heute Morgen, last week/letzte Woche, last winter/letzten Winter, "
+    "last night/letzte Nacht, all day/den ganzen Tag, in March/im März, in May/im Mai"
 )
 
 
@@ -46,11 +49,17 @@ def weather(choice: Choice) -> Sentence:
         when = choice.pick(OUTDOORS if where else BEFORE if past else TODAY)
         verb = choice.pick((RAIN_VERB, SNOW_VERB))
         body = Clause(IT, verb, "past" if past else "progressive", time=when)
+        if choice.chance(0.2):
+            body = replace(body, manner=MANNERS["a lot"])
+        elif past:
+            body = replace(body, ongoing=choice.chance(0.3))
     else:
         when = choice.pick([*OUTDOORS, *INDOORS] if where else BEFORE if past else TODAY)
         adjective = ADJECTIVE[choice.pick(("cold", "warm", "hot", "dark", "quiet"))]
         told = predicate(adjective, choice.pick(("", "", "very", "too")))
         body = Clause(IT, BE, "past" if past else "present", complements=(told,), time=when)
+        if not past and choice.chance(0.2):
+            return plain(replace(body, form="future", time=choice.pick(AHEAD)), front=choice.chance(0.4)), "."
         if where and when.english.startswith("in "):  # the place follows the predicate: Es ist kalt in Rom
             body = replace(body, complements=(told, when), time=None)
     if choice.chance(0.2):
@@ -121,12 +130,16 @@ def calendar(choice: Choice) -> Sentence:
     return Phrase(f"{word} birthday {past[0]} {when.english}", f"{stem} Geburtstag {past[1]} {when.german}"), "."
 
 
+NICE = Adjective("nice", "schön", "schön")  # of the weather; of people it is nett
+
+
 def the_weather(choice: Choice) -> Sentence:
     """The weather is good today. Is the weather in Berlin bad?"""
     places = [*fixed_places("IN_TOWN"), *fixed_places("IN_COUNTRY"), FIXED["here"]]
     where = choice.pick(places) if choice.chance(0.6) else None
     told = predicate(
-        ADJECTIVE[choice.pick(("good", "bad", "beautiful", "cold", "warm"))], choice.pick(("", "", "very"))
+        choice.pick((NICE, *(ADJECTIVE[word] for word in ("good", "bad", "beautiful", "cold", "warm")))),
+        choice.pick(("", "", "very")),
     )
     form: Form = choice.pick(("present", "present", "past"))
     time = past_time(choice, long=True) if form == "past" else choice.pick(NOW[:2])

@@ -71,6 +71,8 @@ def relative_clause(head: NounPhrase, relative: Relative) -> str:
     if relative.role == "prepositional":
         assert relative.preposition
         return f"{relative.preposition.english} which {clause(body)}"
+    if relative.bare:
+        return clause(body, without=relative.role)
     pronoun = "who" if "human" in head.noun.classes else "that"
     if relative.role == "subject":
         return f"{pronoun} {clause(body, with_subject=False)}"
@@ -97,6 +99,9 @@ def verb_group(body: Clause, *, need_auxiliary: bool) -> tuple[str, str]:
     subject, verb, third = body.subject, body.verb, is_third_singular(body.subject)
     if verb.english == "be" and body.form in ("present", "past"):
         return be_form(subject, past=body.form == "past"), ""
+    if body.ongoing and body.form in ("past", "future"):
+        past = body.form == "past"
+        return be_form(subject, past=past), verb.english_ing if past else f"going to {verb.english}"
     match body.form:
         case "progressive":
             return be_form(subject, past=False), verb.english_ing
@@ -113,7 +118,12 @@ def verb_group(body: Clause, *, need_auxiliary: bool) -> tuple[str, str]:
         word = body.modal.english if body.modal else "like to"
         past = bool(body.modal and body.modal.past)
         head, rest = word.split(" ")[0], f" {verb.english_ing}" if body.gerund else f" to {verb.english}"
-        inflected = {"want": ("wants", "wanted"), "have": ("has", "had"), "like": ("likes", "liked")}[head]
+        inflected = {
+            "want": ("wants", "wanted"),
+            "need": ("needs", "needed"),
+            "have": ("has", "had"),
+            "like": ("likes", "liked"),
+        }[head]
         finite = inflected[1] if past else inflected[0] if third else head
     if need_auxiliary:
         return "did" if past else "does" if third else "do", head + rest
@@ -179,7 +189,7 @@ def infinitive(body: Clause) -> str:
 
 
 def contracted(sentence: str) -> str:
-    """The same sentence as it is spoken: isn't, don't, I'm. *has* is never shortened, so that *'s* stays *is*."""
+    """The same sentence as it is spoken: isn't, don't, I'm, I'll. *has* is never shortened, so that *'s* stays *is*."""
     for full, short in (("cannot", "can't"), ("will not", "won't")):
         sentence = re.sub(rf"\b{full}\b", short, sentence)
     sentence = re.sub(
@@ -196,8 +206,11 @@ def contracted(sentence: str) -> str:
     )
     for full, short in pairs:
         sentence = re.sub(rf"^{full} ", f"{short} ", sentence, flags=re.IGNORECASE)
-        sentence = re.sub(rf"\b(because|that|if|when|although) {full} ", rf"\1 {short} ", sentence)
-    return sentence
+        sentence = re.sub(rf"\b(because|that|if|when|although|and|but) {full} ", rf"\1 {short} ", sentence)
+    sentence = re.sub(r"\b(I|you|he|she|we|they) will ", r"\1'll ", sentence)
+    sentence = re.sub(r"\b(I|you|he|she|we|they) would like", r"\1'd like", sentence)
+    sentence = re.sub(r"\b(I|you|we|they) have (?=already|never|been)", r"\1've ", sentence)
+    return re.sub(r"^(what|where|who|how|there|that) is ", r"\1's ", sentence)
 
 
 def preposition(word: str, phrase: Nominal) -> str:

@@ -192,6 +192,7 @@ class Clause:
     favour: Phrase | None = None  # for my mother
     receiver_last: bool = False  # gives the book to Anna, rather than: gives Anna the book; German says both alike
     gerund: bool = False  # likes swimming, rather than: likes to swim; German says both alike
+    ongoing: bool = False  # was reading, is going to read, rather than: read, will read; German says both alike
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,7 @@ class Relative:
     clause: Clause
     role: Literal["subject", "accusative", "dative", "prepositional"]
     preposition: Phrase | None = None
+    bare: bool = False  # the book he reads, rather than: the book that he reads
 
 
 # What a construction makes: both texts without capital and mark, and the mark at their end.

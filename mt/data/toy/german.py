@@ -37,6 +37,7 @@ from mt.data.toy.german_words import (
     preterite,
     stem,
 )
+from mt.data.toy.words import THE_UNSAID
 
 Order = Literal["main", "question", "final"]
 CONTRACTIONS = {
@@ -150,6 +151,11 @@ def is_negatable(phrase: Nominal | None) -> bool:
     return isinstance(phrase, NounPhrase) and phrase.owner is None and phrase.determiner.german in ("", "ein")
 
 
+def is_part_of_verb(phrase: NounPhrase) -> bool:
+    """Fußball, Gitarre: what one plays stands right before the verb, behind the place."""
+    return "sport" in phrase.noun.classes or phrase.determiner == THE_UNSAID
+
+
 def midfield(body: Clause, *, without: str = "") -> list[str]:
     """Everything between the two verb positions but the subject."""
     receiver = body.dative if without != "dative" else None
@@ -165,6 +171,7 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
     receiving: list[str] = []
     known: list[str] = []
     new: list[str] = []
+    last: list[str] = []
     if isinstance(direct, Pronoun):
         pronouns.append(nominal(direct, "accusative"))
     if isinstance(receiver, Pronoun):
@@ -176,14 +183,15 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
         elif isinstance(phrase, Coordination):
             (known if phrase.definite else new).append(nominal(phrase, case))
         elif isinstance(phrase, NounPhrase):
-            new.append(noun_phrase(phrase, case, negated=says_kein and case == "accusative"))
+            said = noun_phrase(phrase, case, negated=says_kein and case == "accusative")
+            (last if is_part_of_verb(phrase) else new).append(said)
     time = [body.time.german] if body.time and without != "time" else []
     manner = [body.manner.german] if body.manner and without != "manner" else []
     complements = [phrase.german for phrase in body.complements if without != "complements"]
     frame = [*known, *time, *middle] if middle else [*time, *known]
     company = [body.company.german] if body.company else []
     favour = [body.favour.german] if body.favour else []
-    return [*pronouns, *receiving, *frame, *company, *manner, *new, *favour, *complements]
+    return [*pronouns, *receiving, *frame, *company, *manner, *new, *favour, *complements, *last]
 
 
 def reflexive(body: Clause) -> str:

@@ -146,6 +146,12 @@ station | der Bahnhof+, Bahnhöfe | building transport
 church | die Kirche, Kirchen | building culture
 tree | der Baum+, Bäume | plant tall_plant
 
+# time to look forward to
+weekend | das Wochenende, Wochenenden | occasion
+birthday | der Geburtstag+, Geburtstage | occasion owned
+summer | der Sommer, Sommer | occasion season
+winter | der Winter, Winter | occasion season
+
 # the world
 weather/- | das Wetter, - | weather
 """
@@ -183,7 +189,7 @@ def entries(table: str) -> list[str]:
 
 GROUP_TABLE = """
 topic | work film book weather family problem school music letter
-awaited | letter present dinner film
+awaited | letter present dinner film weekend weekend birthday summer winter
 event | film game school
 prey | meat fish bread
 cooked | soup potato egg fish meat

@@ -14,13 +14,16 @@ from mt.data.toy.words import (
     COLOURS,
     HE,
     MANY,
+    MUCH,
     NAMES,
     NUMBERS,
     ONE,
     PERSONAL,
     POSSESSIVES,
     SHE,
+    SO_MANY,
     SOME,
+    SOME_OF_IT,
     THE,
     THE_ADDED,
     THE_UNSAID,
@@ -97,7 +100,11 @@ def determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, *
     everyone = THE if noun.classes & {"owned", "kin"} else ALL
     numbers = (choice.pick(NUMBERS), choice.pick(NUMBERS[:3]))
     if mode == "new":
-        return choice.pick((*numbers, *numbers, MANY, BARE, SOME)) if plural else choice.pick((A, A, A, A, A, ONE))
+        return (
+            choice.pick((*numbers, *numbers, MANY, BARE, SOME, choice.pick(SO_MANY)))
+            if plural
+            else choice.pick((A, A, A, A, A, ONE))
+        )
     if "kin" in noun.classes:
         return possessive(choice, noun, subject)
     if "owned" in noun.classes and choice.chance({"given": 0.0, "shown": 0.0, "subject": 0.25}.get(mode, 0.35)):
@@ -166,6 +173,8 @@ def mass_phrase(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, 
         chosen = possessive(choice, noun, subject)
     if "labour" in noun.classes:
         chosen = possessive(choice, noun, subject) if mode != "new" else BARE
+    if chosen == BARE and "labour" not in noun.classes and choice.chance(0.15):
+        return NounPhrase(noun, choice.pick((SOME_OF_IT, SOME_OF_IT, *MUCH)))
     return with_adjective(choice, NounPhrase(noun, chosen), adjective if chosen != BARE else adjective * 0.8)
 
 

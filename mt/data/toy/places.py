@@ -96,7 +96,7 @@ def fixed_places(member: str) -> tuple[Phrase, ...]:
         return (FIXED[member],)
     preposition, _, kind = member.partition("_")
     places = TOWNS if kind == "TOWN" else COUNTRIES
-    german_preposition = {"IN": "in", "TO": "nach"}[preposition]
+    german_preposition = {"IN": "in", "TO": "nach", "FROM": "aus"}[preposition]
     return tuple(
         Phrase(
             f"{preposition.lower()} {place.english}",

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import cache
 
+from mt.data.toy import english, german
 from mt.data.toy.adjuncts import chosen_time, counted
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import STATES, chosen_place, predicate, verb_clause
@@ -10,15 +11,20 @@ from mt.data.toy.comparisons import comparison_clause, identity_clause
 from mt.data.toy.features import Adjective, Clause, Form, Noun, NounPhrase, Phrase
 from mt.data.toy.nouns import NOUNS, fits, nouns_of
 from mt.data.toy.pairs import somebody
-from mt.data.toy.phrases import adjectives_of, noun_phrase
+from mt.data.toy.phrases import adjectives_of, noun_phrase, object_phrase
+from mt.data.toy.scenes import IMPERSONAL, state_clause
 from mt.data.toy.times import NOW, past_time
 from mt.data.toy.verbs import BE
 from mt.data.toy.words import (
     ADJECTIVE,
     ADJECTIVES,
+    ALREADY,
+    ALSO,
     COLOURS,
     HABITS,
+    IT,
     LATE,
+    STILL,
 )
 
 TRAITS = ("old", "young", "friendly", "nice", "clever", "strong", "tall", "rich", "funny", "beautiful", "quiet")
@@ -26,7 +32,7 @@ TRAITS = ("old", "young", "friendly", "nice", "clever", "strong", "tall", "rich"
 
 def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) -> Clause:
     """Somebody or something is so: The soup is very hot, My sister was not tired."""
-    degree = ("", "very", "too")[choice.weighted((0.7, 0.22, 0.08))]
+    degree = ("", "very", "too", "so")[choice.weighted((0.66, 0.2, 0.08, 0.06))]
     if choice.chance(0.5):
         who = somebody(choice, ("adult", "young", "infant"), "known")
         adjective = choice.pick(STATES)
@@ -44,7 +50,16 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
     form: Form = ("present", "past", "future")[choice.weighted((0.7, 0.27, 0.03))]
     if form == "future" and adjective not in STATES:
         form = "present"
-    body = Clause(who, BE, form, complements=(predicate(adjective, degree),))
+    told = predicate(adjective, degree)
+    personal = "human" in getattr(getattr(who, "noun", None), "classes", {"human"})
+    if not personal and degree in ("too", "very") and choice.chance(0.35):
+        whom = object_phrase(choice, ("person", "infant", "kin"), "known", who)
+        told = Phrase(
+            f"{told.english} {english.preposition('for', whom)}",
+            f"{told.german} {german.preposition('für', whom, 'accusative')}",
+        )
+        return Clause(who, BE, form, complements=(told,), negated=degree == "very" and choice.chance(0.2))
+    body = Clause(who, BE, form, complements=(told,))
     if choice.chance(0.1):
         body = replace(body, complements=(two_predicates(choice, body, adjective),))
     elif choice.chance(0.04) and adjective in STATES:
@@ -53,7 +68,7 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
         time = choice.pick(NOW[:2]) if form == "present" else chosen_time(choice, body, None)
         body = replace(body, time=time)
     elif adjective in STATES and form == "present" and choice.chance(0.15):
-        return replace(body, middle=choice.pick(HABITS))
+        return replace(body, middle=choice.pick((*HABITS, ALREADY, STILL, STILL)))
     return replace(body, negated=choice.chance(negation) and not counted(who) and degree != "too")
 
 
@@ -143,12 +158,20 @@ def location_clause(choice: Choice) -> Clause:
     body = Clause(who, BE, form, complements=(found,))
     if kind == 0 and choice.chance(0.25):
         body = replace(body, time=past_time(choice, long=False) if form == "past" else choice.pick(NOW[:2]))
+    if form == "present" and choice.chance(0.12):
+        return replace(body, middle=choice.pick((ALREADY, STILL, ALSO)))
     return replace(body, negated=choice.chance(0.12) and not counted(who))
+
+
+FORMS_OF_WEATHER: tuple[Form, ...] = ("present", "past")
 
 
 def any_clause(choice: Choice, *, rich: float = 0.35, negation: float = 0.13) -> Clause:
     """A clause of any kind, for the constructions that take every kind."""
-    kind = choice.weighted((0.74, 0.15, 0.08, 0.015, 0.015))
+    kind = choice.weighted((0.72, 0.15, 0.08, 0.015, 0.015, 0.02))
+    if kind == 5:
+        form = choice.pick(FORMS_OF_WEATHER)
+        return state_clause(choice, choice.pick(IMPERSONAL), IT, form)
     if kind == 0:
         return verb_clause(choice, rich=rich, negation=negation)
     if kind == 3:

@@ -101,7 +101,8 @@ def two_infinitives(choice: Choice) -> Sentence:
     one = replace(one, form="future") if choice.chance(0.25) else replace(one, form="modal", modal=choice.pick(MODALS))
     rest = f"{' '.join(german.midfield(two))} {infinitive(two.verb)}".strip()
     if choice.chance(0.2) and who not in (I, WE):
-        spoken = f"{english.clause(one, question=True)} and {english.infinitive(two)}"
-        return Phrase(spoken, f"{german.clause(one, 'question')} und {rest}"), "?"
+        word = choice.pick((Phrase("and", "und"), Phrase("or", "oder")))
+        spoken = f"{english.clause(one, question=True)} {word.english} {english.infinitive(two)}"
+        return Phrase(spoken, f"{german.clause(one, 'question')} {word.german} {rest}"), "?"
     spoken = f"{english.clause(one)} and {english.infinitive(two)}"
     return Phrase(spoken, f"{german.clause(one, 'main')} und {rest}"), "."

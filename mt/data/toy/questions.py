@@ -10,7 +10,7 @@ from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import adjectives_of, noun_phrase, subject
 from mt.data.toy.predicates import any_clause, location_clause
 from mt.data.toy.verbs import BE, ENTRIES, entry
-from mt.data.toy.words import ADJECTIVE, HOW_MANY, WHICH, YOU, I
+from mt.data.toy.words import ADJECTIVE, ALREADY, HABITS, HOW_MANY, STILL, WHICH, YOU, I
 
 ALIKE = (
     ("drink",),
@@ -38,7 +38,10 @@ ALIKE = (
 TASTED = ("food", "dish", "drink", "alcohol", "text", "told", "lodging", "restaurant", "weather", "school")
 OR = Phrase("or", "oder")
 TRANSITIVE = [found for found in ENTRIES if any(frame.accusative for frame in found.frames)]
-MOVING = [entry("go", "gehen"), entry("fly"), entry("drive"), entry("run")]
+MOVING = [
+    *(entry("go", "gehen"), entry("fly"), entry("drive"), entry("run")),
+    *(entry("put", "legen"), entry("put", "stellen")),
+]
 STAYING = [entry(name) for name in ("live", "work", "wait", "sleep", "sit", "play", "eat", "swim", "meet")]
 DEEDS = [found for found in ENTRIES if not found.verb.stative]
 WHO_VERBS = [found for found in ENTRIES if found.frames[0].subjects[0] in ("adult", "human")]
@@ -50,7 +53,9 @@ def askable(body: Clause) -> bool:
         return body.modal is not None and not body.modal.past and body.modal.english != "would like to"
     if isinstance(body.subject, NounPhrase) and body.subject.determiner.english in ("a", "many", "all"):
         return False
-    return body.middle is None and (body.modal is None or body.modal.english not in ("could", "must"))
+    lasting = body.verb == BE or body.form in ("perfect", "progressive")
+    asked_of = (None, ALREADY, STILL) if lasting else (None, HABITS[0], HABITS[1])
+    return body.middle in asked_of and (body.modal is None or body.modal.english not in ("could", "must"))
 
 
 def asked(choice: Choice, make, **options) -> Clause:  # type: ignore[no-untyped-def]
@@ -147,7 +152,9 @@ def where(choice: Choice) -> Sentence:
     """Where is the book? Where do you live? Where are they going?"""
     kind = choice.weighted((0.5, 0.3, 0.2))
     if kind == 0:
-        return with_word(asked(choice, location_clause), Phrase("where", "wo"), "complements"), "?"
+        return with_word(
+            replace(asked(choice, location_clause), middle=None), Phrase("where", "wo"), "complements"
+        ), "?"
     word = Phrase("where", "wo") if kind == 1 else Phrase("where", "wohin")
     while True:
         body = asked(choice, verb_clause, entry=choice.pick(STAYING if kind == 1 else MOVING), rich=0.15, negation=0)
@@ -161,12 +168,14 @@ def when_why(choice: Choice) -> Sentence:
     if choice.chance(0.5):
         while True:
             body = asked(choice, verb_clause, rich=0.1, negation=0)
-            if not body.verb.stative and body.form != "perfect" and not body.manner and body.verb.english != "live":
+            plain = not body.manner and not body.middle
+            if not body.verb.stative and body.form != "perfect" and plain and body.verb.english != "live":
                 break
         return with_word(body, Phrase("when", "wann"), "time"), "?"
     body = asked(choice, verb_clause, entry=choice.rare(DEEDS), rich=0.15, negation=0)
     if choice.chance(0.25):
-        body = Clause(body.subject, BE, choice.pick(("present", "past")), complements=(predicate(choice.pick(STATES)),))
+        told = predicate(choice.pick(STATES), choice.pick(("", "", "so", "so")))
+        body = Clause(body.subject, BE, choice.pick(("present", "past")), complements=(told,))
         if isinstance(body.subject, NounPhrase) and "human" not in body.subject.noun.classes:
             body = replace(body, subject=YOU)
     negated = choice.chance(0.2) and body.modal is None and not isinstance(body.accusative, Coordination)

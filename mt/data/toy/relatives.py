@@ -134,7 +134,7 @@ def relative_object(choice: Choice) -> Sentence:
         break
     phrase = replace(
         head(choice, target.noun, plural=target.plural),
-        relative=Relative(body, "dative" if found in HELPED else "accusative"),
+        relative=Relative(body, "dative" if found in HELPED else "accusative", bare=choice.chance(0.3)),
     )
     if "human" in target.noun.classes:
         return about_person(choice, phrase), "."

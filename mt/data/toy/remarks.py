@@ -49,7 +49,7 @@ def doing(choice: Choice) -> Sentence:
         who = somebody(choice, ("adult", "young"))
     form = choice.pick(("present", "progressive", "progressive", "past", "future"))
     thing = Name("what")
-    body = Clause(who, DO, form, accusative=thing)  # type: ignore[arg-type]
+    body = Clause(who, DO, form, accusative=thing, ongoing=choice.chance(0.5))  # type: ignore[arg-type]
     if choice.chance(0.6):
         time = past_time(choice, long=False) if form == "past" else coming_time(choice, long=False)
         body = replace(body, time=time)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import verb_clause
-from mt.data.toy.features import Clause, Phrase, Sentence, Verb
-from mt.data.toy.phrases import subject
+from mt.data.toy.features import Clause, Form, Phrase, Sentence, Verb
+from mt.data.toy.phrases import object_pronoun, subject
 from mt.data.toy.predicates import any_clause, location_clause
 from mt.data.toy.questions import DEEDS, MOVING, STAYING, asked
 from mt.data.toy.verbs import BE, entry
@@ -25,6 +25,7 @@ THINK = matrix("think thought thought", "denken denkt gedacht", "dachte")
 BELIEVE = matrix("believe believed believed", "glauben glaubt geglaubt")
 HOPE = matrix("hope hoped hoped", "hoffen hofft gehofft")
 SAY = matrix("say said said", "sagen sagt gesagt")
+TELL = matrix("tell told told", "sagen sagt gesagt")
 ASK = matrix("ask asked asked", "fragen fragt gefragt")
 SEE = matrix("see saw seen", "sehen sieht gesehen")
 HEAR = matrix("hear heard heard", "hören hört gehört")
@@ -49,6 +50,8 @@ def reported(choice: Choice) -> Sentence:
         if past == looks_back(body) and body.subject not in (I, who) and (verb != HOPE or is_hopeful(body)):
             break
     outer = Clause(who, verb, "past" if past else "present")
+    if verb == SAY and choice.chance(0.4):
+        outer = replace(outer, verb=TELL, dative=object_pronoun(choice, who))
     word = "" if verb in (THINK, BELIEVE, HOPE, SAY, KNOW) and choice.chance(0.35) else "that"
     return joined(outer, Phrase(word, "dass"), english.clause(body), german.clause(body, "final")), "."
 
@@ -98,7 +101,9 @@ def doubting(choice: Choice, past: bool) -> tuple[Clause, bool]:
     who = subject(choice, ("adult",))
     kind = choice.weighted((0.5, 0.25, 0.25))
     if kind == 1:
-        return Clause(who, ASK, choice.pick(("present", "past" if past else "present"))), False
+        asked_one = object_pronoun(choice, who) if choice.chance(0.5) else None
+        form: Form = "past" if past and choice.chance(0.6) else "present"
+        return Clause(who, ASK, form, accusative=asked_one), False
     if kind == 2 and who.person != 1:
         return Clause(who, KNOW), True
     return Clause(who, KNOW, choice.pick(("present", "past" if past else "present")), negated=True), False
@@ -111,11 +116,26 @@ def mark(question: bool) -> str:
 
 def embedded_question(choice: Choice) -> Sentence:
     """Do you know where my keys are? She does not know when the film begins."""
+    word, body, missing = asked_about(choice)
+    outer, question = doubting(choice, looks_back(body))
+    if choice.chance(0.3):
+        outer, question = replace(outer, negated=False, verb=KNOW, accusative=None), False
+    return joined(
+        outer,
+        word,
+        english.clause(body, without=missing),
+        german.clause(body, "final", without=missing),
+        question=question,
+    ), mark(question)
+
+
+def asked_about(choice: Choice) -> tuple[Phrase, Clause, str]:
+    """The question word, the clause, and what the word stands for in it."""
     kind = choice.weighted((0.35, 0.2, 0.25, 0.2))
     missing = ""
     if kind == 0:
         word, missing = Phrase("where", "wo"), "complements"
-        body = asked(choice, location_clause)
+        body = replace(asked(choice, location_clause), middle=None)
     elif kind == 1:
         word, missing = Phrase("where", "wo"), "complements"
         body = asked(
@@ -131,21 +151,12 @@ def embedded_question(choice: Choice) -> Sentence:
                 asked(choice, verb_clause, entry=choice.pick(MOVING[:2]), rich=0.1, negation=0),
             )
         if body.complements and body.complements[0].english.split()[0] in ("with", "for"):
-            return embedded_question(choice)
+            return asked_about(choice)
     elif kind == 2:
         word, body = Phrase("why", "warum"), asked(choice, verb_clause, entry=choice.rare(DEEDS), rich=0.15, negation=0)
     else:
         word, missing = Phrase("when", "wann"), "time"
         body = asked(choice, verb_clause, rich=0.1, negation=0)
-        if body.verb.stative or body.form == "perfect" or body.manner or body.verb.english == "live":
-            return embedded_question(choice)
-    outer, question = doubting(choice, looks_back(body))
-    if choice.chance(0.3):
-        outer, question = replace(outer, negated=False, verb=KNOW), False
-    return joined(
-        outer,
-        word,
-        english.clause(body, without=missing),
-        german.clause(body, "final", without=missing),
-        question=question,
-    ), mark(question)
+        if body.verb.stative or body.form == "perfect" or body.manner or body.middle or body.verb.english == "live":
+            return asked_about(choice)
+    return word, body, missing

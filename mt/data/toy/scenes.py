@@ -73,13 +73,16 @@ def state_clause(choice: Choice, state: str, who: Nominal, form: Form) -> Clause
     past = form == "past"
     tense: Form = "past" if past else "present"
     if state == "RAIN":
-        return Clause(IT, choice.pick((RAIN_VERB, RAIN_VERB, SNOW_VERB)), "past" if past else "progressive")
+        verb = choice.pick((RAIN_VERB, RAIN_VERB, SNOW_VERB))
+        return Clause(IT, verb, "past" if past else "progressive", ongoing=past and choice.chance(0.5))
     if state in IMPERSONAL:
         words = {"COLD": ("cold",), "WARM": ("warm", "hot"), "LATE": ("late",)}[state]
         word = choice.pick(words)
         told = predicate(ADJECTIVE[word]) if word != "late" else Phrase("late", "spät")
-        degree, grad = choice.pick((("", ""), ("", ""), ("very ", "sehr ")))
-        return Clause(IT, BE, tense, complements=(Phrase(degree + told.english, grad + told.german),))
+        degree, grad = choice.pick((("", ""), ("", ""), ("very ", "sehr "), ("so ", "so ")))
+        said = Phrase(degree + told.english, grad + told.german)
+        here = (FIXED["here"],) if word != "late" and choice.chance(0.2) else ()
+        return Clause(IT, BE, tense, complements=(said, *here))
     if state in ("TIME", "MONEY"):
         return Clause(who, entry("have").verb, tense, accusative=NounPhrase(NOUNS[state.lower()], NO))
     degree = choice.pick(("", "", "very"))

@@ -5,14 +5,15 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import STATES, chosen_place, predicate, verb_clause
+from mt.data.toy.counting import NICE
 from mt.data.toy.features import Clause, Form, Nominal, NounPhrase, Phrase, Pronoun, Sentence
-from mt.data.toy.nouns import nouns_of
+from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import noun_phrase, sex_pronoun
 from mt.data.toy.predicates import any_clause
 from mt.data.toy.reasons import EVERYDAY, ordered
 from mt.data.toy.scenes import effect_clause, pair, person, state_clause
 from mt.data.toy.verbs import BE, ENTRIES, NO_FUTURE, entry
-from mt.data.toy.words import ADJECTIVE, CAN, HAVE_TO, IT, LATE, MUST, SHE, WANT
+from mt.data.toy.words import ADJECTIVE, CAN, HAVE_TO, IT, LATE, MUST, SHE, THE, WANT
 
 THEN = [
     Phrase("young", "jung"),
@@ -35,6 +36,10 @@ def before_while(choice: Choice) -> Sentence:
     outer = effect_clause(choice, choice.pick(deeds), who, form)
     while outer.verb == inner.verb:
         outer = effect_clause(choice, choice.pick(deeds), who, form)
+    if word.english == "while" and form == "past":
+        inner = replace(inner, ongoing=not inner.verb.stative and choice.chance(0.6))
+        if choice.chance(0.3):
+            outer = effect_clause(choice, choice.pick(("fall asleep", "call>friend,kin", "come@home")), who, form)
     if choice.chance(0.35):
         other, _ = person(choice)
         if other != who:
@@ -114,7 +119,14 @@ def event(choice: Choice, form: Form, entries=HAPPENING) -> Clause:  # type: ign
 def circumstance(choice: Choice, form: Form) -> Clause:
     """How or where somebody is, that a train is late, a shop closed, the weather bad."""
     tense: Form = "past" if form == "past" else "present"
-    kind = choice.weighted((0.35, 0.18, 0.15, 0.2, 0.12))
+    kind = choice.weighted((0.3, 0.16, 0.13, 0.2, 0.1, 0.11))
+    if kind == 5:
+        told = predicate(
+            choice.pick((NICE, *(ADJECTIVE[word] for word in ("good", "bad", "beautiful", "cold", "warm"))))
+        )
+        weather = NounPhrase(NOUNS["weather"], THE)
+        tomorrow = Phrase("tomorrow", "morgen") if tense == "present" and choice.chance(0.35) else None
+        return Clause(weather, BE, tense, negated=choice.chance(0.15), complements=(told,), time=tomorrow)
     if kind == 4:
         return state_clause(choice, choice.pick(("RAIN", "COLD", "WARM", "LATE")), IT, tense)
     negated = choice.chance(0.15)

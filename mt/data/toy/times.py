@@ -34,7 +34,8 @@ COMING = phrases(
 )
 LONG_COMING = COMING + phrases(
     "next week/nächste Woche, next month/nächsten Monat, next year/nächstes Jahr, "
-    "next summer/nächsten Sommer, at the weekend/am Wochenende"
+    "next summer/nächsten Sommer, at the weekend/am Wochenende, this week/diese Woche, this year/dieses Jahr, "
+    "this summer/diesen Sommer"
 )
 GONE = phrases(
     "yesterday/gestern, this morning/heute Morgen, today/heute, yesterday/gestern, yesterday/gestern, "
@@ -62,6 +63,9 @@ ONE_UNIT = (
 )
 
 
+WHOLE = phrases(
+    "all day/den ganzen Tag, all night/die ganze Nacht, all morning/den ganzen Morgen, all evening/den ganzen Abend"
+)
 PARTS = (
     (Phrase("in the morning", "morgens"), range(5, 12)),
     (Phrase("in the afternoon", "nachmittags"), range(2, 6)),
@@ -77,12 +81,17 @@ def clock(choice: Choice) -> Phrase:
     if parts and choice.chance(0.25):
         part = choice.pick(parts)
         return Phrase(f"at {english} o'clock {part.english}", f"um {german} Uhr {part.german}")
+    if choice.chance(0.3):
+        return Phrase(f"at {english}", f"um {german}")
     return Phrase(f"at {english} o'clock", f"um {german} Uhr")
 
 
 def weekday(choice: Choice) -> Phrase:
-    """on Monday."""
+    """on Monday, on Friday evening."""
     day = choice.pick(DAYS)
+    if choice.chance(0.2):
+        part, teil = choice.pick((("morning", "morgen"), ("afternoon", "nachmittag"), ("evening", "abend")))
+        return Phrase(f"on {day.english} {part}", f"am {day.german}{teil}")
     return Phrase(f"on {day.english}", f"am {day.german}")
 
 
@@ -138,14 +147,19 @@ def coming_time(choice: Choice, *, long: bool) -> Phrase:
 
 def habit_time(choice: Choice, *, long: bool) -> Phrase:
     """A time of habit."""
-    kind = choice.weighted((0.8, 0.12, 0.08))
+    kind = choice.weighted((0.77, 0.1, 0.08, 0.05))
     if kind == 0:
         return choice.pick(LONG_HABIT if long else HABIT)
+    if kind == 3:
+        day = choice.pick(DAYS)
+        return Phrase(f"every {day.english}", f"jeden {day.german}")
     return weekday(choice) if kind == 1 else clock(choice)
 
 
 def duration(choice: Choice) -> Phrase:
-    """for two hours."""
+    """for two hours, all day."""
+    if choice.chance(0.25):
+        return choice.pick(WHOLE)
     unit, einheit = choice.pick(DURATION_UNITS)
     number, zahl = choice.pick(NUMBER_WORDS)
     return Phrase(f"for {number} {unit}", f"{zahl} {einheit}")

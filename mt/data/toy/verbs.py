@@ -59,9 +59,11 @@ cook | kochen kocht gekocht | adult >cooked @cook ; adult @cook %well,badly,toge
 make made made | machen macht gemacht | adult >meal,hot_drink
 read read read | lesen liest gelesen | adult,young >text @indoor ; adult,young @indoor %well,fast,a_lot
 write wrote written | schreiben schreibt geschrieben | adult >written @indoor ; adult >letter =>person $known
+watch | sehen sieht gesehen | adult,young >watched @indoor %together,alone
 see saw seen | sehen sieht gesehen | adult,young >person,infant,group,animal,watched,public,plant,building $state
 hear heard heard | hören hört gehört | adult,young >person,animal,sung $state $known
 listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together
+listen (to) | zu/hören hört zugehört | adult,young =>person $known
 buy bought bought | kaufen kauft gekauft | adult >bought @shops $given ; adult >gift,toy,book,newspaper,clothes =>person $given $known
 sell sold sold | verkaufen verkauft verkauft | adult >sold
 find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money @surface $given
@@ -81,8 +83,8 @@ bring brought brought | bringen bringt gebracht | adult >portable,drink,gift =>p
 repair | reparieren repariert repariert | adult >road,wheels,device,opening,furniture
 clean | putzen putzt geputzt | adult >opening,shoe,kitchen,lamp $known
 wash | waschen wäscht gewaschen | adult >garment,road,fruit,vessel $known
-open | auf/machen macht aufgemacht | adult,young >opening,bottle,letter,gift,carried $known
-close | zu/machen macht zugemacht | adult,young >opening,bottle,carried $known
+open | auf/machen macht aufgemacht | adult,young >opening,bottle,letter,gift,carried $known ; shop,culture,eatery
+close | zu/machen macht zugemacht | adult,young >opening,bottle,carried $known ; shop,culture,eatery
 turn (on) ~ | an/machen macht angemacht | adult,young >switched $known
 turn (off) ~ | aus/machen macht ausgemacht | adult,young >switched $known
 put put put (on) ~ | an/ziehen zieht angezogen | adult,young >clothes $event $known
@@ -102,6 +104,7 @@ send sent sent | schicken schickt geschickt | adult >letter,gift,flower,money =>
 tell told told | erzählen erzählt erzählt | adult >story =>person $known
 ask | fragen fragt gefragt | adult,young >person $known
 answer | antworten antwortet geantwortet | adult =>person $known
+answer | beantworten beantwortet beantwortet | adult >asked,letter $known
 order | bestellen bestellt bestellt | adult >drink,alcohol,dish @eatery $given
 belong (to) | gehören gehört gehört | portable,road,wheels,pet,lodging =>person $state $known
 think thought thought | denken denkt gedacht =dachte | adult of:an:accusative=person,topic $known

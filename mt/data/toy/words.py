@@ -48,6 +48,19 @@ EVERY = Determiner("every", "jed", "der", plural=False, definite=True)
 ALL = Determiner("all", "all", "der", plural=True, definite=True)
 MANY = Determiner("many", "viele", "none", plural=True)
 SOME = Determiner("some", "einige", "none", plural=True)
+SOME_OF_IT = Determiner("some", "", "none")  # some bread: Brot
+MUCH = [
+    Determiner("more", "mehr", "none"),
+    Determiner("a lot of", "viel", "none"),
+    Determiner("too much", "zu viel", "none"),
+    Determiner("so much", "so viel", "none"),
+]
+SO_MANY = [
+    Determiner("more", "mehr", "none", plural=True),
+    Determiner("a lot of", "viele", "none", plural=True),
+    Determiner("too many", "zu viele", "none", plural=True),
+    Determiner("so many", "so viele", "none", plural=True),
+]
 HOW_MANY = Determiner("how many", "wie viele", "none", plural=True)
 POSSESSIVES = {
     word: Determiner(word, stem, "ein", definite=True)
@@ -131,15 +144,15 @@ little | klein | young infant pet small_animal sibling village house
 old older | alt älter | man woman neighbour teacher doctor friend grandmother grandfather aunt uncle dog cat horse building furniture device clothes art text vehicle told city village carried tree
 young younger | jung jünger | man woman teacher doctor student pet farm neighbour aunt uncle family
 new newer | neu neuer | building furniture device clothes vehicle text tool carried instrument friend teacher neighbour toy watched
-good better | gut besser | food dish snack meal drink alcohol told text friend job eatery lodging instrument school watched
+good better | gut besser | occasion food dish snack meal drink alcohol told text friend job eatery lodging instrument school watched
 bad worse | schlecht schlechter | food dish told text weather watched eatery lodging wine coffee
 dark darker | dunkel/dunkl dunkler | room kitchen street forest house church cinema
 beautiful - | schön schöner | woman city village nature outdoor art flower clothes sung lodging weather animal culture
-long longer | lang länger | text told street watched asked
+long longer | lang länger | season text told street watched asked
 short shorter | kurz kürzer | text told watched asked
 hot hotter | heiß heißer | hot
-cold colder | kalt kälter | cold waters weather
-warm warmer | warm wärmer | warm weather
+cold colder | kalt kälter | cold waters weather season
+warm warmer | warm wärmer | warm weather season
 expensive - | teuer/teur teurer | clothes road wheels device furniture eatery lodging wine meat present instrument
 cheap cheaper | billig billiger | clothes road wheels device eatery hotel furniture
 red | rot | clothes coloured road wheels flower wine
@@ -229,6 +242,7 @@ SHOULD = Modal("should", ("sollte", "solltest", "sollte", "sollten"))
 WOULD_LIKE = Modal("would like to", ("möchte", "möchtest", "möchte", "möchten"))
 WANT = Modal("want to", ("will", "willst", "will", "wollen"), inflected=True)
 WANTED = Modal("want to", ("wollte", "wolltest", "wollte", "wollten"), inflected=True, past=True)
+NEED_TO = Modal("need to", ("muss", "musst", "muss", "müssen"), inflected=True)
 HAVE_TO = Modal("have to", ("muss", "musst", "muss", "müssen"), inflected=True)
 HAD_TO = Modal("have to", ("musste", "musstest", "musste", "mussten"), inflected=True, past=True)
 COLOURS = ("red", "blue", "green", "white", "black", "yellow")
