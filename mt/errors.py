@@ -6,6 +6,7 @@ Every message is one line: what is wrong, where, and what to do about it.
 """
 
 import errno
+import shutil
 import signal
 from functools import partial
 from types import FrameType
@@ -87,6 +88,8 @@ def leave_on_signal(number: int, _frame: FrameType | None) -> NoReturn:
 
 def from_system(error: Exception) -> MtError | None:
     """Return what the machine refused (disk, permission, path, memory) as an error for the user; None is a bug."""
+    if isinstance(error, shutil.SpecialFileError):
+        return UserError(f"{error}, not a file")
     if isinstance(error, OSError):
         if error.errno in _DISK_ERRORS:
             place = error.filename2 or error.filename or "the output"  # of a copy the second name is the new one

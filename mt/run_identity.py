@@ -47,6 +47,22 @@ def check_same_vocabulary(tokenizer: schema.Tokenizer, run_dir: Path) -> None:
     _compare(run_dir, {f"vocabulary ({path.name})": hashlib.sha256(path.read_bytes()).hexdigest() for path in paths})
 
 
+def check_noted_vocabulary(run_dir: Path) -> None:
+    """Compare the tokenizers of a run folder with those noted when it began, where any are.
+
+    A model is marked with the tokenizers beside it; one that was damaged or exchanged must not pass for its own.
+    Raises BadFileError.
+    """
+    try:
+        noted = dict(json.loads((run_dir / IDENTITY).read_bytes()))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return  # a model that was imported, or a run whose notes are lost: nothing to compare with
+    for path in (run_dir / name for name in (TOKENIZER, SOURCE_TOKENIZER)):
+        mark = noted.get(f"vocabulary ({path.name})")
+        if mark is not None and not (path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == mark):
+            raise BadFileError(f"{path}: missing, damaged or exchanged: not what the run began with; restore it")
+
+
 def _compare(run_dir: Path, identity: dict[str, Any]) -> None:
     """Raise UserError for what differs from the noted identity, and note what is not in it yet."""
     path = run_dir / IDENTITY

@@ -8,6 +8,7 @@ from mt import build
 from mt.config import AverageConfig
 from mt.errors import BadFileError, UserError
 from mt.jobs.messages import tell
+from mt.run_identity import check_noted_vocabulary
 from mt.training.averaging import average as average_of
 from mt.training.checkpoint import Checkpoints, delivery_note
 from mt.training.durable import replace_file
@@ -29,6 +30,7 @@ def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path
     """
     if not checkpoints.steps():
         raise UserError(f"{run_dir}: there is no checkpoint to average; train first")
+    check_noted_vocabulary(run_dir)
     steps, passed_over = checkpoints.newest_whole(count)
     try:
         weights = average_of(checkpoints.load_tensors(step) for step in steps)

@@ -176,6 +176,11 @@ def _tell_of_the_text(config: TrainConfig, prepared: PreparedText, too_long: int
 def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) -> WatchedMetrics:
     """The file of metrics, continued, and what compares its lines with those of a healthy run."""
     file = MetricsFile(Path(config.run_dir) / "metrics.jsonl", step=state.step, tensorboard=config.training.tensorboard)
+    newest = max((line["step"] for line in file.kept), default=0)
+    if file.damaged:
+        tell(f"{config.run_dir}/metrics.jsonl: damaged lines left out: {file.damaged}")
+    if newest < state.step - state.step % config.training.log_every_steps:
+        tell(f"{config.run_dir}/metrics.jsonl: nothing is left of steps {newest + 1:,} to {state.step:,}")
     diagnosis = Diagnosis(
         unigram_entropy=unigram_entropy(order.corpus_of_epoch(state.epoch)),
         warmup_steps=config.training.warmup_steps,

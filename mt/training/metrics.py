@@ -50,11 +50,13 @@ class MetricsFile:
     """`metrics.jsonl`: one JSON object per line, each with its `step` and `kind`.
 
     Opening it for a resumed run drops the lines after that run's checkpoint, so that the file reads as if nothing
-    had happened; those that stay are in `kept`. With `tensorboard` every number is also written as an event.
+    had happened; those that stay are in `kept`, and `damaged` counts the unreadable ones. With `tensorboard` every
+    number is also written as an event.
     """
 
     def __init__(self, path: Path, *, step: int, tensorboard: bool) -> None:
-        self.kept = [line for line in _lines(path) if line["step"] <= step]
+        lines, self.damaged = _lines(path)
+        self.kept = [line for line in lines if line["step"] <= step]
         replace_file(path, "".join(json.dumps(line) + "\n" for line in self.kept).encode())
         self._path = path
         self._file = path.open("a", encoding="utf-8", newline="\n")
@@ -148,7 +150,7 @@ def draw_curves(metrics: Path, folder: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
-    lines = _lines(metrics)
+    lines, _ = _lines(metrics)
     curves = {
         "loss": [("train", "nll", "training"), ("validation", "nll", "validation")],
         "bleu": [("validation", "bleu", "validation, greedy")],
@@ -177,18 +179,16 @@ def perplexity(nats: float) -> float:
     return math.exp(nats) if nats < 700 else math.inf
 
 
-def _lines(path: Path) -> list[Mapping[str, Any]]:
-    """The whole lines of a metrics file; a last one cut short by a crash is left out."""
+def _lines(path: Path) -> tuple[list[Mapping[str, Any]], int]:
+    """The whole lines of a metrics file, and how many are damaged; a last one cut short by a crash is left out."""
     lines: list[Mapping[str, Any]] = []
-    if path.is_file():
-        for text in path.read_bytes().split(b"\n")[:-1]:
-            try:
-                line = json.loads(text)
-            except (ValueError, RecursionError):
-                continue
+    texts = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
+    for text in texts:
+        with contextlib.suppress(ValueError, RecursionError):
+            line = json.loads(text)
             if isinstance(line, dict) and type(line.get("step")) is int and isinstance(line.get("kind"), str):
                 lines.append(line)
-    return lines
+    return lines, len(texts) - len(lines)
 
 
 def _not_finite(value: float | str | None) -> bool:

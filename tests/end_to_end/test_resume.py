@@ -5,12 +5,14 @@ import random
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from reliability import Trials
 
 import runs
+from mt.command import run
 
 SHORT, LONG = 10, 200
 VARIANTS = {
@@ -182,6 +184,52 @@ def test_what_killed_writers_left_aside_is_removed(begun: tuple[Path, list[str]]
         (run_dir / name).write_bytes(b"half")
     assert runs.train(begun[1], f"run_dir={run_dir}") == 0
     assert runs.outcome(run_dir) == before
+
+
+@pytest.mark.reliability(4)
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda content: content[:0], "nothing is left of steps 1 to 4"),
+        (lambda content: content[: content.index(b"\n") // 2], "nothing is left of steps 1 to 4"),
+        (lambda content: content.replace(b"{", b"[", 1), "damaged lines left out: 1"),
+    ],
+    ids=["empty", "cut", "one line"],
+)
+def test_metrics_that_were_lost_are_told(
+    begun: tuple[Path, list[str]],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    damage: Callable[[bytes], bytes],
+    told: str,
+) -> None:
+    run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")
+    command = [*begun[1], f"run_dir={run_dir}", "training.max_steps=8"]
+    path = run_dir / "metrics.jsonl"
+    path.write_bytes(damage(path.read_bytes()))
+    assert runs.train(command) == 0
+    assert f"metrics.jsonl: {told}" in capfd.readouterr().err
+
+
+@pytest.mark.reliability(4)
+@pytest.mark.parametrize("damage", [lambda content: content[:-1] + b"?", None], ids=["another byte", "gone"])
+def test_a_model_is_not_marked_with_a_tokenizer_that_is_not_its_own(
+    begun: tuple[Path, list[str]],
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    damage: Callable[[bytes], bytes] | None,
+) -> None:
+    run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")
+    tokenizer, model = run_dir / "tokenizer.model", (run_dir / "model.safetensors").read_bytes()
+    if damage is None:
+        tokenizer.unlink()
+    else:
+        tokenizer.write_bytes(damage(tokenizer.read_bytes()))
+    from mt.jobs.average import average  # noqa: PLC0415  after the shape checks are in place
+
+    assert run("average", average, [f"run_dir={run_dir}"]) == 4
+    assert f"{tokenizer}: missing, damaged or exchanged" in capfd.readouterr().err
+    assert (run_dir / "model.safetensors").read_bytes() == model
 
 
 @pytest.mark.reliability(4)

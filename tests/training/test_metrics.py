@@ -53,6 +53,7 @@ def test_what_a_crash_left_is_left_out(tmp_path: Path) -> None:
         + whole[:-5]
     )
     metrics = MetricsFile(path, step=1, tensorboard=False)
+    assert metrics.damaged == 8
     metrics.write(step=2, kind="train")
     metrics.close()
     assert [line["step"] for line in lines(path)] == [1, 1, 2]
