@@ -25,7 +25,7 @@ from mt.loading import load_run
 from mt.model.transformer import Transformer
 from mt.runtime import autocast, choose_device, choose_precision, launched_as, search_precision, seed_everything
 from mt.search.search import Sampling
-from mt.training.checkpoint import load_model_tensors, read_tensors, vocabulary_of
+from mt.training.checkpoint import check_undamaged, load_model_tensors, read_tensors, vocabulary_of
 from mt.training.ranks import ALONE, Alone, Ranks
 from mt.training.schedule import cooling, learning_rate
 from mt.translation import Translator
@@ -212,7 +212,9 @@ def trained_model(config: schema.TrainConfig, run_dir: Path, device: torch.devic
     vocabulary = vocabulary_mark(run_dir)
     if vocabulary_of(path) not in (None, vocabulary):
         raise BadFileError(f"{path} and the tokenizer beside it are not of the same run: restore the one or the other")
-    load_model_tensors(empty, read_tensors(path.read_bytes(), origin=path), origin=path)
+    tensors = read_tensors(path.read_bytes(), origin=path)
+    load_model_tensors(empty, tensors, origin=path)
+    check_undamaged(path, tensors)
     return empty
 
 

@@ -35,7 +35,7 @@ from mt.config import (
     TrainConfig,
     TranslateConfig,
 )
-from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system, leave_on_signal
+from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system, has_left, leave_on_signal
 from mt.loading import checked, load_run
 from mt.overrides import Overrides
 from mt.run_folders import newest_run
@@ -153,9 +153,8 @@ def exit_code(action: Callable[[], None], *, tells: bool = True) -> int:
     except (HydraException, OmegaConfBaseException) as error:
         return report(f"error: {_explain(error)}", UserError.exit_code)
     except KeyboardInterrupt as error:
-        number = error.number if isinstance(error, SignalledError) else signal.SIGINT
-        why = f"stopped by {signal.Signals(number).name}: nothing unfinished has taken the place of a file"
-        return report(why, 128 + (signal.SIGTERM if number in _CLUSTER_SIGNALS else number))
+        has_left()
+        return _stopped_by(error.number if isinstance(error, SignalledError) else signal.SIGINT, report)
     except BrokenPipeError:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else leaving complains again
@@ -163,6 +162,9 @@ def exit_code(action: Callable[[], None], *, tells: bool = True) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except Exception as error:
+        number = has_left()
+        if number is not None:  # what broke is what the signal interrupted
+            return _stopped_by(number, report)
         refused = from_system(error)
         if refused is not None:
             return report(f"error: {refused}", refused.exit_code)
@@ -171,10 +173,15 @@ def exit_code(action: Callable[[], None], *, tells: bool = True) -> int:
     return 0
 
 
+def _stopped_by(number: int, report: Callable[[str, int], int]) -> int:
+    why = f"stopped by {signal.Signals(number).name}: nothing unfinished has taken the place of a file"
+    return report(why, 128 + (signal.SIGTERM if number in _CLUSTER_SIGNALS else number))
+
+
 def _leave_on_signals() -> None:
-    """What asks a process to end ends it in order, unless somebody else listens; Python does so for SIGINT."""
-    for number in (signal.SIGTERM, *_CLUSTER_SIGNALS):
-        if signal.getsignal(number) == signal.SIG_DFL:
+    """What asks a process to end ends it in order, unless somebody else listens."""
+    for number in (signal.SIGTERM, signal.SIGINT, *_CLUSTER_SIGNALS):
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, leave_on_signal)
 
 

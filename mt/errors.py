@@ -81,9 +81,28 @@ class SignalledError(KeyboardInterrupt):
         self.number = number
 
 
+_ASK_AGAIN_SECONDS = 2.0
+_asked: list[int] = []  # the first signal that asked to leave
+
+
 def leave_on_signal(number: int, _frame: FrameType | None) -> NoReturn:
-    """The handler of a command's signals, where it has set none of its own."""
-    raise SignalledError(number)
+    """The handler of a command's signals, where it has set none of its own.
+
+    An exception raised in the middle of an import, or while a library calls back, may be swallowed there: until
+    somebody takes it (`has_left`) it is raised again and again.
+    """
+    _asked[:] = _asked[:1] or [number]
+    signal.signal(signal.SIGALRM, leave_on_signal)
+    signal.setitimer(signal.ITIMER_REAL, _ASK_AGAIN_SECONDS, _ASK_AGAIN_SECONDS)
+    raise SignalledError(_asked[0])
+
+
+def has_left() -> int | None:
+    """The signal that asked this command to leave, None where none did; it is not raised again."""
+    if not _asked:
+        return None
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return _asked.pop()
 
 
 def from_system(error: Exception) -> MtError | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mt.errors import UserError
 
+_KEPT = ("identity.json", "metrics.jsonl", "data", "checkpoints")  # beside what the caller names
 RUN_FILES = ("config.yaml", "tokenizer.model", "model.safetensors")
 
 
@@ -20,8 +21,10 @@ def check_run(run_dir: str, key: str = "run_dir") -> None:
 
 def check_keeps_run(key: str, path: str, run_dirs: Sequence[str], names: Sequence[str]) -> None:
     """Refuses an output in place of a file without which a run is lost. Raises `UserError`."""
-    for kept in (Path(run_dir) / name for run_dir in run_dirs for name in names):
-        if Path(path).resolve() == kept.resolve():
+    kept = [Path(run_dir) / name for run_dir in run_dirs for name in (*names, *_KEPT)]
+    place = Path(path).resolve()
+    for one in (file.resolve() for file in kept):
+        if one in (place, *place.parents):
             raise UserError(f"{key}: {path} is a file that the run needs, and would be lost; give another name")
 
 

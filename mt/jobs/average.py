@@ -36,7 +36,7 @@ def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path
         weights = average_of(checkpoints.load_tensors(step) for step in steps)
     except ValueError as error:
         raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
-    note = delivery_note(averaged_steps=steps, vocabulary=build.vocabulary_mark(run_dir))
+    note = delivery_note(averaged_steps=steps, vocabulary=build.vocabulary_mark(run_dir), weights=weights)
     key, output = ("run_dir", run_dir / build.MODEL) if output is None else ("output", output)
     replace_file(output, safetensors.torch.save(weights, metadata=note), key=key)
     fewer = f" (all there are; {count} were asked for)" if len(steps) < count else ""

@@ -31,8 +31,8 @@ def import_model(config: ImportConfig) -> None:
     texts = proof_sentences(run_dir, config.sentences)
     with written_aside(run_dir, key="run_dir") as aside:
         write_files(aside, {**models, "config.yaml": to_yaml(run).encode(), IMPORT_NOTE: import_note(vocabularies)})
-        note = delivery_note(averaged_steps=[], vocabulary=build.vocabulary_mark(aside))
         parameters = read_weights(folder, found, num_pieces=num_pieces)
+        note = delivery_note(averaged_steps=[], vocabulary=build.vocabulary_mark(aside), weights=parameters)
         write_files(aside, {build.MODEL: safetensors.torch.save(parameters, metadata=note)})
         proof = prove_apart(aside, folder, engine="huggingface", vocabularies=vocabularies, texts=texts)
         refuse_unless(proof, f"what was read from {folder}")

@@ -144,6 +144,7 @@ def _share(config: TranslateConfig, *, header: bool) -> tuple[int, int | None]:
 def _output(config: TranslateConfig, *, titled: bool) -> Output:
     """Where the lines go. A pipe's or a terminal's lines are not there a second time, so nothing is continued."""
     path = Path(config.output)
+    path = path.resolve() if path.is_symlink() and (path.is_file() or not path.exists()) else path
     if config.output == "-" or (path.exists() and not path.is_file()):
         return StreamOutput(config.output)
     if config.shard is not None:

@@ -1,7 +1,9 @@
 """What survives a restart: parameters, optimizer state and the place in the run, as safetensors and JSON."""
 
+import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -76,9 +78,27 @@ def load_model_tensors(model: nn.Module, tensors: dict[str, Tensor], *, origin: 
             parameter.copy_(tensors[name])
 
 
-def delivery_note(*, averaged_steps: list[int], vocabulary: str) -> dict[str, str]:
+def delivery_note(*, averaged_steps: list[int], vocabulary: str, weights: Mapping[str, Tensor]) -> dict[str, str]:
     """The metadata of a delivered model. One entry, because safetensors writes several in any order."""
-    return {DELIVERY_NOTE: json.dumps({"averaged_steps": averaged_steps, "vocabulary": vocabulary})}
+    note = {"averaged_steps": averaged_steps, "vocabulary": vocabulary, "sha256": weights_mark(weights)}
+    return {DELIVERY_NOTE: json.dumps(note)}
+
+
+def weights_mark(weights: Mapping[str, Tensor]) -> str:
+    """A checksum of the tensors with their names, types and shapes."""
+    mark = hashlib.sha256()
+    for name, tensor in sorted(weights.items()):
+        mark.update(f"{name} {tensor.dtype} {list(tensor.shape)} ".encode())
+        mark.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return mark.hexdigest()
+
+
+def check_undamaged(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Compare a delivered model with its checksum, where it carries one. Raises BadFileError."""
+    if _read_delivery_note(path).get("sha256") not in (None, weights_mark(weights)):
+        raise BadFileError(
+            f"{path}: damaged: it differs from its checksum; mt-average makes it anew of the checkpoints"
+        )
 
 
 def averaged_steps(path: Path) -> list[int]:

@@ -30,11 +30,25 @@ def write_file(path: Path, content: Content, *, key: str = "run_dir") -> None:
         raise disk_error(path, error, key=key) from error
 
 
+def write_stream(path: Path, content: Content, *, key: str) -> None:
+    """Write to a pipe or a device, which nothing can take the place of. Raises DiskError."""
+    try:
+        with path.open("wb") as stream:
+            stream.writelines(_pieces(content))
+    except OSError as error:
+        raise disk_error(path, error, key=key) from error
+
+
 def replace_file(path: Path, content: bytes, *, key: str = "run_dir") -> None:
     """Put a file in place of an older one; a reader sees the one or the other, whole.
 
+    A link stays and what it points to is replaced; what is no file, such as a pipe or a device, is written to.
     Raises DiskError, which names the option `key` that chooses the place.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        write_stream(path, content, key=key)
+        return
+    path = path.resolve() if path.is_symlink() else path
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         write_file(aside, content, key=key)

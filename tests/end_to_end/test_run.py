@@ -197,6 +197,24 @@ def test_a_damaged_run_folder_is_a_bad_file(
 
 
 @pytest.mark.reliability(19)
+@pytest.mark.parametrize("place", [0.3, 0.6, 0.9, 1.0])
+def test_one_flipped_bit_in_the_delivered_model_is_found(
+    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], place: float
+) -> None:
+    """It would translate, only otherwise."""
+    path = finished[0] / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[int((len(content) - 1) * place)] ^= 0x40
+    whole = path.read_bytes()
+    path.write_bytes(content)
+    try:
+        assert run("translate", translate, [f"run_dir={finished[0]}", "source=house"]) == 4
+    finally:
+        path.write_bytes(whole)
+    assert f"{path}: damaged" in capfd.readouterr().err
+
+
+@pytest.mark.reliability(19)
 def test_a_tokenizer_of_another_run_is_refused(
     finished: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

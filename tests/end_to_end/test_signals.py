@@ -66,3 +66,42 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
     assert f"continued, finished lines: {kept:,}" in log.read_text(encoding="utf-8")
     assert output.read_bytes().count(b"\n") == FINISHED
     assert len(set(output.read_bytes().split(b"\n")[:-1])) == 1
+
+
+def deaf(swallowed: list[type[BaseException]], log: Path) -> None:
+    """A job in which something swallows what a signal raises, as an import or a library's callback may."""
+    from mt import command  # noqa: PLC0415  in the process that needs it
+
+    def job(_: object) -> None:
+        for kind in swallowed:
+            log.write_text("ready", encoding="utf-8")
+            try:
+                time.sleep(60)
+            except KeyboardInterrupt:
+                if kind is not KeyboardInterrupt:
+                    raise kind("half imported") from None
+        time.sleep(60)
+
+    with log.with_suffix(".err").open("ab") as stream:
+        os.dup2(stream.fileno(), sys.stderr.fileno())
+    sys.argv = ["mt-inspect", "data.train_pairs=10"]
+    command.door("inspect")(job)()
+
+
+@pytest.mark.reliability(5)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("swallowed", [KeyboardInterrupt, ImportError])
+def test_a_signal_that_is_swallowed_is_raised_again(
+    tmp_path: Path, number: signal.Signals, swallowed: type[BaseException]
+) -> None:
+    log = tmp_path / "log"
+    process = runs.start(deaf, [swallowed], log)
+    deadline = time.monotonic() + 60
+    while not log.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid or 0, number)
+    assert runs.ended([process], within_seconds=20) == [CODES[number]]
+    told = log.with_suffix(".err").read_text(encoding="utf-8")
+    assert f"stopped by {number.name}" in told
+    assert "Traceback" not in told

@@ -200,7 +200,9 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
         Translator.from_run(finished).translate(["house", "tree"], prefixes=["Haus"])
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "tokenizer.model", "model.safetensors"])
+@pytest.mark.parametrize(
+    "name", ["config.yaml", "tokenizer.model", "model.safetensors", "identity.json", "metrics.jsonl"]
+)
 def test_no_output_takes_the_place_of_a_file_that_the_run_needs(
     finished: Path, place: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,8 +72,9 @@ def make_run(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
         lines = [*TYPED, *prepared.path("validation", "source").read_text(encoding="utf-8").split("\n")]
         (run_dir / "data/validation.source").write_text("\n".join(lines), encoding="utf-8")
         model = randomised(build.model(config, run_dir, torch.device("cpu")))
-        note = delivery_note(averaged_steps=[1], vocabulary=build.vocabulary_mark(run_dir))
-        (run_dir / "model.safetensors").write_bytes(safetensors.torch.save(model_tensors(model), metadata=note))
+        weights = model_tensors(model)
+        note = delivery_note(averaged_steps=[1], vocabulary=build.vocabulary_mark(run_dir), weights=weights)
+        (run_dir / "model.safetensors").write_bytes(safetensors.torch.save(weights, metadata=note))
         (run_dir / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
         return run_dir
 

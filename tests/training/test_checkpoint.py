@@ -303,7 +303,7 @@ print("survived")
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.long)])
 def test_damaged_models_without_a_checksum_never_crash_the_process(tmp_path: Path, count: int, trials: Trials) -> None:
     """A delivered model is one file: what it says of itself is all there is."""
-    note = delivery_note(averaged_steps=[5, 10], vocabulary="x")
+    note = delivery_note(averaged_steps=[5, 10], vocabulary="x", weights={})
     (tmp_path / MODEL).write_bytes(safetensors.torch.save(model_tensors(trained(1)[0]), metadata=note))
     command = [sys.executable, "-c", MUTATE, str(tmp_path), str(count)]
     root = Path(__file__).parents[2]
@@ -377,7 +377,7 @@ def test_averaged_steps_of_anything_else_are_none(tmp_path: Path) -> None:
         path.write_bytes(content)
         assert averaged_steps(path) == []
         assert vocabulary_of(path) is None
-    note = delivery_note(averaged_steps=[5, 10], vocabulary="x")
+    note = delivery_note(averaged_steps=[5, 10], vocabulary="x", weights={})
     path.write_bytes(safetensors.torch.save({"a": torch.ones(1)}, metadata=note))
     assert averaged_steps(path) == [5, 10]
     assert vocabulary_of(path) == "x"

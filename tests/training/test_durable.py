@@ -100,3 +100,24 @@ def test_what_is_no_file_is_not_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder" / name).symlink_to("/dev/zero")
     with pytest.raises(BadFileError):
         read_folder(tmp_path / "folder")
+
+
+def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
+    link, target = tmp_path / "link", tmp_path / "elsewhere"
+    link.symlink_to(target)
+    for content in (b"first", b"second"):
+        replace_file(link, content)
+        assert link.is_symlink()
+        assert target.read_bytes() == content
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        replace_file(pipe, b"through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
