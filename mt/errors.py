@@ -108,7 +108,7 @@ def has_left() -> int | None:
 def from_system(error: Exception) -> MtError | None:
     """Return what the machine refused (disk, permission, path, memory) as an error for the user; None is a bug."""
     if isinstance(error, shutil.SpecialFileError):
-        return UserError(f"{error}, not a file")
+        return UserError(f"{error}: put a file in its place")
     if isinstance(error, OSError):
         if error.errno in _DISK_ERRORS:
             place = error.filename2 or error.filename or "the output"  # of a copy the second name is the new one

@@ -44,7 +44,7 @@ def check_same_run(config: schema.TrainConfig, prepared: PreparedText, run_dir: 
 def check_same_vocabulary(tokenizer: schema.Tokenizer, run_dir: Path) -> None:
     """Note the pieces of the tokenizers, and on continuing compare. Raises UserError when they were exchanged."""
     paths = dict.fromkeys(tokenizer_paths(run_dir, tokenizer))
-    _compare(run_dir, {f"vocabulary ({path.name})": hashlib.sha256(path.read_bytes()).hexdigest() for path in paths})
+    _compare(run_dir, dict(map(_vocabulary, paths)))
 
 
 def check_noted_vocabulary(run_dir: Path) -> None:
@@ -58,9 +58,14 @@ def check_noted_vocabulary(run_dir: Path) -> None:
     except (OSError, ValueError, TypeError, RecursionError):
         return  # a model that was imported, or a run whose notes are lost: nothing to compare with
     for path in (run_dir / name for name in (TOKENIZER, SOURCE_TOKENIZER)):
-        mark = noted.get(f"vocabulary ({path.name})")
-        if mark is not None and not (path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == mark):
+        key, mark = _vocabulary(path)
+        if noted.get(key, mark) != mark:
             raise BadFileError(f"{path}: missing, damaged or exchanged: not what the run began with; restore it")
+
+
+def _vocabulary(path: Path) -> tuple[str, str]:
+    """The name of a tokenizer's note, and the mark of its content; of a file that is missing, none."""
+    return f"vocabulary ({path.name})", hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 def _compare(run_dir: Path, identity: dict[str, Any]) -> None:

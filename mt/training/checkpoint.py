@@ -97,7 +97,7 @@ def check_undamaged(path: Path, weights: Mapping[str, Tensor]) -> None:
     """Compare a delivered model with its checksum, where it carries one. Raises BadFileError."""
     if _read_delivery_note(path).get("sha256") not in (None, weights_mark(weights)):
         raise BadFileError(
-            f"{path}: damaged: it differs from its checksum; mt-average makes it anew of the checkpoints"
+            f"{path}: damaged: it differs from its checksum: restore it, or make it anew of the checkpoints with mt-average"
         )
 
 

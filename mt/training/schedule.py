@@ -15,6 +15,6 @@ def cooling(step: int, *, max_steps: int, share: float) -> float:
     """What the rate of a step is multiplied by: over the last `share` of all steps it falls in a line to nothing.
 
     The paper has no cooldown (0: 1 throughout). A short training ends lower with one: what a high rate still
-    shakes about settles (Zhai et al. 2022, "Scaling Vision Transformers", section 3.5; Hägele et al. 2024).
+    shakes about settles (Zhai et al. 2022, "Scaling Vision Transformers").
     """
     return max(0.0, min(1.0, (max_steps + 1 - step) / (share * max_steps + 1)))

@@ -215,3 +215,10 @@ def test_no_output_takes_the_place_of_a_file_that_the_run_needs(
         assert run(job.__name__, job, words) == 2
         assert "a file that the run needs" in capsys.readouterr().err
         assert (finished / name).read_bytes() == kept
+
+
+def test_an_output_that_is_a_link_stays_one(finished: Path, place: Path) -> None:
+    (place / "link").symlink_to(place / "elsewhere")
+    assert run("translate", translate, [f"run_dir={finished}", "source=house", "output=link"]) == 0
+    assert (place / "link").is_symlink()
+    assert (place / "elsewhere").read_bytes().count(b"\n") == 1

@@ -13,7 +13,7 @@ from mt.data.toy.purposes import deed_of
 from mt.data.toy.remarks import PLEASE
 from mt.data.toy.reported import TELL, asked_about, joined
 from mt.data.toy.scenes import effect_clause, state_clause
-from mt.data.toy.statements import REQUESTED, awkward
+from mt.data.toy.statements import REQUESTED, awkward, wished
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
     ADJECTIVE,
@@ -71,9 +71,7 @@ def asking_for(choice: Choice) -> Sentence:
         if choice.chance(0.6):
             return Phrase(f"{spoken}, please", german.clause(replace(body, middle=PLEASE), "question")), "?"
         return Phrase(spoken, german.clause(body, "question")), "?"
-    verb = replace(BE, english="", german="", particle="")
-    wish = replace(WOULD_LIKE, english="would like")
-    body = Clause(who, verb, "modal", wish, accusative=something(choice))
+    body = wished(who, something(choice))
     if kind == 2:
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     told = german.clause(replace(body, middle=PLEASE), "main")

@@ -131,6 +131,7 @@ def calendar(choice: Choice) -> Sentence:
 
 
 NICE = Adjective("nice", "schön", "schön")  # of the weather; of people it is nett
+WEATHERS = (NICE, *(ADJECTIVE[word] for word in ("good", "bad", "beautiful", "cold", "warm")))
 
 
 def the_weather(choice: Choice) -> Sentence:
@@ -138,7 +139,7 @@ def the_weather(choice: Choice) -> Sentence:
     places = [*fixed_places("IN_TOWN"), *fixed_places("IN_COUNTRY"), FIXED["here"]]
     where = choice.pick(places) if choice.chance(0.6) else None
     told = predicate(
-        choice.pick((NICE, *(ADJECTIVE[word] for word in ("good", "bad", "beautiful", "cold", "warm")))),
+        choice.pick(WEATHERS),
         choice.pick(("", "", "very")),
     )
     form: Form = choice.pick(("present", "present", "past"))

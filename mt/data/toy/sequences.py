@@ -5,7 +5,7 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import STATES, chosen_place, predicate, verb_clause
-from mt.data.toy.counting import NICE
+from mt.data.toy.counting import WEATHERS
 from mt.data.toy.features import Clause, Form, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import noun_phrase, sex_pronoun
@@ -121,9 +121,7 @@ def circumstance(choice: Choice, form: Form) -> Clause:
     tense: Form = "past" if form == "past" else "present"
     kind = choice.weighted((0.3, 0.16, 0.13, 0.2, 0.1, 0.11))
     if kind == 5:
-        told = predicate(
-            choice.pick((NICE, *(ADJECTIVE[word] for word in ("good", "bad", "beautiful", "cold", "warm"))))
-        )
+        told = predicate(choice.pick(WEATHERS))
         weather = NounPhrase(NOUNS["weather"], THE)
         tomorrow = Phrase("tomorrow", "morgen") if tense == "present" and choice.chance(0.35) else None
         return Clause(weather, BE, tense, negated=choice.chance(0.15), complements=(told,), time=tomorrow)

@@ -190,12 +190,16 @@ def wish(choice: Choice) -> Sentence:
         or no_wish(thing.accusative)
     ):
         thing = verb_clause(choice, entry=wanted, who=who, rich=0, negation=0)
-    bare = replace(WOULD_LIKE, english="would like")
-    verb = replace(BE, english="", german="", particle="")
-    body = Clause(who, verb, "modal", bare, accusative=thing.accusative)
+    body = wished(who, thing.accusative)
     if choice.chance(0.25) and who.person != 1:
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     return plain(body), "."
+
+
+def wished(who: Nominal, thing: Nominal) -> Clause:
+    """Somebody would like something: möchte, without a verb."""
+    nothing = replace(BE, english="", german="", particle="")
+    return Clause(who, nothing, "modal", replace(WOULD_LIKE, english="would like"), accusative=thing)
 
 
 def no_wish(phrase: Nominal) -> bool:
