@@ -180,9 +180,8 @@ def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) ->
     if file.damaged:
         tell(f"{config.run_dir}/metrics.jsonl: damaged lines left out: {file.damaged}")
     if newest < state.step - state.step % config.training.log_every_steps:
-        tell(
-            f"{config.run_dir}/metrics.jsonl: nothing is left of steps {newest + 1:,} to {state.step:,}, which the curves lack"
-        )
+        lost = f"nothing is left of steps {newest + 1:,} to {state.step:,}"
+        tell(f"{config.run_dir}/metrics.jsonl: {lost}, which the curves will lack")
     diagnosis = Diagnosis(
         unigram_entropy=unigram_entropy(order.corpus_of_epoch(state.epoch)),
         warmup_steps=config.training.warmup_steps,

@@ -96,9 +96,7 @@ def weights_mark(weights: Mapping[str, Tensor]) -> str:
 def check_undamaged(path: Path, weights: Mapping[str, Tensor]) -> None:
     """Compare a delivered model with its checksum, where it carries one. Raises BadFileError."""
     if _read_delivery_note(path).get("sha256") not in (None, weights_mark(weights)):
-        raise BadFileError(
-            f"{path}: damaged: it differs from its checksum: restore it, or make it anew of the checkpoints with mt-average"
-        )
+        raise BadFileError(f"{path}: damaged: not what its checksum says; restore it, or let mt-average make it anew")
 
 
 def averaged_steps(path: Path) -> list[int]:
