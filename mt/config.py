@@ -63,7 +63,8 @@ class Training:
     max_minutes: Positive | None  # stop by the clock, with the state saved
     batch_tokens: Tokens  # of source and of target in one step, each at most
     micro_batch_tokens: Tokens | Auto  # of source and of target in one forward; gradients accumulate to a step
-    packing: bool | Auto  # several sentences in a row of 128 tokens; auto: on a GPU
+    packing: bool | Auto  # several sentences in a row; auto: on a GPU
+    tile_tokens: Tokens  # of source and of target in such a row
     compile: bool | Auto  # the layers, by torch.compile; auto: on a GPU
     warmup_steps: Count
     learning_rate_factor: Positive  # 1 is the schedule of section 5.3

@@ -25,7 +25,7 @@ LARGEST_CONFIG_BYTES = 1_000_000
 BEFORE_THE_OPTION: dict[str, dict[str, Any]] = {
     "": {"initialise_from": None},
     "model": {"activation": "relu", "output_bias": False},
-    "training": {"packing": "auto", "compile": "auto", "sharding": "none"},
+    "training": {"packing": "auto", "tile_tokens": 128, "compile": "auto", "sharding": "none"},
 }
 # What PyYAML lets through on hostile text, beside its own errors: dates, numbers, depth.
 PARSER_ERRORS = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)

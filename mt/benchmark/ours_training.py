@@ -10,7 +10,7 @@ from mt.benchmark.workers.meter import measured, versions
 from mt.benchmark.workers.serve import Answer, Request, serve
 from mt.benchmark.workers.token_batches import TokenBatch, read_token_batches
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.tiles import TILE_TOKENS, pack, split_evenly
+from mt.data.tiles import pack, split_evenly
 from mt.data.tokenizer import PAD
 from mt.model.transformer import Transformer
 from mt.runtime import autocast, keep_freed_memory
@@ -31,7 +31,7 @@ class Training:
         batches = read_token_batches(task["batches"])
         on_gpu = self.device.type == "cuda"
         tiles, compiled = _VARIANTS.get(task["variant"], (on_gpu, on_gpu))
-        self.batches = _tiles(batches) if tiles else [_batch(batch) for batch in batches]
+        self.batches = _tiles(batches, task["tile_tokens"]) if tiles else [_batch(batch) for batch in batches]
         self.model = Transformer(**task["sizes"], pad=PAD).to(self.device).train()
         if compiled:
             compile_layers(self.model, static_shapes=tiles)
@@ -81,21 +81,21 @@ def _pairs(batch: TokenBatch) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(source[: (source != PAD).sum() - 1], target[: (target != PAD).sum() - 1]) for source, target in rows]
 
 
-def _tiles(batches: list[TokenBatch]) -> list[Batch]:
+def _tiles(batches: list[TokenBatch], tile_tokens: int) -> list[Batch]:
     """All their pairs in as many batches of packed tiles."""
     pairs = [pair for batch in batches for pair in _pairs(batch)]
     lengths = (np.array([len(pair[side]) + 1 for pair in pairs]) for side in (0, 1))
-    tiles = pack(np.arange(len(pairs)), *lengths, tile_tokens=TILE_TOKENS)
+    tiles = pack(np.arange(len(pairs)), *lengths, tile_tokens=tile_tokens)
     rows = split_evenly(len(tiles), most=-(-len(tiles) // len(batches)))
     taken = (tiles[start : start + rows] for start in range(0, len(tiles), rows))
     return [
-        make_packed_batch([[pairs[i] for i in tile] for tile in part], tile_tokens=TILE_TOKENS, rows=rows)
+        make_packed_batch([[pairs[i] for i in tile] for tile in part], tile_tokens=tile_tokens, rows=rows)
         for part in taken
     ]
 
 
 def prepare(task: Request) -> tuple[Answer, Training]:
-    """Take `variant` (empty or of `_VARIANTS`), `sizes`, `batches`, `label_smoothing` and `device` from the task."""
+    """Take `variant` (empty or of `_VARIANTS`) and what the task says of model, batches, loss and device."""
     keep_freed_memory()
     training = Training(task)
     parameters = sum(parameter.numel() for parameter in training.model.parameters())

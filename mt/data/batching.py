@@ -29,17 +29,22 @@ def plan_epoch(
     Raises UserError when one pair alone exceeds the budget.
     """
     longer = np.maximum(source_lengths, target_lengths)
-    if len(longer) and int(longer.max()) > batch_tokens:
-        raise UserError(
-            f"training.batch_tokens={batch_tokens} cannot hold a pair of {longer.max()} tokens: "
-            "raise it, or lower data.filters.max_tokens"
-        )
+    check_longest(int(longer.max(initial=1)), batch_tokens=batch_tokens)
     random = np.random.Generator(np.random.PCG64([seed, epoch]))
     order = random.permutation(len(longer))
     pool_starts = np.cumsum(longer[order], dtype=np.int64) // (_BATCHES_PER_POOL * batch_tokens)
     order = order[np.lexsort((source_lengths[order], longer[order], pool_starts))]
     batches = _cut(order, source_lengths, target_lengths, budget_tokens=batch_tokens)
     return [batches[index] for index in random.permutation(len(batches))]
+
+
+def check_longest(longest: int, *, batch_tokens: int) -> None:
+    """Raise UserError when a batch cannot hold a pair of so many tokens."""
+    if longest > batch_tokens:
+        raise UserError(
+            f"training.batch_tokens={batch_tokens} cannot hold a pair of {longest} tokens: "
+            "raise it, or lower data.filters.max_tokens"
+        )
 
 
 def plan_in_order(

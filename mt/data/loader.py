@@ -11,7 +11,7 @@ from jaxtyping import Int, Integer
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.batching import Indices, plan_epoch, plan_in_order, split_for_ranks
-from mt.data.tiles import TILE_TOKENS, Tiles, plan_tiles, split_evenly, tile_length
+from mt.data.tiles import Tiles, plan_tiles, split_evenly, tile_lengths
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
 
@@ -50,10 +50,11 @@ class TrainingOrder:
     """The stream of training steps; step s of epoch e is a pure function of (seed, e, s).
 
     `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only under BPE-dropout.
-    Each item is one optimizer step: micro-batches that together are one batch of the recipe. `packing` lays several
-    sentences into each row (`mt/data/tiles.py`); `pin` makes batches that a GPU copies by itself. The batch is the
-    same for any number of ranks, of which each has as many micro-batches as the others; where there are too few
-    pairs for that, some have nothing to learn.
+    Each item is one optimizer step: micro-batches that together are one batch of the recipe. `tile_tokens` lays
+    several sentences into each row of so many (`mt/data/tiles.py`), None gives each a row; with `one_shape` an epoch's
+    last batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself. The
+    batch is the same for any number of ranks, of which each has as many micro-batches as the others; where there are
+    too few pairs for that, some have nothing to learn.
     `waited_seconds` says for how long, in all, steps were asked for before they had been read.
     """
 
@@ -64,7 +65,8 @@ class TrainingOrder:
         batch_tokens: int,
         micro_batch_tokens: int,
         seed: int,
-        packing: bool = False,
+        tile_tokens: int | None = None,
+        one_shape: bool = False,
         pin: bool = False,
         rank: int = 0,
         world_size: int = 1,
@@ -73,7 +75,8 @@ class TrainingOrder:
         self.batch_tokens = batch_tokens
         self.micro_batch_tokens = micro_batch_tokens
         self.seed = seed
-        self.packing = packing
+        self.tile_tokens = tile_tokens
+        self.one_shape = one_shape
         self.pin = pin
         self.rank = rank
         self.world_size = world_size
@@ -103,8 +106,9 @@ class TrainingOrder:
         """Made-up micro-batches that need as much memory as any of the epoch: the longest rows, and the fullest."""
         corpus = self.corpus_of_epoch(epoch)
         longest = 1 + max(int(side.max(initial=0)) for side in (corpus.source_lengths, corpus.target_lengths))
-        if self.packing:
-            lengths = dict.fromkeys((tile_length(longest), TILE_TOKENS))
+        if self.tile_tokens:
+            tiles = tile_lengths(longest, tile_tokens=self.tile_tokens, batch_tokens=self.batch_tokens)
+            lengths = dict.fromkeys(reversed(tiles))
             rows = [self._rows(n, micro_batch_tokens) for n in lengths]
         else:
             if self.world_size > 1:  # what split_for_ranks may take, at most
@@ -115,7 +119,7 @@ class TrainingOrder:
         batches = []
         for count, length in zip(rows, lengths, strict=True):
             sentence = [UNKNOWN] * (length - 1)
-            if self.packing:
+            if self.tile_tokens:
                 pairs = [[(sentence, sentence)]] * count
                 batches.append(make_packed_batch(pairs, tile_tokens=length, rows=count))
             else:
@@ -129,7 +133,8 @@ class TrainingOrder:
     def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
         """The batches of an epoch from a place on; runs in the loader's thread."""
         index = -1
-        for index, read in enumerate(self._tiles(corpus, epoch) if self.packing else self._batches(corpus, epoch)):
+        batches = self._tiles(corpus, epoch, self.tile_tokens) if self.tile_tokens else self._batches(corpus, epoch)
+        for index, read in enumerate(batches):
             if index >= start:
                 indices, micro_batches = read()
                 if self.pin:
@@ -144,11 +149,15 @@ class TrainingOrder:
         for batch in plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch):
             yield functools.partial(self._read_parts, corpus, batch)
 
-    def _tiles(self, corpus: Pairs, epoch: int) -> Iterator[Callable[[], tuple[Indices, list[Batch]]]]:
+    def _tiles(
+        self, corpus: Pairs, epoch: int, tile_tokens: int
+    ) -> Iterator[Callable[[], tuple[Indices, list[Batch]]]]:
         lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
-        plan = plan_tiles(*lengths, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch)
-        for tile_tokens, tiles in plan:
-            yield functools.partial(self._read_tiles, corpus, tiles, tile_tokens)
+        plan = plan_tiles(
+            *lengths, batch_tokens=self.batch_tokens, tile_tokens=tile_tokens, seed=self.seed, epoch=epoch
+        )
+        for tokens, tiles in plan:
+            yield functools.partial(self._read_tiles, corpus, tiles, tokens)
 
     def _read_parts(self, corpus: Pairs, batch: Indices) -> tuple[Indices, list[Batch]]:
         parts = split_for_ranks(
@@ -161,10 +170,11 @@ class TrainingOrder:
         return batch, self._share(parts, lambda part: read_batch(corpus, part))
 
     def _read_tiles(self, corpus: Pairs, tiles: Tiles, tile_tokens: int) -> tuple[Indices, list[Batch]]:
-        """These tiles as micro-batches of equally many rows, the last one filled up with empty rows."""
+        """These tiles as micro-batches of equally many rows."""
         rows = self._rows(tile_tokens, self.micro_batch_tokens)
         parts = [tiles[at : at + rows] for at in range(0, len(tiles), rows)]
-        read = functools.partial(_read_tiles, corpus, tile_tokens=tile_tokens, rows=rows)
+        filled = rows if self.one_shape else 0
+        read = functools.partial(_read_tiles, corpus, tile_tokens=tile_tokens, rows=filled)
         return np.concatenate(tiles), self._share(parts, read)
 
     def _share(self, parts: Sequence[Part], read: Callable[[Part], Batch]) -> list[Batch]:
@@ -181,6 +191,7 @@ def read_batch(corpus: Pairs, indices: Indices) -> Batch:
 
 
 def _read_tiles(corpus: Pairs, tiles: Tiles, *, tile_tokens: int, rows: int) -> Batch:
+    rows = max(rows, len(tiles))
     pairs = [[(corpus.source(int(i)), corpus.target(int(i))) for i in tile] for tile in tiles]
     return make_packed_batch(pairs, tile_tokens=tile_tokens, rows=rows)
 

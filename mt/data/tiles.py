@@ -9,10 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Int
 
-from mt.data.batching import Indices
-from mt.errors import UserError
+from mt.data.batching import Indices, check_longest
 
-TILE_TOKENS = 128
 Tiles = list[Indices]
 
 _BATCHES_PER_POOL = 8
@@ -23,29 +21,27 @@ def plan_tiles(
     target_lengths: Int[np.ndarray, " pairs"],
     *,
     batch_tokens: int,
+    tile_tokens: int,
     seed: int,
     epoch: int,
 ) -> Iterator[tuple[int, Tiles]]:
     """Every pair once: (tokens of a tile, the tiles of a batch), a pure function of (seed, epoch).
 
-    Lengths are in tokens with the EOS. Pairs of up to 128 tokens go to tiles of 128; longer ones, if there are
-    any, to batches of their own with tiles as long as the longest, in multiples of 128. All batches of a class hold
+    Lengths are in tokens with the EOS. Pairs of up to `tile_tokens` go to tiles of so many; longer ones, if there are
+    any, to batches of their own with tiles as long as the longest (`tile_lengths`). All batches of a class hold
     equally many tiles, but for its last one in the epoch. The corpus is shuffled and packed a pool of pairs at a
-    time. Raises UserError when a tile exceeds `batch_tokens`.
+    time. Raises UserError when one pair alone exceeds `batch_tokens`.
     """
     random = np.random.Generator(np.random.PCG64([seed, epoch]))
     order = random.permutation(len(source_lengths))
     longer = np.maximum(source_lengths, target_lengths)
-    long_tokens = tile_length(int(longer.max(initial=1)))
-    if long_tokens > batch_tokens:
-        raise UserError(
-            f"training.batch_tokens={batch_tokens} cannot hold a tile of {long_tokens} tokens: "
-            "raise it, lower data.filters.max_tokens, or set training.packing=false"
-        )
-    waiting: dict[int, Tiles] = {TILE_TOKENS: [], long_tokens: []}
+    short_tokens, long_tokens = tile_lengths(
+        int(longer.max(initial=1)), tile_tokens=tile_tokens, batch_tokens=batch_tokens
+    )
+    waiting: dict[int, Tiles] = {short_tokens: [], long_tokens: []}
     for pool in _pools(order, longer, pool_tokens=_BATCHES_PER_POOL * batch_tokens):
-        short = longer[pool] <= TILE_TOKENS
-        for tokens, members in ((TILE_TOKENS, pool[short]), (long_tokens, pool[~short])):
+        short = longer[pool] <= short_tokens
+        for tokens, members in ((short_tokens, pool[short]), (long_tokens, pool[~short])):
             tiles = pack(members, source_lengths, target_lengths, tile_tokens=tokens)
             waiting[tokens] += [tiles[index] for index in random.permutation(len(tiles))]
             size = batch_tokens // tokens
@@ -57,9 +53,14 @@ def plan_tiles(
             yield tokens, tiles
 
 
-def tile_length(longest: int) -> int:
-    """The shortest tile that holds so many tokens: a multiple of 128."""
-    return -(-longest // TILE_TOKENS) * TILE_TOKENS
+def tile_lengths(longest: int, *, tile_tokens: int, batch_tokens: int) -> tuple[int, int]:
+    """The tokens of a common tile and of one that holds the longest sentence: a multiple, or a whole batch.
+
+    Raises UserError when a batch cannot hold that sentence.
+    """
+    check_longest(longest, batch_tokens=batch_tokens)
+    long_tokens = -(-longest // tile_tokens) * tile_tokens
+    return min(tile_tokens, batch_tokens), min(long_tokens, batch_tokens)
 
 
 def pack(

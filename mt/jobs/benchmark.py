@@ -42,6 +42,7 @@ def benchmark(config: BenchmarkConfig) -> None:
         "device": choose_device(config.device).type,
         "batches": str(file),
         "label_smoothing": config.training.label_smoothing,
+        "tile_tokens": config.training.tile_tokens,
         "sizes": {
             "vocabulary_size": config.tokenizer.vocabulary_size,  # also where the corpus supports fewer pieces
             **{name: getattr(config.model, name) for name in names},

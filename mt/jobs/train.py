@@ -120,7 +120,7 @@ def _train(
     if training.sharding == "none" or ranks.world_size == 1:
         order.micro_batch_tokens = ranks.smallest(_fitting_tokens(config, order, state.epoch, model, optimizer))
     validate = ranks.in_turn(lambda: _validation(config, prepared, model, order.micro_batch_tokens))
-    replica = _replica(config, model, optimizer, ranks, static_shapes=order.packing)
+    replica = _replica(config, model, optimizer, ranks, static_shapes=order.tile_tokens is not None)
     say(_describe(config, model, state, order, ranks))
     metrics = _metrics(config, state, order) if ranks.first else NoMetrics()
     try:

@@ -1,5 +1,6 @@
 """Every pair in exactly one tile with room for both its sides, batches of one shape, the same for the same epoch."""
 
+import functools
 from collections import Counter
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from pairs import ListedPairs
 
 from mt.data.loader import TrainingOrder
-from mt.data.tiles import TILE_TOKENS, pack, plan_tiles, split_evenly
+from mt.data.tiles import pack, plan_tiles, split_evenly
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.errors import UserError
 
@@ -33,13 +34,13 @@ def test_tiles_hold_every_pair_once_and_no_more_than_fits() -> None:
 
 def test_tiles_are_full() -> None:
     lengths = corpus(6000, seed=1)
-    tiles = pack(np.arange(6000), *lengths, tile_tokens=TILE_TOKENS)
-    assert all(int(side.sum()) / (TILE_TOKENS * len(tiles)) > 0.93 for side in lengths)
+    tiles = pack(np.arange(6000), *lengths, tile_tokens=128)
+    assert all(int(side.sum()) / (128 * len(tiles)) > 0.93 for side in lengths)
 
 
 def test_batches_of_a_class_have_one_shape_and_hold_every_pair_once() -> None:
     lengths = corpus(5000, seed=2, longest=300)
-    plan = list(plan_tiles(*lengths, batch_tokens=1000, seed=0, epoch=0))
+    plan = list(plan_tiles(*lengths, batch_tokens=1000, tile_tokens=128, seed=0, epoch=0))
     assert Counter(int(i) for _, tiles in plan for one in tiles for i in one) == Counter(range(5000))
     assert {tokens for tokens, _ in plan} == {128, 256}
     for tile_tokens in (128, 256):
@@ -55,7 +56,7 @@ def test_the_plan_is_a_function_of_seed_and_epoch_alone() -> None:
         plan, again = (
             [
                 [one.tolist() for one in tiles]
-                for _, tiles in plan_tiles(*lengths, batch_tokens=512, seed=seed, epoch=epoch)
+                for _, tiles in plan_tiles(*lengths, batch_tokens=512, tile_tokens=128, seed=seed, epoch=epoch)
             ]
             for _ in range(2)
         )
@@ -64,10 +65,12 @@ def test_the_plan_is_a_function_of_seed_and_epoch_alone() -> None:
     assert len(set(plans.values())) == 3
 
 
-def test_a_tile_too_long_for_a_batch_is_the_users_to_mend() -> None:
+def test_a_pair_too_long_for_a_batch_is_the_users_to_mend() -> None:
     lengths = np.array([5, 140]), np.array([4, 4])
-    with pytest.raises(UserError, match="batch_tokens=200 cannot hold a tile of 256 tokens: raise it, lower data"):
-        next(plan_tiles(*lengths, batch_tokens=200, seed=0, epoch=0))
+    plan = functools.partial(plan_tiles, *lengths, tile_tokens=128, seed=0, epoch=0)
+    assert [tokens for tokens, _ in plan(batch_tokens=140)] == [128, 140]
+    with pytest.raises(UserError, match="batch_tokens=139 cannot hold a pair of 140 tokens: raise it, or lower data"):
+        next(plan(batch_tokens=139))
 
 
 @pytest.mark.parametrize(("whole", "most", "size"), [(195, 97, 65), (195, 195, 195), (195, 1, 1), (4, 3, 2)])
@@ -75,11 +78,17 @@ def test_parts_are_few_and_even(whole: int, most: int, size: int) -> None:
     assert split_evenly(whole, most=most) == size
 
 
-def test_micro_batches_have_one_shape_and_bring_every_pair() -> None:
+@pytest.mark.parametrize("one_shape", [False, True])
+def test_micro_batches_have_one_shape_and_bring_every_pair(one_shape: bool) -> None:
     source, target = corpus(400, seed=4)
     pairs = [([7] * int(s - 1), [8] * int(t - 1)) for s, t in zip(source, target, strict=True)]
     order = TrainingOrder(
-        corpus_of_epoch=lambda _: ListedPairs(pairs), batch_tokens=1024, micro_batch_tokens=400, seed=0, packing=True
+        corpus_of_epoch=lambda _: ListedPairs(pairs),
+        batch_tokens=1024,
+        micro_batch_tokens=400,
+        seed=0,
+        tile_tokens=128,
+        one_shape=one_shape,
     )
     shapes, lengths = set(), []
     for epoch, _, micro_batches, *_ in order.steps(epoch=0, start=0):
@@ -92,18 +101,25 @@ def test_micro_batches_have_one_shape_and_bring_every_pair() -> None:
             assert batch.target_output.flatten()[batch.gold_places].ne(PAD).all()
             assert len(batch.gold_places) == batch.target_tokens
             lengths.append((int((batch.source == EOS).sum()), int((batch.target_input == BOS).sum())))
-    assert shapes == {(3, 128) * 3}
+    last = shapes - {(3, 128) * 3}
+    assert len(last) == (0 if one_shape else 1)
+    assert all(shape[0] < 3 and shape[1] == 128 for shape in last)
     assert [sum(side) for side in zip(*lengths, strict=True)] == [400, 400]
 
 
 @pytest.mark.reliability(10)
-@pytest.mark.parametrize("packing", [False, True])
-def test_no_batch_is_larger_than_the_largest(packing: bool) -> None:
+@pytest.mark.parametrize("tile_tokens", [None, 128])
+def test_no_batch_is_larger_than_the_largest(tile_tokens: int | None) -> None:
     """What the trial before training runs needs at least as many places, and rows as long, as any batch."""
     source, target = corpus(700, seed=5, longest=200)
     pairs = [([7] * int(s - 1), [8] * int(t - 1)) for s, t in zip(source, target, strict=True)]
     order = TrainingOrder(
-        corpus_of_epoch=lambda _: ListedPairs(pairs), batch_tokens=1600, micro_batch_tokens=800, seed=0, packing=packing
+        corpus_of_epoch=lambda _: ListedPairs(pairs),
+        batch_tokens=1600,
+        micro_batch_tokens=800,
+        seed=0,
+        tile_tokens=tile_tokens,
+        one_shape=True,
     )
     trial = order.largest_batches(epoch=0, micro_batch_tokens=800)
     for epoch, _, micro_batches, *_ in order.steps(epoch=0, start=0):
@@ -112,4 +128,4 @@ def test_no_batch_is_larger_than_the_largest(packing: bool) -> None:
         for batch in micro_batches:
             assert batch.source.shape[1] <= max(one.source.shape[1] for one in trial)
             assert max(batch.source.numel(), batch.target_input.numel()) <= max(one.source.numel() for one in trial)
-            assert any(batch.source.shape == one.source.shape for one in trial) or not packing
+            assert any(batch.source.shape == one.source.shape for one in trial) or not tile_tokens

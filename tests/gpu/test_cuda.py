@@ -30,7 +30,8 @@ def tiles() -> Iterator[list[Batch]]:
         batch_tokens=1024,
         micro_batch_tokens=512,
         seed=0,
-        packing=True,
+        tile_tokens=128,
+        one_shape=True,
         pin=True,
     )
     stream = order.steps(epoch=0, start=0)

@@ -30,7 +30,12 @@ NUM_LAYERS = 3
 def tiles(count: int) -> list[list[Batch]]:
     corpus = ListedPairs(random_pairs(300, longest=30, vocabulary_size=VOCABULARY_SIZE, seed=0))
     order = TrainingOrder(
-        corpus_of_epoch=lambda _: corpus, batch_tokens=512, micro_batch_tokens=256, seed=0, packing=True
+        corpus_of_epoch=lambda _: corpus,
+        batch_tokens=512,
+        micro_batch_tokens=256,
+        seed=0,
+        tile_tokens=128,
+        one_shape=True,
     )
     with contextlib.closing(order.steps(epoch=0, start=0)) as stream:
         return [next(stream)[2] for _ in range(count)]

@@ -41,7 +41,7 @@ def gradients(ranks: Ranks, case: str, dtype: torch.dtype) -> tuple[list[Tensor]
         batch_tokens=batch_tokens,
         micro_batch_tokens=micro_batch_tokens,
         seed=3,
-        packing=case == "tiles",
+        tile_tokens=128 if case == "tiles" else None,
         rank=ranks.rank,
         world_size=ranks.world_size,
     )
