@@ -62,6 +62,10 @@ def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | N
                 return clock(choice)
             return coming_time(choice, long=False) if opens or entry.name in ("leave", "begin", "arrive") else None
         return habit_time(choice, long=long)
+    if entry and entry.name in LASTING and choice.chance(0.2) and (form in ("future", "modal")):
+        lasting = duration(choice)
+        short = entry.name == "wait" and choice.chance(0.6)
+        return Phrase(lasting.english.removeprefix("for "), lasting.german) if short else lasting
     if form == "progressive":
         return choice.pick(NOW) if choice.chance(0.65) or entry is None else coming_time(choice, long=long)
     return coming_time(choice, long=long) if form in ("future", "modal") else None

@@ -5,7 +5,7 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate, verb_clause
-from mt.data.toy.features import Clause, Nominal, NounPhrase, Phrase, Sentence
+from mt.data.toy.features import Clause, Nominal, NounPhrase, Phrase, Sentence, phrase_pair
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.pairs import somebody
 from mt.data.toy.phrases import measured, noun_phrase, object_phrase
@@ -60,9 +60,49 @@ def something(choice: Choice) -> NounPhrase:
     return NounPhrase(noun, choice.pick(NUMBERS[:4]) if plural else A, plural)
 
 
+RESERVED = [
+    phrase_pair(pair)
+    for pair in [
+        "a table by the window/einen Tisch am Fenster",
+        "a table in the garden/einen Tisch im Garten",
+        "a table for two/einen Tisch für zwei",
+        "a table for four/einen Tisch für vier",
+        "a quiet table/einen ruhigen Tisch",
+        "a table for two by the window/einen Tisch für zwei am Fenster",
+        "a room for two/ein Zimmer für zwei",
+        "a room with a big bed/ein Zimmer mit einem großen Bett",
+        "a quiet room/ein ruhiges Zimmer",
+        "a cheap room/ein billiges Zimmer",
+        "a room by the sea/ein Zimmer am Meer",
+        "the menu/die Speisekarte",
+        "a table in the sun/einen Tisch in der Sonne",
+    ]
+]
+
+
+def reserving(choice: Choice) -> Sentence:
+    """We would like a table by the window, please. Could I have a room for two?"""
+    thing, who = choice.pick(RESERVED), choice.pick((I, WE, WE))
+    would, haben = ("möchte", "kann") if who == I else ("möchten", "können")
+    ending, bitte = choice.pick((("", ""), (", please", " bitte")))
+    part = "Nacht" if "room" in thing.english else "Abend"
+    night = choice.pick((Phrase("", ""), Phrase("", ""), Phrase(" for tonight", f" für heute {part}")))
+    if choice.chance(0.6):
+        wanted = choice.pick(("would like", "would like to have"))
+        told = f"{who.nominative} {would}{bitte} {thing.german}{night.german}"
+        told += " haben" if wanted.endswith("have") else ""
+        return Phrase(f"{who.english} {wanted} {thing.english}{night.english}{ending}", told), "."
+    return Phrase(
+        f"can {who.english} have {thing.english}{night.english}{ending}",
+        f"{haben} {who.nominative}{bitte} {thing.german}{night.german} haben",
+    ), "?"
+
+
 def asking_for(choice: Choice) -> Sentence:
     """Can I have a glass of water, please? I would like some tea, please. Would you like more soup?"""
     kind = choice.weighted((0.5, 0.3, 0.2))
+    if choice.chance(0.15):
+        return reserving(choice)
     who = choice.pick((I, I, WE)) if kind < 2 else somebody_known(choice)
     if kind == 0:
         modal = choice.pick((CAN, CAN, POLITE, MAY))
@@ -140,6 +180,9 @@ def request_because(choice: Choice) -> Sentence:
     word = (None, Phrase("because", "weil"), Phrase("if", "wenn"))[joint if why.subject == YOU or joint < 2 else 0]
     if why.form == "progressive" and word and word.english == "if":
         word = None
+    if word is None and choice.chance(0.4):
+        before = Phrase(f"{english.clause(why)}, ", f"{german.clause(why, 'main')}, ")
+        return Phrase(f"{before.english}please {spoken}", f"{before.german}bitte {told}"), choice.pick("!.")
     if word is None:
         reason = Phrase(f", {english.clause(why)}", f", {german.clause(why, 'main')}")
     else:

@@ -51,12 +51,13 @@ def without(who: Nominal) -> str:
 ATTACHED_TABLE = """
 man woman boy girl child student | hat:with bag:with dog:with guitar:with ball:with coat:in shirt:in window:at door:at table:at garden:in car:in house:front
 woman girl | dress:in flower:with
-house flat hotel restaurant school | garden:with sea:by lake:at station:next park:next church:behind IN_TOWN
+house flat hotel restaurant school | garden:with sea:by sea:by lake:at lake:by station:next park:next church:behind IN_TOWN
 book newspaper letter picture key pen phone present bag | table:on bed:on chair:on kitchen:in car:in bag:in
 apple egg bread cheese cake potato fish meat | table:on kitchen:in bag:in
 bottle cup glass flower lamp | table:on kitchen:in window:at
 dog cat bird horse cow | garden:in tree:under house:front street:on
 table chair bed | kitchen:in room:in garden:in
+table chair | window:by window:at
 tree | garden:in house:behind house:front park:in
 shop supermarket cinema museum church hospital | station:next city:in village:in street:in IN_TOWN
 car bicycle | house:front street:on garden:in
@@ -119,4 +120,4 @@ def described(choice: Choice, body: Clause) -> Clause:
     beside = (
         body.complements or body.manner or body.company or body.favour or body.negated or body.middle or body.dative
     )
-    return body if beside else replace(body, accusative=attached(choice, body.accusative, 0.1))
+    return body if beside else replace(body, accusative=attached(choice, body.accusative, 0.2))

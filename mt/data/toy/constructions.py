@@ -4,9 +4,21 @@ from collections.abc import Callable
 
 from mt.data.toy.asking import also_at_once, asking_for, helping, request_because, tell_me, two_requests
 from mt.data.toy.being import comparison, existence, identity, presentation
+from mt.data.toy.chatting import (
+    another_one,
+    done_by,
+    for_a_birthday,
+    greeted,
+    keep_in_mind,
+    than_the_one,
+    thanks,
+    what_time,
+    where_is_it,
+)
 from mt.data.toy.choice import Choice
 from mt.data.toy.counting import numbers, weather
 from mt.data.toy.features import Sentence
+from mt.data.toy.longer import long_question, long_statement, so_anything, three_clauses, two_long
 from mt.data.toy.purposes import judgement, purpose, time_or_memory, two_infinitives
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
 from mt.data.toy.reasons import and_but, because, two_deeds, when_if
@@ -58,7 +70,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (2, weather),
     (4.5, numbers),
     (4, reported),
-    (2, uncertain),
+    (3.2, uncertain),
     (2, embedded_question),
     (2.5, relative_subject),
     (2.5, relative_object),
@@ -102,4 +114,18 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.4, what_one_wants),
     (0.8, to_whom),
     (0.6, also_at_once),
+    (10, long_statement),
+    (2, long_question),
+    (4, two_long),
+    (4, three_clauses),
+    (1.8, so_anything),
+    (2, greeted),
+    (0.6, thanks),
+    (0.6, what_time),
+    (1, keep_in_mind),
+    (1.3, where_is_it),
+    (1.2, another_one),
+    (1.8, than_the_one),
+    (1.2, done_by),
+    (1.2, for_a_birthday),
 ]

@@ -14,6 +14,7 @@ from mt.data.toy.verbs import ENTRIES
 from mt.data.toy.words import ADJECTIVE
 
 CONTRACTED_SHARE = 0.25
+TRAIN_STATION_SHARE = 0.4  # the train station: the same Bahnhof
 Pair = tuple[str, str]
 
 
@@ -24,6 +25,8 @@ def sentence(choice: Choice) -> tuple[str, Pair]:
     spoken = english.contracted(phrase.english) if choice.chance(CONTRACTED_SHARE) else phrase.english
     if choice.chance(CONTRACTED_SHARE):
         spoken = re.sub(r"(?<!,) because ", ", because ", spoken)
+    if choice.chance(TRAIN_STATION_SHARE):
+        spoken = re.sub(r"\bstation\b", "train station", spoken)
     return normalised(phrase.english), (english.sentence_case(spoken, mark), german.sentence_case(phrase.german, mark))
 
 

@@ -7,7 +7,7 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate
 from mt.data.toy.comparisons import rank
 from mt.data.toy.features import Adjective, Clause, Form, Name, NounPhrase, Phrase, Sentence
-from mt.data.toy.nouns import nouns_of
+from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import noun_phrase, subject
 from mt.data.toy.places import FIXED, fixed_places
 from mt.data.toy.scenes import RAIN_VERB, SNOW_VERB
@@ -20,9 +20,11 @@ from mt.data.toy.words import (
     IT,
     MANNERS,
     MONTHS,
+    NAMES,
     NUMBER_WORDS,
     ORDINALS,
     POSSESSIVES,
+    THE,
 )
 
 INDOORS = phrases("in the house/im Haus, in the kitchen/in der Küche, in the room/im Zimmer")
@@ -127,6 +129,14 @@ def calendar(choice: Choice) -> Sentence:
         )
         when = Phrase(*chosen)
     past = choice.pick((("is", "ist"), ("is", "ist"), ("was", "war")))
+    if choice.chance(0.5):
+        kin = choice.rare([noun for noun in nouns_of(("kin", "friend", "neighbour", "teacher")) if noun.english])
+        owner = choice.pick(NAMES) if choice.chance(0.4) else NounPhrase(kin, POSSESSIVES[word])
+        feast = NounPhrase(NOUNS["birthday"], THE, owner=owner)
+        return Phrase(
+            f"{english.nominal(feast)} {past[0]} {when.english}",
+            f"{german.nominal(feast, 'nominative')} {past[1]} {when.german}",
+        ), "."
     return Phrase(f"{word} birthday {past[0]} {when.english}", f"{stem} Geburtstag {past[1]} {when.german}"), "."
 
 

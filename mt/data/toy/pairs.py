@@ -46,17 +46,17 @@ def somebody(choice: Choice, classes: tuple[str, ...], mode: str = "subject") ->
 
 
 def joined_objects(choice: Choice, classes: tuple[str, ...], mode: str, who: Nominal) -> Coordination | None:
-    """Two or three objects of the same classes; none where those drawn do not go together."""
+    """Two, three or four objects of the same classes; none where those drawn do not go together."""
     members: list[Member] = []
-    for _ in range(3 if choice.chance(0.25) else 2):
+    for _ in range(choice.weighted((0, 0, 0.65, 0.25, 0.1))):
         found = object_phrase(choice, classes, mode, who)
         if not isinstance(found, Name | NounPhrase) or not fits_beside(found, members):
             return None
         members.append(found)
-    pair = Coordination(members[0], members[1], AND)
-    if len(members) == 3:
-        pair = Coordination(Coordination(members[0], members[1], COMMA), members[2], AND)
-    return pair
+    listed: Member | Coordination = members[0]
+    for member in members[1:-1]:
+        listed = Coordination(listed, member, COMMA)
+    return Coordination(listed, members[-1], AND)
 
 
 def fits_beside(found: Member, members: list[Member]) -> bool:

@@ -24,12 +24,14 @@ from mt.data.toy.words import (
     SO_MANY,
     SOME,
     SOME_OF_IT,
+    THAT,
     THE,
     THE_ADDED,
     THE_UNSAID,
     THESE,
     THEY,
     THIS,
+    THOSE,
     TOWNS,
     WE,
     YOU,
@@ -97,6 +99,14 @@ def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> No
 
 def determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, *, plural: bool) -> Determiner:
     """A determiner for a count noun; `mode` is that of `noun_phrase`."""
+    chosen = near_determiner(choice, noun, mode, subject, plural=plural)
+    if chosen in (THIS, THESE) and choice.chance(0.4):
+        return THAT if chosen == THIS else THOSE
+    return chosen
+
+
+def near_determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, *, plural: bool) -> Determiner:
+    """The same with *this* where it could be *that*."""
     everyone = THE if noun.classes & {"owned", "kin"} else ALL
     numbers = (choice.pick(NUMBERS), choice.pick(NUMBERS[:3]))
     if mode == "new":

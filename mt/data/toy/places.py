@@ -63,8 +63,8 @@ shops | supermarket:in shop:in shop:in city:in here there IN_TOWN
 eatery | restaurant:in hotel:in here
 animal_rest | garden:in tree:under bed:under chair:on house:front kitchen:in
 from | station:from from_school hotel:from hospital:from
-seat | chair:on bed:on table:at garden:in kitchen:in park:in tree:under window:at restaurant:in cinema:in train:aboard bus:aboard
-stand | door:at window:at house:front school:front tree:behind car:next kitchen:in station:at street:on tree:under
+seat | chair:on bed:on table:at garden:in kitchen:in park:in tree:under window:at window:by restaurant:in cinema:in train:aboard bus:aboard
+stand | door:at window:at window:by house:front school:front tree:behind car:next kitchen:in station:at street:on tree:under
 lie | bed:on chair:on table:under bed:under tree:under garden:in in_the_sun house:front
 surface | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in
 run | garden:into park:into forest:into house:into kitchen:into room:into station:zu home

@@ -171,7 +171,10 @@ def when_why(choice: Choice) -> Sentence:
             plain = not body.manner and not body.middle
             if not body.verb.stative and body.form != "perfect" and plain and body.verb.english != "live":
                 break
-        return with_word(body, Phrase("when", "wann"), "time"), "?"
+        hourly = entry_of_hour(body) and choice.chance(0.6)
+        return with_word(
+            body, Phrase("what time", "um wie viel Uhr") if hourly else Phrase("when", "wann"), "time"
+        ), "?"
     body = asked(choice, verb_clause, entry=choice.rare(DEEDS), rich=0.15, negation=0)
     if choice.chance(0.25):
         told = predicate(choice.pick(STATES), choice.pick(("", "", "so", "so")))
@@ -181,6 +184,12 @@ def when_why(choice: Choice) -> Sentence:
     negated = choice.chance(0.2) and body.modal is None and not isinstance(body.accusative, Coordination)
     body = replace(body, negated=negated and body.manner is None and askable_negated(body))
     return with_word(body, Phrase("why", "warum"), ""), "?"
+
+
+def entry_of_hour(body: Clause) -> bool:
+    """Whether one asks for the hour: what time does the shop open?"""
+    name = f"{body.verb.english} {body.verb.english_rest}".strip()
+    return name in ("get up", "leave", "begin", "arrive", "open", "close", "come", "eat", "come back", "go")
 
 
 def askable_negated(body: Clause) -> bool:

@@ -99,10 +99,10 @@ def looks_back(body: Clause) -> bool:
 def doubting(choice: Choice, past: bool) -> tuple[Clause, bool]:
     """Somebody who does not know, or asks; or you are asked whether you know."""
     who = subject(choice, ("adult",))
-    kind = choice.weighted((0.5, 0.25, 0.25))
+    kind = choice.weighted((0.42, 0.33, 0.25))
     if kind == 1:
         asked_one = object_pronoun(choice, who) if choice.chance(0.5) else None
-        form: Form = "past" if past and choice.chance(0.6) else "present"
+        form: Form = "past" if past and choice.chance(0.8) else "present"
         return Clause(who, ASK, form, accusative=asked_one), False
     if kind == 2 and who.person != 1:
         return Clause(who, KNOW), True

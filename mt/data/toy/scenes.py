@@ -81,8 +81,9 @@ def state_clause(choice: Choice, state: str, who: Nominal, form: Form) -> Clause
         told = predicate(ADJECTIVE[word]) if word != "late" else Phrase("late", "spät")
         degree, grad = choice.pick((("", ""), ("", ""), ("very ", "sehr "), ("so ", "so ")))
         said = Phrase(degree + told.english, grad + told.german)
-        here = (FIXED["here"],) if word != "late" and choice.chance(0.2) else ()
-        return Clause(IT, BE, tense, complements=(said, *here))
+        if word != "late" and choice.chance(0.2):
+            said = Phrase(f"{said.english} here", f"hier {said.german}")
+        return Clause(IT, BE, tense, complements=(said,))
     if state in ("TIME", "MONEY"):
         return Clause(who, entry("have").verb, tense, accusative=NounPhrase(NOUNS[state.lower()], NO))
     degree = choice.pick(("", "", "very"))

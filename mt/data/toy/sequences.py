@@ -111,7 +111,7 @@ def event(choice: Choice, form: Form, entries=HAPPENING) -> Clause:  # type: ign
         found = choice.rare(entries)
         if form == "future" and found.name in NO_FUTURE:
             continue
-        body = verb_clause(choice, entry=found, rich=0.2, negation=0.08, form=form)
+        body = verb_clause(choice, entry=found, rich=choice.pick((0.1, 0.2, 0.6)), negation=0.08, form=form)
         if body.middle is None:
             return replace(body, time=None)
 
@@ -211,7 +211,7 @@ def numbered(phrase: Nominal | None) -> bool:
 
 def two_clauses(choice: Choice) -> Sentence:
     """My father works in a hospital and my mother is a teacher. He wants to buy a car, but he has no money."""
-    one = any_clause(choice, rich=0.2)
+    one = any_clause(choice, rich=choice.pick((0.15, 0.25, 0.6)))
     pronoun = sex_pronoun(one.subject) if sensible(one.subject) else None
     if pronoun is not None and choice.chance(0.5):
         two = verb_clause(choice, who=pronoun, entry=choice.rare(HAPPENING[:-1]), rich=0.1)

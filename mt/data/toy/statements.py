@@ -214,7 +214,11 @@ REQUESTS = frozenset(
 take, eat, drink, call, ask, learn, write, get up, sit down, stay, put on, tell, pick up, look for, cook, forget, sleep, work,
 play, visit, invite""".replace("\n", " ").split(", ")
 )
-REQUESTED = [found for found in ENTRIES if found.name in REQUESTS and found.verb.german not in ("fressen", "fahren")]
+REQUESTED = [
+    found
+    for found in ENTRIES
+    if found.name in REQUESTS and found.verb.german not in ("fressen", "fahren", "funktionieren")
+]
 
 
 def request(choice: Choice) -> Sentence:

@@ -30,16 +30,16 @@ NOW = phrases("now/jetzt, today/heute, now/jetzt, today/heute, at the moment/im 
 COMING = phrases(
     "tomorrow/morgen, soon/bald, tonight/heute Abend, later/später, today/heute, tomorrow/morgen, again/wieder, "
     "this evening/heute Abend, this afternoon/heute Nachmittag, tomorrow morning/morgen früh, "
-    "tomorrow evening/morgen Abend"
+    "tomorrow evening/morgen Abend, next weekend/nächstes Wochenende"
 )
 LONG_COMING = COMING + phrases(
-    "next week/nächste Woche, next month/nächsten Monat, next year/nächstes Jahr, "
+    "next week/nächste Woche, next weekend/nächstes Wochenende, this weekend/dieses Wochenende, next month/nächsten Monat, next year/nächstes Jahr, "
     "next summer/nächsten Sommer, at the weekend/am Wochenende, this week/diese Woche, this year/dieses Jahr, "
     "this summer/diesen Sommer"
 )
 GONE = phrases(
     "yesterday/gestern, this morning/heute Morgen, today/heute, yesterday/gestern, yesterday/gestern, "
-    "last night/letzte Nacht, again/wieder, yesterday evening/gestern Abend, yesterday morning/gestern Morgen"
+    "last night/letzte Nacht, last weekend/letztes Wochenende, again/wieder, yesterday evening/gestern Abend, yesterday morning/gestern Morgen"
 )
 LONG_GONE = GONE + phrases(
     "last week/letzte Woche, last month/letzten Monat, last year/letztes Jahr, "
@@ -63,6 +63,11 @@ ONE_UNIT = (
 )
 
 
+# How long one waits, without for.
+WAITS = phrases(
+    "five minutes/fünf Minuten, ten minutes/zehn Minuten, twenty minutes/zwanzig Minuten, thirty minutes/dreißig Minuten, "
+    "an hour/eine Stunde, half an hour/eine halbe Stunde, two hours/zwei Stunden, three hours/drei Stunden"
+)
 WHOLE = phrases(
     "all day/den ganzen Tag, all night/die ganze Nacht, all morning/den ganzen Morgen, all evening/den ganzen Abend"
 )
@@ -86,9 +91,11 @@ def clock(choice: Choice) -> Phrase:
     return Phrase(f"at {english} o'clock", f"um {german} Uhr")
 
 
-def weekday(choice: Choice) -> Phrase:
-    """on Monday, on Friday evening."""
+def weekday(choice: Choice, which: str = "", welchen: str = "") -> Phrase:
+    """on Monday, on Friday evening; last Friday, if one may say so."""
     day = choice.pick(DAYS)
+    if which and choice.chance(0.2):
+        return Phrase(f"{which} {day.english}", f"{welchen} {day.german}")
     if choice.chance(0.2):
         part, teil = choice.pick((("morning", "morgen"), ("afternoon", "nachmittag"), ("evening", "abend")))
         return Phrase(f"on {day.english} {part}", f"am {day.german}{teil}")
@@ -114,15 +121,34 @@ def distance(choice: Choice, *, past: bool, long: bool) -> Phrase:
     return Phrase(f"{english} ago", f"vor {german}") if past else Phrase(f"in {english}", f"in {german}")
 
 
+HOURLY = (
+    phrases("every morning/jeden Morgen, every evening/jeden Abend, every day/jeden Tag"),
+    phrases(
+        "yesterday/gestern, yesterday evening/gestern Abend, yesterday morning/gestern Morgen, this morning/heute Morgen"
+    ),
+)
+
+
+def at_an_hour(choice: Choice, days: list[Phrase]) -> Phrase:
+    """at six o'clock every morning, yesterday evening at eight: jeden Morgen um sechs Uhr."""
+    day, hour = choice.pick((*days, weekday(choice))), clock(choice)
+    while " in the " in hour.english:
+        hour = clock(choice)
+    words = [day.english, hour.english]
+    return Phrase(" ".join(words if choice.chance(0.5) else reversed(words)), f"{day.german} {hour.german}")
+
+
 def past_time(choice: Choice, *, long: bool) -> Phrase:
     """A time in the past; `long` allows weeks and years."""
+    if choice.chance(0.06):
+        return at_an_hour(choice, HOURLY[1])
     kind = choice.weighted((0.5, 0.15, 0.22 if long else 0, 0.14, 0.08, 0.05))
     if kind == 5:
         return choice.pick(AFTER)
     if kind == 0:
         return choice.pick(LONG_GONE if long else GONE)
     if kind == 1:
-        return weekday(choice)
+        return weekday(choice, "last", "letzten")
     if kind == 2:
         return date(choice)
     return distance(choice, past=True, long=long) if kind == 3 else clock(choice)
@@ -136,7 +162,7 @@ def coming_time(choice: Choice, *, long: bool) -> Phrase:
     if kind == 0:
         return choice.pick(LONG_COMING if long else COMING)
     if kind == 1:
-        return weekday(choice)
+        return weekday(choice, "next", "nächsten")
     if kind == 2:
         return date(choice)
     if kind == 3:
@@ -147,6 +173,8 @@ def coming_time(choice: Choice, *, long: bool) -> Phrase:
 
 def habit_time(choice: Choice, *, long: bool) -> Phrase:
     """A time of habit."""
+    if choice.chance(0.06):
+        return at_an_hour(choice, HOURLY[0])
     kind = choice.weighted((0.77, 0.1, 0.08, 0.05))
     if kind == 0:
         return choice.pick(LONG_HABIT if long else HABIT)
@@ -160,6 +188,9 @@ def duration(choice: Choice) -> Phrase:
     """for two hours, all day."""
     if choice.chance(0.25):
         return choice.pick(WHOLE)
+    if choice.chance(0.3):
+        wait = choice.pick(WAITS)
+        return Phrase(f"for {wait.english}", wait.german)
     unit, einheit = choice.pick(DURATION_UNITS)
     number, zahl = choice.pick(NUMBER_WORDS)
     return Phrase(f"for {number} {unit}", f"{zahl} {einheit}")

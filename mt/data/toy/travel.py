@@ -52,7 +52,8 @@ def timetable(choice: Choice) -> Sentence:
         return said_or_asked(choice, Clause(who, BE, form, complements=(LATE,), negated=choice.chance(0.1)), 0.3)
     body = Clause(who, entry(choice.pick(("leave", "arrive", "leave"))).verb, form, time=clock(choice))
     if choice.chance(0.25):
-        return with_word(body, Phrase("when", "wann"), "time"), "?"
+        asked = choice.pick((Phrase("when", "wann"), Phrase("what time", "um wie viel Uhr")))
+        return with_word(body, asked, "time"), "?"
     return said_or_asked(choice, body, 0.15)
 
 

@@ -22,6 +22,7 @@ from mt.data.toy.nouns import entries
 TABLE = """
 sleep slept slept | schlafen schläft geschlafen | human @rest %well,badly,a_lot ; animal @animal_rest
 work | arbeiten arbeitet gearbeitet | adult @work %alone,together,a_lot
+work | funktionieren funktioniert funktioniert | device,wheels,lamp %well,badly
 laugh | lachen lacht gelacht | human %loudly,a_lot @play
 cry | weinen weint geweint | human %loudly @stand
 sing sang sung | singen singt gesungen | adult,young >sung ; adult,young @leisure %well,loudly,together,badly
@@ -45,6 +46,7 @@ go went gone (shopping) | einkaufen_/gehen geht einkaufen_gegangen sein | adult 
 go went gone (swimming) | schwimmen_/gehen geht schwimmen_gegangen sein | adult,young @water %alone,together
 watch (television) | fern/sehen sieht ferngesehen | adult,young @indoor %together,alone
 leave left left | ab/fahren fährt abgefahren sein | public %late
+leave left left | verlassen verlässt verlassen | adult >house,flat,office,hotel,school,museum,restaurant,city,room,hospital %early,late $known
 begin began begun | an/fangen fängt angefangen | event
 hurry | beeilen beeilt beeilt sich | adult
 sit sat sat (down) | setzen setzt gesetzt sich | adult,young @sit_to

@@ -43,6 +43,8 @@ BARE = Determiner("", "", "none")
 NO = Determiner("no", "kein", "ein")
 THIS = Determiner("this", "dies", "der", plural=False, definite=True)
 THESE = Determiner("these", "dies", "der", plural=True, definite=True)
+THAT = Determiner("that", "dies", "der", plural=False, definite=True)  # one seldom says jener
+THOSE = Determiner("those", "dies", "der", plural=True, definite=True)
 WHICH = Determiner("which", "welch", "der")
 EVERY = Determiner("every", "jed", "der", plural=False, definite=True)
 ALL = Determiner("all", "all", "der", plural=True, definite=True)

@@ -1,0 +1,281 @@
+"""Greetings, thanks, what time it is, have you seen it, do not forget that, the old one, and what was done by whom."""
+
+from dataclasses import replace
+
+from mt.data.toy import english, german
+from mt.data.toy.asking import asking_for, tell_me
+from mt.data.toy.choice import Choice
+from mt.data.toy.clauses import predicate, verb_clause
+from mt.data.toy.comparisons import COMPARED
+from mt.data.toy.features import Adjective, Clause, NounPhrase, Phrase, Sentence
+from mt.data.toy.nouns import nouns_of
+from mt.data.toy.phrases import adjectives_of, noun_phrase, object_phrase, own
+from mt.data.toy.places import fixed_places
+from mt.data.toy.predicates import any_clause
+from mt.data.toy.questions import where, with_word, yes_no
+from mt.data.toy.remarks import polite
+from mt.data.toy.reported import looks_back
+from mt.data.toy.scenes import person
+from mt.data.toy.statements import plain, request
+from mt.data.toy.talk import introduction, what_one_wants
+from mt.data.toy.things import it_for
+from mt.data.toy.times import past_time
+from mt.data.toy.verbs import BE, entry
+from mt.data.toy.words import ADJECTIVE, CAN, HAVE_TO, NAMES, POSSESSIVES, THE, THIS, WANT, WE, YOU, A, I
+
+GREETINGS = (
+    Phrase("good morning", "guten Morgen"),
+    Phrase("good evening", "guten Abend"),
+    Phrase("hello", "hallo"),
+    Phrase("excuse me", "Entschuldigung"),
+    Phrase("excuse me", "Entschuldigung"),
+)
+
+
+def greeted(choice: Choice) -> Sentence:
+    """Excuse me, where is the station? Hello, my name is Anna and I live in Berlin. Peter, can you help me, please?"""
+    word = choice.pick(GREETINGS)
+    kinds = (
+        (where, where, polite, tell_me) if word.english == "excuse me" else (asking_for, introduction, polite, yes_no)
+    )
+    if choice.chance(0.25):
+        name = choice.pick(NAMES)
+        word, kinds = Phrase(name.word, name.word), (polite, request, what_one_wants, tell_me)
+        if choice.chance(0.4):
+            word = Phrase(f"hello {name.word}", f"hallo {name.word}")
+    said, mark = choice.pick(kinds)(choice)
+    return Phrase(f"{word.english}, {said.english}", f"{word.german}, {said.german}"), mark
+
+
+def thanks(choice: Choice) -> Sentence:
+    """Thank you for the beautiful flowers: Danke für die schönen Blumen."""
+    noun = choice.rare(nouns_of(("gift", "text", "drink", "meal", "picture", "toy", "flower")))
+    thing = noun_phrase(choice, noun, "known", YOU, adjective=0.4)
+    ending = choice.pick(("", "", ", Anna", ", Peter"))
+    return Phrase(
+        f"thank you for {english.nominal(thing)}{ending}", f"danke für {german.nominal(thing, 'accusative')}{ending}"
+    ), choice.pick("!.")
+
+
+ASKED_TIME = (
+    (Phrase("what time is it", "wie spät ist es"), "?"),
+    (Phrase("can you tell me what time it is", "kannst du mir sagen, wie spät es ist"), "?"),
+    (Phrase("could you tell me what time it is", "könntest du mir sagen, wie spät es ist"), "?"),
+    (Phrase("do you know what time it is", "weißt du, wie spät es ist"), "?"),
+    (Phrase("I do not know what time it is", "ich weiß nicht, wie spät es ist"), "."),
+    (Phrase("what time was it", "wie spät war es"), "?"),
+    (Phrase("nobody knows what time it is", "niemand weiß, wie spät es ist"), "."),
+)
+
+
+def for_a_birthday(choice: Choice) -> Sentence:
+    """He gave his wife a red flower for her birthday: zum Geburtstag. What would you like for your birthday?"""
+    who, pronoun = person(choice)
+    kind = choice.weighted((0.65, 0.35))
+    if kind == 0:
+        body = verb_clause(choice, entry=choice.pick((entry("give"), entry("buy"))), who=who, rich=0, negation=0)
+        owner = own(body.dative)
+        if body.dative is None or owner is None or body.middle or body.form == "progressive":
+            return for_a_birthday(choice)
+    else:
+        thing = noun_phrase(choice, choice.rare(nouns_of(("gift", "toy", "pet", "clothes", "wheels"))), "new", who)
+        body, owner = (
+            Clause(who, entry("want").verb, choice.pick(("present", "past")), accusative=thing),
+            pronoun.possessive,
+        )
+    body = replace(body, time=Phrase(f"for {owner} birthday", "zum Geburtstag"), favour=None, receiver_last=False)
+    if choice.chance(0.2) and who.person != 1:
+        if choice.chance(0.5):
+            return with_word(body, Phrase("what", "was"), "accusative"), "?"
+        return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
+    return plain(body), "."
+
+
+def what_time(choice: Choice) -> Sentence:
+    """What time is it in London? Excuse me, do you know what time it is?"""
+    (said, mark), spoken, told = choice.pick(ASKED_TIME), "", ""
+    if choice.chance(0.4) and "," not in said.german:
+        place = choice.pick(fixed_places("IN_TOWN"))
+        spoken, told = f" {place.english}", f" {place.german}"
+    start = choice.pick((Phrase("", ""), *(Phrase(f"{one.english}, ", f"{one.german}, ") for one in GREETINGS)))
+    if choice.chance(0.3):
+        start = choice.pick([Phrase(f"{name.word}, ", f"{name.word}, ") for name in NAMES])
+    return Phrase(f"{start.english}{said.english}{spoken}", f"{start.german}{said.german}{told}"), mark
+
+
+def keep_in_mind(choice: Choice) -> Sentence:
+    """Do not forget that your sister is coming tomorrow!"""
+    while True:
+        body = any_clause(choice, rich=0.4, negation=0.1)
+        if not looks_back(body) and body.subject != I:
+            break
+    who = Clause(YOU, entry("forget").verb, negated=True)
+    return Phrase(
+        f"{english.imperative(who)} that {english.clause(body)}",
+        f"{german.imperative(who)}, dass {german.clause(body, 'final')}",
+    ), "!"
+
+
+def where_is_it(choice: Choice) -> Sentence:
+    """I cannot find my key, do you know where it is? We cannot repair our car, can you help us?"""
+    kind = choice.weighted((0.4, 0.35, 0.25))
+    we = choice.pick((I, WE))
+    who = we if kind == 2 else person(choice)[0]
+    classes = (
+        ("tool", "carried", "clothes", "pet"),
+        ("tool", "carried", "pet"),
+        ("road", "wheels", "kitchen", "device"),
+    )
+    thing = noun_phrase(choice, choice.rare(nouns_of(classes[kind])), "known", who, adjective=0.15)
+    it = it_for(thing)
+    if kind == 0:
+        body = Clause(who, entry("find").verb, "modal", CAN, negated=True, accusative=thing)
+        be, sein = ("are", "sind") if it.plural else ("is", "ist")
+        tag = Phrase(f"do you know where {it.english} {be}", f"weißt du, wo {it.nominative} {sein}")
+    elif kind == 1:
+        body = Clause(who, entry("look for").verb, "progressive", accusative=thing)
+        tag = Phrase(f"have you seen {it.english_object}", f"hast du {it.accusative} gesehen")
+    else:
+        verb = entry("clean" if thing.noun.english == "kitchen" else choice.pick(("repair", "repair", "sell"))).verb
+        modal = choice.pick((WANT, CAN, CAN, HAVE_TO))
+        body = Clause(who, verb, "modal", modal, negated=modal == CAN, accusative=thing)
+        tag = Phrase(f"can you help {we.english_object}", f"kannst du {we.dative} helfen")
+        if choice.chance(0.4):
+            tag = Phrase(f"who can {verb.english} {it.english_object}", f"wer kann {it.accusative} {verb.german}")
+    return Phrase(f"{english.clause(body)}, {tag.english}", f"{german.clause(body, 'main')}, {tag.german}"), "?"
+
+
+def the_one(phrase: NounPhrase) -> Phrase:
+    """The phrase without its noun: the old one, der alte; the one in Rome, das in Rom."""
+    bare = replace(phrase, attached=None)
+    spoken = english.nominal(bare).rsplit(" ", 1)[0] + (" ones" if phrase.plural else " one")
+    told = german.nominal(bare, "nominative").rsplit(" ", 1)[0]
+    if phrase.attached:
+        return Phrase(f"{spoken} {phrase.attached.english}", f"{told} {phrase.attached.german}")
+    return Phrase(spoken, told)
+
+
+REPLACED = ("clothes", "road", "wheels", "device", "furniture", "carried")
+WANTING = ("small", "big", "short", "dirty", "bad", "long")
+
+
+def another_one(choice: Choice) -> Sentence:
+    """My sister wants to buy a new bicycle because her old one is too small: weil ihr altes zu klein ist."""
+    who, _ = person(choice)
+    noun = choice.rare([noun for noun in nouns_of(REPLACED) if noun.english_plural and noun.english != "shoe"])
+    faults = [found for found in adjectives_of(noun) if found.english in WANTING]
+    owner = own(who)
+    if not faults or owner is None:
+        return another_one(choice)
+    past = choice.chance(0.25)
+    wanted = NounPhrase(noun, A, adjective=ADJECTIVE["new"])
+    body = Clause(
+        who, entry(choice.pick(("need", "buy", "buy"))).verb, "past" if past else "present", accusative=wanted
+    )
+    if body.verb.english == "buy" and not past:
+        body = replace(body, form="modal", modal=WANT)
+    old = the_one(NounPhrase(noun, POSSESSIVES[owner], adjective=ADJECTIVE["old"]))
+    said = predicate(choice.pick(faults), "too")
+    be, sein = ("was", "war") if past else ("is", "ist")
+    return Phrase(
+        f"{english.clause(body)} because {old.english} {be} {said.english}",
+        f"{german.clause(body, 'main')}, weil {old.german} {said.german} {sein}",
+    ), "."
+
+
+def said_of(noun_adjectives: tuple[Adjective, ...], word: str) -> list[Adjective]:
+    """What may tell a thing from another of its kind, when they are compared by a word."""
+    return [found for found in noun_adjectives if found.english not in (word, "good", "little", "new")]
+
+
+def than_the_one(choice: Choice) -> Sentence:
+    """This coat is cheaper than the red one. The hotel in Rome is better and bigger than the one in Paris."""
+    words, classes = choice.pick([pair for pair in COMPARED if pair[1] not in (("adult",), ("animal",))])
+    nouns = [noun for noun in nouns_of(classes) if noun.english_plural]
+    if not nouns:
+        return than_the_one(choice)
+    noun = choice.rare(nouns)
+    compared = [ADJECTIVE[word] for word in words if word in ADJECTIVE and ADJECTIVE[word].german_comparative]
+    by = choice.pick(compared)
+    in_towns = bool(noun.classes & {"building", "lodging", "shop", "eatery", "culture"})
+    first, second = NounPhrase(noun, choice.pick((THIS, THE))), NounPhrase(noun, THE)
+    if in_towns and choice.chance(0.5):
+        here, there = choice.pick(fixed_places("IN_TOWN")), choice.pick(fixed_places("IN_TOWN"))
+        if here == there:
+            return than_the_one(choice)
+        first = replace(first, determiner=THE, attached=here) if choice.chance(0.6) else replace(first, determiner=THIS)
+        other = the_one(replace(second, attached=there))
+    else:
+        telling = said_of(adjectives_of(noun), by.english)
+        if not telling:
+            return than_the_one(choice)
+        first = replace(first, determiner=THIS)
+        other = the_one(replace(second, adjective=choice.pick(telling)))
+    spoken, told = by.english_comparative, by.german_comparative
+    more = [one for one in compared if one != by and not opposite(one, by)]
+    if more and choice.chance(0.35):
+        another = choice.pick(more)
+        spoken, told = f"{spoken} and {another.english_comparative}", f"{told} und {another.german_comparative}"
+    if choice.chance(0.3):
+        other = Phrase(*whole_thing(choice, noun))
+    body = Clause(first, BE, complements=(Phrase(f"{spoken} than {other.english}", f"{told} als {other.german}"),))
+    return plain(body), "."
+
+
+def whole_thing(choice: Choice, noun) -> tuple[str, str]:  # type: ignore[no-untyped-def]
+    """Somebody's thing of the same kind: our house, my old car."""
+    phrase = NounPhrase(noun, POSSESSIVES[choice.pick(("my", "your", "his", "her", "our", "their"))])
+    return english.nominal(phrase), german.nominal(phrase, "nominative")
+
+
+OPPOSITES = ({"big", "small"}, {"old", "new"}, {"old", "young"}, {"expensive", "cheap"}, {"long", "short"})
+
+
+def opposite(one: Adjective, other: Adjective) -> bool:
+    """Whether nothing can be both: old and new, good and boring."""
+    words = {one.english, other.english}
+    return words in OPPOSITES or words in ({"good", "boring"}, {"interesting", "boring"}, {"old", "modern"})
+
+
+DONE = (
+    ("write", ("letter", "book")),
+    ("repair", ("road", "wheels", "device")),
+    ("cook", ("soup", "egg", "potato")),
+    ("sell", ("house", "flat", "car", "picture")),
+    ("buy", ("house", "flat", "car", "picture")),
+    ("clean", ("kitchen", "window", "room")),
+    ("wash", ("garment", "car")),
+    ("open", ("letter", "gift", "window", "door")),
+    ("close", ("window", "door")),
+    ("find", ("key", "bag", "phone")),
+    ("bring", ("letter", "newspaper", "flower")),
+    ("order", ("soup", "wine", "beer")),
+    ("invite", ("kin", "friend", "neighbour")),
+    ("send", ("letter", "flower")),
+)
+
+
+def done_by(choice: Choice) -> Sentence:
+    """The letter was written by my grandfather: wurde von meinem Großvater geschrieben. When was the car sold?"""
+    name, classes = choice.pick(DONE)
+    verb = entry(name).verb
+    thing = noun_phrase(choice, choice.rare(nouns_of(classes)), "known", adjective=0.15)
+    if thing.determiner.plural and not thing.definite:
+        return done_by(choice)
+    was, wurde = english.be_form(thing, past=True), "wurden" if thing.plural else "wurde"
+    spoken, told = verb.english_participle, verb.participle
+    if choice.chance(0.55):
+        agent = object_phrase(choice, ("person",), "known", thing)
+        if isinstance(agent, NounPhrase) and (agent.noun == thing.noun or agent.owner):
+            return done_by(choice)
+        spoken = f"{spoken} {english.preposition('by', agent)}"
+        told = f"{german.preposition('von', agent, 'dative')} {told}"
+    if choice.chance(0.45):
+        time = past_time(choice, long=False)
+        spoken, told = f"{spoken} {time.english}", f"{time.german} {told}"
+    elif told == verb.participle:
+        return done_by(choice)
+    theme, thema = english.nominal(thing), german.nominal(thing, "nominative")
+    if choice.chance(0.2):
+        return Phrase(f"{was} {theme} {spoken}", f"{wurde} {thema} {told}"), "?"
+    return Phrase(f"{theme} {was} {spoken}", f"{thema} {wurde} {told}"), "."
