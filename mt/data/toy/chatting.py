@@ -139,8 +139,13 @@ def where_is_it(choice: Choice) -> Sentence:
         verb = entry("clean" if thing.noun.english == "kitchen" else choice.pick(("repair", "repair", "sell"))).verb
         modal = choice.pick((WANT, CAN, CAN, HAVE_TO))
         body = Clause(who, verb, "modal", modal, negated=modal == CAN, accusative=thing)
+        if thing.noun.classes & {"wheels", "device"} and choice.chance(0.5):
+            verb = entry("repair").verb
+            body = Clause(thing, entry("work", "funktionieren").verb, "progressive", negated=True)
         tag = Phrase(f"can you help {we.english_object}", f"kannst du {we.dative} helfen")
-        if choice.chance(0.4):
+        if body.subject == thing and choice.chance(0.5):
+            tag = Phrase(f"can you repair {it.english_object}", f"kannst du {it.accusative} reparieren")
+        elif body.subject == thing or choice.chance(0.4):
             tag = Phrase(f"who can {verb.english} {it.english_object}", f"wer kann {it.accusative} {verb.german}")
     return Phrase(f"{english.clause(body)}, {tag.english}", f"{german.clause(body, 'main')}, {tag.german}"), "?"
 

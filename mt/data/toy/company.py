@@ -64,7 +64,7 @@ car bicycle | house:front street:on garden:in
 train bus | TO_TOWN TO_TOWN FROM_TOWN
 picture letter house car | mother:of father:of daughter:of son:of brother:of sister:of teacher:of friend:of
 door window room kitchen garden | house:of flat:of hotel:of school:of church:of
-key | car:of house:of flat:of room:of
+key | car:of house:of flat:of room:of car:zu house:zu flat:zu room:zu
 name | street:of dog:of hotel:of teacher:of city:of film:of child:of school:of
 teacher friend | daughter:of son:of brother:of sister:of
 """
@@ -102,7 +102,7 @@ def attached(choice: Choice, phrase: Nominal | None, probability: float) -> Nomi
 def attachment(choice: Choice, noun: Noun, preposition: str) -> Phrase:
     """The phrase with its preposition, or in the genitive."""
     article = choice.pick((A, THE)) if preposition == "with" or "clothes" in noun.classes else THE
-    if "kin" in noun.classes:
+    if "kin" in noun.classes or preposition == "zu":
         article = POSSESSIVES[choice.pick(("my", "my", "your", "his", "her", "our", "their"))]
     inner = with_adjective(choice, NounPhrase(noun, article), 0.5 if article == A else 0.25)
     inner = replace(inner, intensified=False)

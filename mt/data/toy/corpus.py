@@ -15,7 +15,20 @@ from mt.data.toy.words import ADJECTIVE
 
 CONTRACTED_SHARE = 0.25
 TRAIN_STATION_SHARE = 0.4  # the train station: the same Bahnhof
+TWO_SENTENCES_SHARE = 0.06
+SHORT_CHARACTERS = 40
 Pair = tuple[str, str]
+
+
+def utterance(choice: Choice) -> tuple[str, Pair]:
+    """What one says at once: a sentence, seldom two short ones; and the key by which two count as the same."""
+    key, pair = sentence(choice)
+    if not choice.chance(TWO_SENTENCES_SHARE) or len(pair[0]) > SHORT_CHARACTERS:
+        return key, pair
+    other, second = sentence(choice)
+    while len(second[0]) > SHORT_CHARACTERS:
+        other, second = sentence(choice)
+    return f"{key} {other}", (f"{pair[0]} {second[0]}", f"{pair[1]} {second[1]}")
 
 
 def sentence(choice: Choice) -> tuple[str, Pair]:
@@ -43,7 +56,7 @@ def generate(*, seed: int, train_pairs: int, validation_pairs: int, test_pairs: 
     """
     choice, seen, pairs = Choice(seed), set[str](), list[Pair]()
     while len(pairs) < train_pairs + validation_pairs + test_pairs:
-        key, pair = sentence(choice)
+        key, pair = utterance(choice)
         spoken = normalised(pair[0])
         if key not in seen and spoken not in seen:
             seen |= {key, spoken}

@@ -91,7 +91,7 @@ def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> No
     if graded and phrase.determiner in (THE, A) and choice.chance(0.1):
         return replace(phrase, adjective=(superlative if phrase.determiner == THE else comparative)(adjective))
     intense = not kin and phrase.determiner in (A, BARE) and choice.chance(0.12)
-    if not intense and adjective.english in BEFORE_COLOURS and choice.chance(0.2):
+    if not intense and adjective.english in BEFORE_COLOURS and choice.chance(0.35):
         colours = [other for other in options if other.english in COLOURS]
         return replace(phrase, adjective=adjective, colour=choice.pick(colours) if colours else None)
     return replace(phrase, adjective=adjective, intensified=intense)
@@ -200,6 +200,8 @@ def owner(choice: Choice, noun: Noun) -> NounPhrase | Name:
     """Anna, or my father, as the owner of something."""
     if choice.chance(0.5):
         return choice.pick([name for name in NAMES if noun.english != "dress" or name.possessive == "her"])
+    if "kin" not in noun.classes and noun.english != "dress" and choice.chance(0.3):
+        return NounPhrase(choice.pick(nouns_of(("teacher", "doctor", "man", "student", "neighbour", "girl"))), THE)
     if "kin" in noun.classes:
         return NounPhrase(choice.pick(nouns_of(("friend", "neighbour", "teacher"))), POSSESSIVES[choice.pick(OWNERS)])
     kin = choice.rare(

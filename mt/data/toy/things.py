@@ -8,8 +8,9 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate, verb_clause
 from mt.data.toy.features import Clause, Form, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import nouns_of
-from mt.data.toy.phrases import adjectives_of, noun_phrase
+from mt.data.toy.phrases import adjectives_of, noun_phrase, sex_pronoun
 from mt.data.toy.places import FIXED
+from mt.data.toy.reported import SAY, THINK, joined
 from mt.data.toy.scenes import person
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import ADJECTIVE, COLOURS, NO, THE, THEY, A
@@ -122,6 +123,13 @@ def opinion(choice: Choice) -> Sentence:
             f"{english.clause(body)} and {english.clause(reason)}",
             f"{german.clause(body, 'main')} und {german.clause(reason, 'main')}",
         ), "."
+    thinker = sex_pronoun(body.subject)
+    if kind == 2 and form == "present" and thinker is not None and choice.chance(0.4):
+        outer = Clause(thinker, choice.pick((THINK, THINK, SAY)))
+        told = joined(outer, Phrase(choice.pick(("that", "")), "dass"), *clauses_of(reason))
+        return Phrase(
+            f"{english.clause(body)}, but {told.english}", f"{german.clause(body, 'main')}, aber {told.german}"
+        ), "."
     if kind == 2:
         return Phrase(
             f"{english.clause(body)}, but {english.clause(reason)}",
@@ -131,6 +139,11 @@ def opinion(choice: Choice) -> Sentence:
         f"{english.clause(body)} because {english.clause(reason)}",
         f"{german.clause(body, 'main')}, weil {german.clause(reason, 'final')}",
     ), "."
+
+
+def clauses_of(body: Clause) -> tuple[str, str]:
+    """The clause in English, and in German with its verb at the end."""
+    return english.clause(body), german.clause(body, "final")
 
 
 HANDLED = (
@@ -153,6 +166,8 @@ HANDLED = (
 
 def handled(choice: Choice) -> Sentence:
     """He buys a newspaper and reads it: und liest sie."""
+    if choice.chance(0.35):
+        return passed_on(choice)
     first, second, words = choice.pick(HANDLED)
     who, _ = person(choice)
     thing = noun_phrase(choice, choice.rare(nouns_of(words)), "new" if choice.chance(0.6) else "given", who)
@@ -168,6 +183,40 @@ def handled(choice: Choice) -> Sentence:
         told = told.removeprefix(f"{german.verb_complex(two)[0]} ")
     spoken = f"{english.clause(one)} and {english.clause(two, with_subject=False)}"
     return Phrase(spoken, f"{german.clause(one, 'main')} und {told}"), "."
+
+
+PASSED_ON = (
+    ("give", "eat", ("apple", "egg", "cake")),
+    ("give", "read", ("book", "newspaper", "letter")),
+    ("give", "drink", ("juice", "milk", "water", "tea")),
+    ("send", "read", ("letter",)),
+    ("buy", "wear", ("hat", "coat", "dress", "shirt")),
+    ("show", "buy", ("house", "car", "bicycle", "picture")),
+    ("give", "lose", ("key", "pen", "bag", "hat")),
+    ("bring", "drink", ("wine", "beer", "coffee")),
+)
+
+
+def passed_on(choice: Choice) -> Sentence:
+    """The woman gave the boy a red apple and he ate it: und er hat ihn gegessen."""
+    first, second, words = choice.pick(PASSED_ON)
+    who, _ = person(choice)
+    receiver, pronoun = person(choice)
+    thing = noun_phrase(choice, choice.rare(nouns_of(words)), "new" if choice.chance(0.7) else "given", who)
+    several = isinstance(receiver, NounPhrase) and not receiver.definite
+    if who == receiver or several or thing.owner or thing.measure or thing.determiner.plural or receiver.person == 1:
+        return passed_on(choice)
+    if sex_pronoun(who) == pronoun:
+        return passed_on(choice)
+    one = Clause(who, verb_of(first), "past", accusative=thing, dative=receiver)
+    two = Clause(pronoun, verb_of(second), "past", accusative=it_for(thing))
+    joint = (
+        choice.pick((Phrase(" and", " und"), Phrase(", but", ", aber"))) if second == "lose" else Phrase(" and", " und")
+    )
+    return Phrase(
+        f"{english.clause(one)}{joint.english} {english.clause(two)}",
+        f"{german.clause(one, 'main')}{joint.german} {german.clause(two, 'main')}",
+    ), "."
 
 
 def verb_of(name: str):  # type: ignore[no-untyped-def]

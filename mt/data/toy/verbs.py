@@ -89,7 +89,8 @@ open | auf/machen macht aufgemacht | adult,young >opening,bottle,letter,gift,car
 close | zu/machen macht zugemacht | adult,young >opening,bottle,carried $known ; shop,culture,eatery
 turn (on) ~ | an/machen macht angemacht | adult,young >switched $known
 turn (off) ~ | aus/machen macht ausgemacht | adult,young >switched $known
-put put put (on) ~ | an/ziehen zieht angezogen | adult,young >clothes $event $known
+put put put (on) ~ | an/ziehen zieht angezogen | adult,young >coat,dress,shirt,shoe $event $known
+put put put (on) ~ | auf/setzen setzt aufgesetzt | adult,young >hat $event $known
 wear wore worn | tragen trägt getragen | adult,young >clothes
 call | an/rufen ruft angerufen | adult >person $known
 invite | ein/laden lädt eingeladen | adult >person $known
@@ -105,6 +106,7 @@ give gave given | geben gibt gegeben | adult >portable,gift,money,food,snack =>p
 send sent sent | schicken schickt geschickt | adult >letter,gift,flower,money =>person $known
 tell told told | erzählen erzählt erzählt | adult >story =>person $known
 ask | fragen fragt gefragt | adult,young >person $known
+ask | stellen stellt gestellt | adult,young >question =>person $new
 answer | antworten antwortet geantwortet | adult =>person $known
 answer | beantworten beantwortet beantwortet | adult >asked,letter $known
 order | bestellen bestellt bestellt | adult >drink,alcohol,dish @eatery $given
