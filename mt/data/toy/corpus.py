@@ -20,15 +20,20 @@ SHORT_CHARACTERS = 40
 Pair = tuple[str, str]
 
 
-def utterance(choice: Choice) -> tuple[str, Pair]:
-    """What one says at once: a sentence, seldom two short ones; and the key by which two count as the same."""
-    key, pair = sentence(choice)
-    if not choice.chance(TWO_SENTENCES_SHARE) or len(pair[0]) > SHORT_CHARACTERS:
-        return key, pair
-    other, second = sentence(choice)
-    while len(second[0]) > SHORT_CHARACTERS:
-        other, second = sentence(choice)
-    return f"{key} {other}", (f"{pair[0]} {second[0]}", f"{pair[1]} {second[1]}")
+def utterance(choice: Choice) -> list[tuple[str, Pair]]:
+    """What one says at once: a sentence, seldom two short ones, each as `sentence` gives it."""
+    said = [sentence(choice)]
+    if choice.chance(TWO_SENTENCES_SHARE) and is_short(said[0]):
+        second = sentence(choice)
+        while not is_short(second):
+            second = sentence(choice)
+        said.append(second)
+    return said
+
+
+def is_short(said: tuple[str, Pair]) -> bool:
+    """Whether another sentence may stand beside it."""
+    return len(said[1][0]) <= SHORT_CHARACTERS
 
 
 def sentence(choice: Choice) -> tuple[str, Pair]:
@@ -56,11 +61,11 @@ def generate(*, seed: int, train_pairs: int, validation_pairs: int, test_pairs: 
     """
     choice, seen, pairs = Choice(seed), set[str](), list[Pair]()
     while len(pairs) < train_pairs + validation_pairs + test_pairs:
-        key, pair = utterance(choice)
-        spoken = normalised(pair[0])
-        if key not in seen and spoken not in seen:
-            seen |= {key, spoken}
-            pairs.append(pair)
+        said = utterance(choice)
+        forms = [form for key, pair in said for form in {key, normalised(pair[0])}]
+        if len(set(forms)) == len(forms) and seen.isdisjoint(forms):
+            seen.update(forms)
+            pairs.append((" ".join(pair[0] for _, pair in said), " ".join(pair[1] for _, pair in said)))
     held_out = validation_pairs + test_pairs
     return {"train": pairs[held_out:], "validation": pairs[:validation_pairs], "test": pairs[validation_pairs:held_out]}
 
