@@ -14,6 +14,7 @@ from mt.data.toy.remarks import PLEASE
 from mt.data.toy.reported import TELL, asked_about, joined
 from mt.data.toy.scenes import effect_clause, state_clause
 from mt.data.toy.statements import REQUESTED, awkward, wished
+from mt.data.toy.times import coming_time
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
     ADJECTIVE,
@@ -226,6 +227,8 @@ def helping(choice: Choice) -> Sentence:
     asks = who.person != 1 and choice.chance(0.6 if who == YOU else 0.1)
     if asks and who == YOU:
         outer = replace(outer, form="modal", modal=choice.pick((CAN, CAN, POLITE)), dative=choice.pick((I, I, WE)))
+    if outer.form in ("modal", "future") and not (outer.modal and outer.modal.past) and choice.chance(0.35):
+        inner = replace(inner, time=coming_time(choice, long=False))
     joint = "to " if choice.chance(0.3) else ""
     spoken = f"{english.clause(outer, question=asks)} {joint}{english.infinitive(inner)}"
     told = f"{german.clause(outer, 'question' if asks else 'main')}, {german.to_infinitive(inner)}"

@@ -97,13 +97,16 @@ STATES = [
 FELT = [ADJECTIVE[word] for word in ("tired", "happy", "sick", "strong", "healthy", "old", "young", "alone")]
 
 
+COMPOUNDS = {"table": "kitchen table", "window": "kitchen window"}
+
+
 def chosen_place(choice: Choice, group: str, who: Nominal | None) -> Phrase | None:
     """One place of a group, none where it would repeat the subject's own noun."""
     member = choice.pick(GROUPS[group])
     noun_name, _, preposition = member.partition(":")
     if not preposition:
         return choice.pick(fixed_places(member))
-    noun = NOUNS[noun_name]
+    noun = NOUNS[COMPOUNDS[noun_name] if noun_name in COMPOUNDS and choice.chance(0.12) else noun_name]
     if isinstance(who, NounPhrase) and who.noun == noun:
         return None
     return Phrase(*place_words(preposition, place_phrase(choice, noun, who), group))
@@ -219,7 +222,7 @@ def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
         receiver = object_phrase(choice, frame.dative, "known", body.subject)
         while receiver == body.accusative:
             receiver = object_phrase(choice, frame.dative, "known", body.subject)
-        last = body.accusative is not None and choice.chance(0.2)
+        last = body.accusative is not None and body.verb.english != "ask" and choice.chance(0.2)
         body = replace(body, dative=receiver, receiver_last=last)
     if frame.prepositional:
         word, wort = frame.prepositions

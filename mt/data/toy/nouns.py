@@ -56,11 +56,14 @@ apple | der Apfel, Äpfel | snack fresh coloured
 egg | das Ei+, Eier | snack fresh
 potato/potatoes | die Kartoffel, Kartoffeln | vegetable
 cake | der Kuchen, Kuchen | dish
+chocolate cake | der Schokoladenkuchen, Schokoladenkuchen | dish bought
+birthday cake | der Geburtstagskuchen, Geburtstagskuchen | dish bought
 milk/- | die Milch, - | drink fresh cold liquid
 coffee/- | der Kaffee, - | drink hot liquid
 tea/- | der Tee, - | drink hot liquid
 water/- | das Wasser, - | drink cold liquid
 juice/- | der Saft+, - | drink cold liquid
+apple juice/- | der Apfelsaft+, - | drink cold liquid bought
 beer/- | das Bier+, - | alcohol cold liquid
 wine/- | der Wein+, - | alcohol liquid
 breakfast/- | das Frühstück+, - | meal
@@ -88,14 +91,17 @@ football/- | der Fußball+, - | sport
 
 # things in the house
 table | der Tisch+, Tische | furniture surface owned made
+kitchen table | der Küchentisch+, Küchentische | furniture surface owned made bought
 chair | der Stuhl+, Stühle | furniture seat surface owned made
 bed | das Bett+, Betten | furniture surface owned made
 lamp | die Lampe, Lampen | furniture portable stood owned switched
 door | die Tür, Türen | opening made
 window | das Fenster, Fenster | opening made
+kitchen window | das Küchenfenster, Küchenfenster | opening made
 phone | das Telefon+, Telefone | device portable owned laid
 computer | der Computer, Computer | device owned switched
 key | der Schlüssel, Schlüssel | tool portable small laid owned
+car key | der Autoschlüssel, Autoschlüssel | tool portable small laid owned
 pen | der Stift+, Stifte | tool portable small laid owned coloured
 bag | die Tasche, Taschen | carried portable owned coloured container
 bottle | die Flasche, Flaschen | vessel portable stood
@@ -108,7 +114,9 @@ money/- | das Geld+, - | money owned
 time/- | die Zeit, - | leisure
 work/- | die Arbeit, - | labour owned
 coat | der Mantel, Mäntel | clothes warm owned
+winter coat | der Wintermantel, Wintermäntel | clothes warm owned bought garment
 dress | das Kleid+, Kleider | clothes owned
+summer dress | das Sommerkleid+, Sommerkleider | clothes owned bought
 shirt | das Hemd+, Hemden | clothes owned
 hat | der Hut+, Hüte | clothes owned
 shoe | der Schuh+, Schuhe | clothes shoe owned

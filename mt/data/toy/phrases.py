@@ -74,7 +74,7 @@ def possessive(choice: Choice, noun: Noun, subject: Nominal | None) -> Determine
     back = own(subject)
     options: tuple[str, ...] = SPOUSES.get(noun.english, OWNERS)
     if "clothes" in noun.classes:  # one wears one's own coat
-        options = ("my", "my", "your", "her") if noun.english == "dress" else ("my", "my", "your", "his", "her")
+        options = ("my", "my", "your", "her") if noun.english.endswith("dress") else ("my", "my", "your", "his", "her")
     if (isinstance(subject, NounPhrase) and back is None) or back == "":
         options = tuple(word for word in options if word in ("my", "your", "our"))
     return POSSESSIVES[back if back and back in options and choice.chance(0.75) else choice.pick(options)]
@@ -199,8 +199,8 @@ def measured(choice: Choice, noun: Noun) -> NounPhrase:
 def owner(choice: Choice, noun: Noun) -> NounPhrase | Name:
     """Anna, or my father, as the owner of something."""
     if choice.chance(0.5):
-        return choice.pick([name for name in NAMES if noun.english != "dress" or name.possessive == "her"])
-    if "kin" not in noun.classes and noun.english != "dress" and choice.chance(0.3):
+        return choice.pick([name for name in NAMES if not noun.english.endswith("dress") or name.possessive == "her"])
+    if "kin" not in noun.classes and not noun.english.endswith("dress") and choice.chance(0.3):
         return NounPhrase(choice.pick(nouns_of(("teacher", "doctor", "man", "student", "neighbour", "girl"))), THE)
     if "kin" in noun.classes:
         return NounPhrase(choice.pick(nouns_of(("friend", "neighbour", "teacher"))), POSSESSIVES[choice.pick(OWNERS)])
@@ -237,7 +237,7 @@ def object_phrase(choice: Choice, classes: tuple[str, ...], mode: str, subject: 
     wanted = tuple(part for name in classes for part in (("adult", "young") if name == "person" else (name,)))
     same = subject.noun if isinstance(subject, NounPhrase) else None
     he = sex_pronoun(subject) == HE or (isinstance(subject, NounPhrase) and "he" in subject.noun.classes)
-    options = [noun for noun in nouns_of(wanted) if noun != same and not (he and noun.english == "dress")]
+    options = [noun for noun in nouns_of(wanted) if noun != same and not (he and noun.english.endswith("dress"))]
     noun = choice.rare(options)
     if noun.classes & {"drink", "alcohol"} and mode == "any" and choice.chance(0.2):
         return measured(choice, noun)

@@ -68,7 +68,7 @@ stand | door:at window:at window:by house:front school:front tree:behind car:nex
 lie | bed:on chair:on table:under bed:under tree:under garden:in in_the_sun house:front
 surface | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in
 run | garden:into park:into forest:into house:into kitchen:into room:into station:zu home
-come | home TO_TOWN to_school office:to restaurant:to village:to
+come | home TO_TOWN to_school to_work office:to restaurant:to village:to
 near | to_school to_bed home to_work garden:into kitchen:into park:to forest:into lake:an beach:an cinema:to museum:to church:to restaurant:to supermarket:to station:zu office:to hospital:to
 far | TO_TOWN TO_TOWN TO_COUNTRY sea:an to_the_mountains
 drive | home to_work TO_TOWN supermarket:zu station:zu lake:an hospital:zu

@@ -5,9 +5,9 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate, verb_clause
-from mt.data.toy.features import Clause, Coordination, Form, Noun, NounPhrase, Phrase, Relative, Sentence
+from mt.data.toy.features import Adjective, Clause, Coordination, Form, Noun, NounPhrase, Phrase, Relative, Sentence
 from mt.data.toy.nouns import NOUNS, nouns_of
-from mt.data.toy.phrases import adjectives_of, subject
+from mt.data.toy.phrases import adjectives_of, noun_phrase, subject
 from mt.data.toy.verbs import BE, ENTRIES, Entry, entry
 from mt.data.toy.words import POSSESSIVES, THE
 
@@ -146,7 +146,10 @@ def relative_object(choice: Choice) -> Sentence:
         complements=(predicate(adjective, choice.pick(("", "", "very"))),),
         negated=choice.chance(0.12),
     )
-    if choice.chance(0.2):
+    graded = [found for found in adjectives_of(phrase.noun) if found.english_comparative and found.german_comparative]
+    if graded and choice.chance(0.2):
+        outer = replace(outer, complements=(than_another(choice, phrase, choice.pick(graded)),), negated=False)
+    elif choice.chance(0.2):
         outer = Clause(
             subject(choice, ("adult",)), choice.pick((entry("like"), entry("look for"))).verb, accusative=phrase
         )
@@ -157,6 +160,20 @@ def relative_object(choice: Choice) -> Sentence:
             f"where {spoken} {english.nominal(phrase)}", f"wo {sein} {german.nominal(phrase, 'nominative')}"
         ), "?"
     return Phrase(english.clause(outer), german.clause(outer, "main")), "."
+
+
+def than_another(choice: Choice, phrase: NounPhrase, adjective: Adjective) -> Phrase:
+    """more interesting than the film: another thing that can be so."""
+    others = [
+        noun for noun in NOUNS.values() if adjective in adjectives_of(noun) and noun != phrase.noun and noun.english
+    ]
+    classes = phrase.noun.classes - {"owned", "portable", "laid"}
+    near = [noun for noun in others if noun.classes & classes] or others or [phrase.noun]
+    other = noun_phrase(choice, choice.rare(near), "known", adjective=0)
+    return Phrase(
+        f"{adjective.english_comparative} than {english.nominal(other, subject=False)}",
+        f"{adjective.german_comparative} als {german.nominal(other, 'nominative')}",
+    )
 
 
 FORMS: tuple[Form, ...] = ("present", "progressive", "past")

@@ -14,7 +14,7 @@ from mt.data.toy.questions import asked, with_word
 from mt.data.toy.remarks import DO
 from mt.data.toy.scenes import effect_clause
 from mt.data.toy.statements import GIVING
-from mt.data.toy.times import UNITS
+from mt.data.toy.times import GONE, NOW, UNITS
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
     ADJECTIVE,
@@ -165,7 +165,11 @@ def too_to(choice: Choice) -> Sentence:
     if isinstance(who, NounPhrase) and isinstance(inner.accusative, NounPhrase) and inner.accusative.noun == who.noun:
         return too_to(choice)
     asks = who.person != 1 and choice.chance(0.12)
-    spoken = f"{english.clause(body, question=asks)} to {english.infinitive(inner)}"
+    when = ""
+    if not weather and choice.chance(0.35):
+        body = replace(body, time=choice.pick(GONE if form == "past" else NOW[:2]))
+        when = f" {body.time.english}" if body.time else ""
+    spoken = f"{english.clause(replace(body, time=None), question=asks)} to {english.infinitive(inner)}{when}"
     told = f"{german.clause(body, 'question' if asks else 'main')}, um {german.to_infinitive(inner)}"
     return Phrase(spoken, told), "?" if asks else "."
 

@@ -107,7 +107,7 @@ send sent sent | schicken schickt geschickt | adult >letter,gift,flower,money =>
 tell told told | erzählen erzählt erzählt | adult >story =>person $known
 ask | fragen fragt gefragt | adult,young >person $known
 ask | stellen stellt gestellt | adult,young >question =>person $new
-answer | antworten antwortet geantwortet | adult =>person $known
+answer | antworten antwortet geantwortet | adult =>person $known ; adult
 answer | beantworten beantwortet beantwortet | adult >asked,letter $known
 order | bestellen bestellt bestellt | adult >drink,alcohol,dish @eatery $given
 belong (to) | gehören gehört gehört | portable,road,wheels,pet,lodging =>person $state $known

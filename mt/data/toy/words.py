@@ -233,7 +233,7 @@ MANNERS = {
 }
 HABITS = [phrase_pair(pair) for pair in ["often/oft", "always/immer", "never/nie", "sometimes/manchmal"]]
 ALREADY, NEVER = Phrase("already", "schon"), HABITS[2]
-ALSO, STILL = Phrase("also", "auch"), Phrase("still", "noch")
+ALSO, STILL = Phrase("also", "auch"), Phrase("still", "immer noch")
 
 CAN = Modal("can", ("kann", "kannst", "kann", "können"))
 COULD = Modal("could", ("konnte", "konntest", "konnte", "konnten"), past=True)
