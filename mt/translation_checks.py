@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mt.config import Decoding, TranslateConfig
+from mt.data.lines import compression_suffix
 from mt.errors import UserError
 
 TOKENIZERS = ("tokenizer.model", "tokenizer.source.model")
@@ -26,6 +27,8 @@ def check_translation(config: TranslateConfig) -> None:
     if (config.source is None) == (config.input is None):
         given = "neither is given" if config.source is None else "both are given"
         raise UserError(f'source, input: give one of source="a sentence" and input=FILE (or input=-); {given}')
+    if suffix := compression_suffix(config.output):
+        raise UserError(f"output: {config.output} would hold plain text; give a name without {suffix}")
     check_decoding(config.decoding)
     beam_size = config.decoding.beam_size
     if config.n_best is not None and config.n_best > beam_size and config.decoding.sampling is None:

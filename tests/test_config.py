@@ -179,6 +179,7 @@ WRONG_ELSEWHERE = [
     ("translate", [*GIVEN, "column=1", "field=text"], ["column, field:", "not both"]),
     ("translate", ["run_dir=run", "source=a", "column=1"], ["column:", "input=FILE"]),
     ("translate", ["run_dir=run", "source=a", "field=text"], ["field:", "input=FILE"]),
+    ("translate", ["run_dir=run", "source=a", "output=a.de.gz"], ["output:", "plain text", "without .gz"]),
     ("translate", ["run_dir=run", "source=a", "shard=1/2"], ["shard:", "input=FILE"]),
     ("translate", ["run_dir=run", "input=-", "shard=1/2"], ["shard:", "standard input"]),
     ("translate", [*GIVEN, "shard=0/2"], ["shard:", "3/16", "0/2"]),
