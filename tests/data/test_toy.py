@@ -263,6 +263,8 @@ CONSTRUCTIONS = {
     "Friday evening": r" am \w+tagabend",
     "all day": r" den ganzen Tag",
     "where to put": r"^Wohin .* (gelegt|gestellt)\?$",
+    "the dog that is sleeping": r", (der|die|das) .* (schläft|schlafen|sitzt|sitzen), (ist|sind|gehört|gehören) ",
+    "to her birthday": r" zu (meinem|deinem|seinem|ihrem|unserem) Geburtstag",
     "what time is it": r"[wW]ie spät (ist es|es ist)",
     "excuse me": r"^Entschuldigung, wo ",
     "thanks": r"^Danke für ",

@@ -9,7 +9,7 @@ from mt.data.toy.company import attached, described, with_company
 from mt.data.toy.features import Adjective, Clause, Form, Modal, Name, Nominal, Noun, NounPhrase, Phrase
 from mt.data.toy.nouns import NOUNS
 from mt.data.toy.pairs import joined_objects, somebody
-from mt.data.toy.phrases import object_phrase, possessive, with_adjective
+from mt.data.toy.phrases import object_phrase, own, possessive, with_adjective
 from mt.data.toy.places import DIRECTIONS, GROUPS, fixed_places, place
 from mt.data.toy.verbs import ENTRIES, NO_FUTURE, NO_PROGRESSIVE, ONCE, Entry, Frame
 from mt.data.toy.words import (
@@ -23,6 +23,7 @@ from mt.data.toy.words import (
     MUST,
     NEED_TO,
     NOBODY,
+    POSSESSIVES,
     SHOULD,
     SOMEBODY,
     THE,
@@ -192,6 +193,9 @@ def verb_clause(
         body = replace(body, complements=(*body.complements, found))
     if frame.by_vehicle and choice.chance(rich):
         body = replace(body, complements=(choice.pick(BY), *body.complements))
+    if entry.name == "invite" and choice.chance(0.3) and (whose := own(body.subject)):
+        feast = german.preposition("zu", NounPhrase(NOUNS["birthday"], POSSESSIVES[whose]), "dative")
+        body = replace(body, complements=(*body.complements, Phrase(f"to {whose} birthday", feast)))
     body = with_adjuncts(choice, body, entry, frame, rich=rich, negation=negation)
     body = replace(body, ongoing=may_go_on(body, entry) and choice.chance(0.2 if body.form == "past" else 0.4))
     body = with_company(choice, body, entry, 0.35 * rich)

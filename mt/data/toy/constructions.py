@@ -22,7 +22,7 @@ from mt.data.toy.longer import long_question, long_statement, so_anything, three
 from mt.data.toy.purposes import judgement, purpose, time_or_memory, two_infinitives
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
 from mt.data.toy.reasons import and_but, because, two_deeds, when_if
-from mt.data.toy.relatives import relative_object, relative_place, relative_subject
+from mt.data.toy.relatives import relative_object, relative_place, relative_subject, relative_thing
 from mt.data.toy.remarks import answer, doing, how_long_often, name_of, polite, who_is, whose
 from mt.data.toy.reported import embedded_question, reported, uncertain
 from mt.data.toy.sequences import because_anything, before_while, so, two_clauses, when_anything
@@ -75,6 +75,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (2.5, relative_subject),
     (2.5, relative_object),
     (0.8, relative_place),
+    (1.6, relative_thing),
     (4, because),
     (3, when_if),
     (2, and_but),

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import predicate, verb_clause
+from mt.data.toy.clauses import chosen_place, predicate, verb_clause
 from mt.data.toy.features import Adjective, Clause, Coordination, Form, Noun, NounPhrase, Phrase, Relative, Sentence
 from mt.data.toy.nouns import NOUNS, nouns_of
-from mt.data.toy.phrases import adjectives_of, noun_phrase, subject
+from mt.data.toy.phrases import adjectives_of, noun_phrase, object_phrase, subject
 from mt.data.toy.verbs import BE, ENTRIES, Entry, entry
 from mt.data.toy.words import POSSESSIVES, THE
 
@@ -39,6 +39,33 @@ def relative_subject(choice: Choice) -> Sentence:
         body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
     phrase = replace(bare, relative=Relative(body, "subject"))
     return about_person(choice, phrase), "."
+
+
+def relative_thing(choice: Choice) -> Sentence:
+    """The dog that is sleeping under the table belongs to our neighbour. The book that is on the bed is old."""
+    animal = choice.chance(0.5)
+    noun = choice.rare(nouns_of(("pet", "bird") if animal else ("portable",)))
+    bare = head(choice, noun, plural=None if noun.english_plural else False)
+    deed = choice.pick(("sleep", "sleep", "sit"))
+    where = chosen_place(choice, "animal_rest" if animal else "thing_at", bare)
+    if where is None:
+        return relative_thing(choice)
+    verb = entry(deed).verb if animal and choice.chance(0.75) else BE
+    form: Form = choice.pick(("present", "past") if verb == BE else ("progressive", "progressive", "past"))
+    phrase = replace(bare, relative=Relative(Clause(bare, verb, form, complements=(where,)), "subject"))
+    kind = choice.weighted((0.45, 0.3, 0.25))
+    if kind == 0 and "owned" in noun.classes:
+        owner = object_phrase(choice, ("person",), "known", phrase)
+        outer = Clause(phrase, entry("belong to").verb, dative=owner)
+    elif kind < 2:
+        adjective = choice.pick(adjectives_of(noun))
+        said = predicate(adjective, choice.pick(("", "", "very")) if adjective.english_comparative else "")
+        outer = Clause(phrase, BE, "past" if form == "past" else "present", complements=(said,))
+    else:
+        outer = Clause(
+            subject(choice, ("adult",)), choice.pick((entry("like"), entry("look for"))).verb, accusative=phrase
+        )
+    return Phrase(english.clause(outer), german.clause(outer, "main")), "."
 
 
 def about_person(choice: Choice, phrase: NounPhrase) -> Phrase:

@@ -186,7 +186,7 @@ def habit_time(choice: Choice, *, long: bool) -> Phrase:
 
 def duration(choice: Choice) -> Phrase:
     """for two hours, all day."""
-    if choice.chance(0.25):
+    if choice.chance(0.4):
         return choice.pick(WHOLE)
     if choice.chance(0.3):
         wait = choice.pick(WAITS)
