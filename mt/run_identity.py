@@ -9,6 +9,7 @@ from mt import config as schema
 from mt.build import SOURCE_TOKENIZER, TOKENIZER, tokenizer_paths
 from mt.data.text_cache import PreparedText
 from mt.errors import BadFileError, UserError
+from mt.loading import BEFORE_THE_OPTION
 from mt.training.durable import replace_file
 
 IDENTITY = "identity.json"
@@ -75,7 +76,9 @@ def _compare(run_dir: Path, identity: dict[str, Any]) -> None:
         before = dict(json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise BadFileError(f"{path}: missing or damaged ({error}); choose another run_dir") from error
-    changes = [f"{key}: {before[key]} -> {now}" for key, now in identity.items() if before.get(key, now) != now]
+    older = {f"{group}.{key}": value for group, options in BEFORE_THE_OPTION.items() for key, value in options.items()}
+    were = {key: before.get(key, older.get(key, now)) for key, now in identity.items()}
+    changes = [f"{key}: {were[key]} -> {now}" for key, now in identity.items() if were[key] != now]
     if changes:
         raise UserError(f"{run_dir} holds a run that differs in {'; '.join(changes)}: choose another run_dir")
     if not identity.keys() <= before.keys():

@@ -10,7 +10,7 @@ from mt.benchmark.workers.meter import measured, versions
 from mt.benchmark.workers.serve import Answer, Request, serve
 from mt.benchmark.workers.token_batches import TokenBatch, read_token_batches
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.tiles import pack, split_evenly
+from mt.data.tiles import pack, split_evenly, tile_lengths
 from mt.data.tokenizer import PAD
 from mt.model.transformer import Transformer
 from mt.runtime import autocast, keep_freed_memory
@@ -18,7 +18,7 @@ from mt.training.compiled import compile_layers
 from mt.training.step import StepResult, train_step
 
 _TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
-# (tiles, compiled); without a name it is what `auto` means for the device.
+# (tiles, compiled); without a name neither on a CPU, where these few pairs fill tiles badly, and both on a GPU.
 _VARIANTS = {"padded": (False, False), "tiles": (True, False), "compiled": (True, True)}
 
 
@@ -84,7 +84,9 @@ def _pairs(batch: TokenBatch) -> list[tuple[np.ndarray, np.ndarray]]:
 def _tiles(batches: list[TokenBatch], tile_tokens: int) -> list[Batch]:
     """All their pairs in as many batches of packed tiles."""
     pairs = [pair for batch in batches for pair in _pairs(batch)]
-    lengths = (np.array([len(pair[side]) + 1 for pair in pairs]) for side in (0, 1))
+    lengths = [np.array([len(pair[side]) + 1 for pair in pairs]) for side in (0, 1)]
+    longest = int(max(side.max() for side in lengths))
+    tile_tokens = tile_lengths(longest, tile_tokens=tile_tokens, batch_tokens=max(longest, tile_tokens))[1]
     tiles = pack(np.arange(len(pairs)), *lengths, tile_tokens=tile_tokens)
     rows = split_evenly(len(tiles), most=-(-len(tiles) // len(batches)))
     taken = (tiles[start : start + rows] for start in range(0, len(tiles), rows))

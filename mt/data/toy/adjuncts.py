@@ -64,7 +64,7 @@ def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | N
         return habit_time(choice, long=long)
     if entry and entry.name in LASTING and choice.chance(0.2) and (form in ("future", "modal")):
         lasting = duration(choice)
-        short = entry.name == "wait" and choice.chance(0.6)
+        short = entry.name == "wait" and not body.complements and choice.chance(0.6)
         return Phrase(lasting.english.removeprefix("for "), lasting.german) if short else lasting
     if form == "progressive":
         return choice.pick(NOW) if choice.chance(0.65) or entry is None else coming_time(choice, long=long)

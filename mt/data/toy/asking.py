@@ -82,20 +82,20 @@ RESERVED = [
 
 
 def reserving(choice: Choice) -> Sentence:
-    """We would like a table by the window, please. Could I have a room for two?"""
+    """We would like a table by the window, please. Can I have a room for two?"""
     thing, who = choice.pick(RESERVED), choice.pick((I, WE, WE))
-    would, haben = ("möchte", "kann") if who == I else ("möchten", "können")
+    wish, may = ("möchte", "kann") if who == I else ("möchten", "können")
     ending, bitte = choice.pick((("", ""), (", please", " bitte")))
     part = "Nacht" if "room" in thing.english else "Abend"
     night = choice.pick((Phrase("", ""), Phrase("", ""), Phrase(" for tonight", f" für heute {part}")))
     if choice.chance(0.6):
         wanted = choice.pick(("would like", "would like to have"))
-        told = f"{who.nominative} {would}{bitte} {thing.german}{night.german}"
+        told = f"{who.nominative} {wish}{bitte} {thing.german}{night.german}"
         told += " haben" if wanted.endswith("have") else ""
         return Phrase(f"{who.english} {wanted} {thing.english}{night.english}{ending}", told), "."
     return Phrase(
         f"can {who.english} have {thing.english}{night.english}{ending}",
-        f"{haben} {who.nominative}{bitte} {thing.german}{night.german} haben",
+        f"{may} {who.nominative}{bitte} {thing.german}{night.german} haben",
     ), "?"
 
 

@@ -69,7 +69,7 @@ ASKED_TIME = (
 
 
 def for_a_birthday(choice: Choice) -> Sentence:
-    """He gave his wife a red flower for her birthday: zum Geburtstag. What would you like for your birthday?"""
+    """He gave his wife a red flower for her birthday: zum Geburtstag. What does she want for her birthday?"""
     who, pronoun = person(choice)
     kind = choice.weighted((0.65, 0.35))
     if kind == 0:
@@ -121,6 +121,8 @@ def where_is_it(choice: Choice) -> Sentence:
     kind = choice.weighted((0.4, 0.35, 0.25))
     we = choice.pick((I, WE))
     who = we if kind == 2 else person(choice)[0]
+    if who == YOU:
+        return where_is_it(choice)
     classes = (
         ("tool", "carried", "clothes", "pet"),
         ("tool", "carried", "pet"),
@@ -153,19 +155,20 @@ def where_is_it(choice: Choice) -> Sentence:
 def the_one(phrase: NounPhrase) -> Phrase:
     """The phrase without its noun: the old one, der alte; the one in Rome, das in Rom."""
     bare = replace(phrase, attached=None)
-    spoken = english.nominal(bare).rsplit(" ", 1)[0] + (" ones" if phrase.plural else " one")
+    noun, one = (phrase.noun.english_plural, "ones") if phrase.plural else (phrase.noun.english, "one")
+    spoken = english.nominal(bare).removesuffix(noun) + one
     told = german.nominal(bare, "nominative").rsplit(" ", 1)[0]
     if phrase.attached:
         return Phrase(f"{spoken} {phrase.attached.english}", f"{told} {phrase.attached.german}")
     return Phrase(spoken, told)
 
 
-REPLACED = ("clothes", "road", "wheels", "device", "furniture", "carried")
-WANTING = ("small", "big", "short", "dirty", "bad", "long")
+REPLACED = ("clothes", "furniture", "carried")
+WANTING = ("small", "big", "dirty")
 
 
 def another_one(choice: Choice) -> Sentence:
-    """My sister wants to buy a new bicycle because her old one is too small: weil ihr altes zu klein ist."""
+    """My sister wants to buy a new bed because her old one is too small: weil ihr altes zu klein ist."""
     who, _ = person(choice)
     noun = choice.rare([noun for noun in nouns_of(REPLACED) if noun.english_plural and noun.english != "shoe"])
     faults = [found for found in adjectives_of(noun) if found.english in WANTING]
@@ -261,7 +264,7 @@ DONE = (
 
 
 def done_by(choice: Choice) -> Sentence:
-    """The letter was written by my grandfather: wurde von meinem Großvater geschrieben. When was the car sold?"""
+    """The letter was written by my grandfather: wurde von meinem Großvater geschrieben. Was the car sold?"""
     name, classes = choice.pick(DONE)
     verb = entry(name).verb
     thing = noun_phrase(choice, choice.rare(nouns_of(classes)), "known", adjective=0.15)

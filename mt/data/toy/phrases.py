@@ -201,7 +201,8 @@ def owner(choice: Choice, noun: Noun) -> NounPhrase | Name:
     if choice.chance(0.5):
         return choice.pick([name for name in NAMES if not noun.english.endswith("dress") or name.possessive == "her"])
     if "kin" not in noun.classes and not noun.english.endswith("dress") and choice.chance(0.3):
-        return NounPhrase(choice.pick(nouns_of(("teacher", "doctor", "man", "student", "neighbour", "girl"))), THE)
+        people = nouns_of(("teacher", "doctor", "man", "student", "neighbour", "girl"))
+        return NounPhrase(choice.pick([other for other in people if other != noun]), THE)
     if "kin" in noun.classes:
         return NounPhrase(choice.pick(nouns_of(("friend", "neighbour", "teacher"))), POSSESSIVES[choice.pick(OWNERS)])
     kin = choice.rare(

@@ -171,7 +171,7 @@ def when_why(choice: Choice) -> Sentence:
             plain = not body.manner and not body.middle
             if not body.verb.stative and body.form != "perfect" and plain and body.verb.english != "live":
                 break
-        hourly = entry_of_hour(body) and choice.chance(0.6)
+        hourly = asks_the_hour(body) and choice.chance(0.6)
         return with_word(
             body, Phrase("what time", "um wie viel Uhr") if hourly else Phrase("when", "wann"), "time"
         ), "?"
@@ -186,10 +186,10 @@ def when_why(choice: Choice) -> Sentence:
     return with_word(body, Phrase("why", "warum"), ""), "?"
 
 
-def entry_of_hour(body: Clause) -> bool:
+def asks_the_hour(body: Clause) -> bool:
     """Whether one asks for the hour: what time does the shop open?"""
     name = f"{body.verb.english} {body.verb.english_rest}".strip()
-    return name in ("get up", "leave", "begin", "arrive", "open", "close", "come", "eat", "come back", "go")
+    return name in ("get up", "leave", "begin", "arrive", "open", "close", "eat", "come back", "go")
 
 
 def askable_negated(body: Clause) -> bool:

@@ -143,7 +143,7 @@ HELPED = [entry("help"), entry("answer")]
 def relative_object(choice: Choice) -> Sentence:
     """The book that he is reading is interesting. The man who we met yesterday is tired."""
     while True:
-        found: Entry = choice.pick(HELPED) if choice.chance(0.12) else choice.rare(MADE)
+        found: Entry = choice.pick(HELPED) if choice.chance(0.2) else choice.rare(MADE)
         body = verb_clause(choice, entry=found, rich=0.12, negation=0.05)
         target = body.dative if found in HELPED else body.accusative
         if (

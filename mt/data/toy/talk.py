@@ -167,7 +167,7 @@ def too_to(choice: Choice) -> Sentence:
     asks = who.person != 1 and choice.chance(0.12)
     when = ""
     if not weather and choice.chance(0.35):
-        body = replace(body, time=choice.pick(GONE if form == "past" else NOW[:2]))
+        body = replace(body, time=choice.pick(GONE[:4] if form == "past" else NOW[:2]))
         when = f" {body.time.english}" if body.time else ""
     spoken = f"{english.clause(replace(body, time=None), question=asks)} to {english.infinitive(inner)}{when}"
     told = f"{german.clause(body, 'question' if asks else 'main')}, um {german.to_infinitive(inner)}"

@@ -121,11 +121,9 @@ def distance(choice: Choice, *, past: bool, long: bool) -> Phrase:
     return Phrase(f"{english} ago", f"vor {german}") if past else Phrase(f"in {english}", f"in {german}")
 
 
-HOURLY = (
-    phrases("every morning/jeden Morgen, every evening/jeden Abend, every day/jeden Tag"),
-    phrases(
-        "yesterday/gestern, yesterday evening/gestern Abend, yesterday morning/gestern Morgen, this morning/heute Morgen"
-    ),
+EVERY = phrases("every morning/jeden Morgen, every evening/jeden Abend, every day/jeden Tag")
+BEFORE_TODAY = phrases(
+    "yesterday/gestern, yesterday evening/gestern Abend, yesterday morning/gestern Morgen, this morning/heute Morgen"
 )
 
 
@@ -141,7 +139,7 @@ def at_an_hour(choice: Choice, days: list[Phrase]) -> Phrase:
 def past_time(choice: Choice, *, long: bool) -> Phrase:
     """A time in the past; `long` allows weeks and years."""
     if choice.chance(0.06):
-        return at_an_hour(choice, HOURLY[1])
+        return at_an_hour(choice, BEFORE_TODAY)
     kind = choice.weighted((0.5, 0.15, 0.22 if long else 0, 0.14, 0.08, 0.05))
     if kind == 5:
         return choice.pick(AFTER)
@@ -174,7 +172,7 @@ def coming_time(choice: Choice, *, long: bool) -> Phrase:
 def habit_time(choice: Choice, *, long: bool) -> Phrase:
     """A time of habit."""
     if choice.chance(0.06):
-        return at_an_hour(choice, HOURLY[0])
+        return at_an_hour(choice, EVERY)
     kind = choice.weighted((0.77, 0.1, 0.08, 0.05))
     if kind == 0:
         return choice.pick(LONG_HABIT if long else HABIT)
