@@ -143,6 +143,20 @@ def test_another_run_in_the_same_folder_is_refused(
 
 
 @pytest.mark.reliability(8)
+def test_an_option_that_an_older_run_does_not_know_has_its_old_value(
+    begun: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = begun[0] / "run/identity.json"
+    noted = path.read_bytes()
+    older = json.loads(noted)
+    del older["training.tile_tokens"]
+    path.write_text(json.dumps(older), encoding="utf-8")
+    assert runs.train(begun[1], "training.tile_tokens=64") == 2
+    assert "holds a run that differs in training.tile_tokens: 128 -> 64: " in capfd.readouterr().err
+    path.write_bytes(noted)
+
+
+@pytest.mark.reliability(8)
 def test_other_data_or_vocabulary_is_refused(begun: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]) -> None:
     folder, corpus = begun
     before = runs.outcome(folder / "run")
