@@ -11,6 +11,7 @@ from commands import composed
 
 from mt.config import InspectConfig
 from mt.data.corpus import FileCorpus
+from mt.data.doctor import profiles
 from mt.data.doctor.alignment import align
 from mt.data.doctor.damage import CONTROL, MOJIBAKE, REPLACEMENT, damaged_lines
 from mt.data.doctor.diagnosis import Diagnosis, diagnose
@@ -57,6 +58,17 @@ def test_a_sound_corpus_gives_no_finding(tmp_path: Path, toy: dict[str, list[Pai
     diagnosis = visit(tmp_path, toy)
     assert diagnosis.findings == []
     assert [one.pairs for one in diagnosis.examined] == [PAIRS, 300, 300]
+
+
+def test_a_set_phrase_is_no_third_language(toy: dict[str, list[Pair]]) -> None:
+    """The hat costs ten euros: few words, frequent here and rare elsewhere, but those of a phrase."""
+    things = ["Der Hut", "Die Lampe", "Das Kleid", "Diese Suppe", "Der Kuchen", "Die Blume", "Dieser Ball"]
+    numbers = ["zwei", "drei", "acht", "neun", "zehn", "zwölf", "vierzig", "fünfzig"]
+    priced = [f"{thing} kostet {number} Euro." for thing in things for number in numbers]
+    rest = [target for _, target in toy["train"] if "Euro" not in target]
+    assert profiles._is_foreign(priced, rest, 1.0)[0] is False
+    french = [" ".join(random.Random(line).choice(part.split("|")) for part in FRENCH) for line in range(100)]
+    assert profiles._is_foreign(french, rest, 1.0)[0] is True
 
 
 def test_planted_faults_are_named_and_counted(tmp_path: Path, toy: dict[str, list[Pair]]) -> None:
