@@ -25,6 +25,7 @@ _SEED_SHARES = (0.01, 0.002)  # where a third language may begin: a large seed d
 _ROUNDS = 12
 # Half of a sentence's words are the language's own twenty most frequent; a foreign group's hardly occur elsewhere.
 _TOP_WORDS, _LEAST_TOP_SHARE, _LARGEST_SHARED = 20, 0.15, 0.25
+_LARGEST_SHARED_UNNAMED = 0.12  # by a language that is not known by its little words
 _LARGEST_TOP_SHARE = 0.62  # more is a set phrase (the hat costs ten euros), which consists of few words alone
 _WORDS_PER_LINE = 2.5
 # For text without spaces: how much of the group's frequent trigrams the rest has, at most.
@@ -161,7 +162,8 @@ def _is_foreign(group: Sequence[str], rest: Sequence[str], shared_trigrams: floa
         return shared_trigrams <= _LARGEST_SHARED_TRIGRAMS, top[:8]
     share = sum(words[word] for word in top) / words.total()
     rest_share = sum(rest_words[word] for word in top) / max(1, rest_words.total())
-    return _LEAST_TOP_SHARE <= share <= _LARGEST_TOP_SHARE and rest_share <= _LARGEST_SHARED * share, top[:8]
+    largest = _LARGEST_SHARED if describe(group) else _LARGEST_SHARED_UNNAMED
+    return _LEAST_TOP_SHARE <= share <= _LARGEST_TOP_SHARE and rest_share <= largest * share, top[:8]
 
 
 def _shared_trigrams(group: Table, rest: Table) -> float:

@@ -15,7 +15,7 @@ from mt.data.doctor.reading import Excerpt
 from mt.data.text_cache import PreparedText, Side, Split
 
 EXCERPT_PAIRS = 32_768  # about two seconds of work, whatever the corpus holds
-FORMAT_VERSION = 1  # raised when the doctor learns something new
+FORMAT_VERSION = 2  # raised when the doctor learns something new
 # The filters that remove a finding; they have been applied to the text already, where they are on.
 FILTERS = {
     LEAK: "remove_held_out",
