@@ -1,5 +1,6 @@
 """What every test shares: shapes are checked, one thread, no accelerator where there is none."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ SHAPE_CHECKS = install_import_hook("mt", "shape_checks.checked")  # before anyth
 import torch  # noqa: E402
 
 torch.set_num_threads(1)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell starts background jobs so, and children inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["reliability", "alone"]
 

@@ -266,7 +266,7 @@ def test_a_run_is_read_where_its_data_is_gone() -> None:
 
 
 def test_a_run_from_before_an_option_existed_is_read_as_what_it_did() -> None:
-    config = train_config(*FILES)
+    config = train_config(*FILES, "training.packing=auto", "training.tile_tokens=128")
     values = asdict(config)
     for group, options in BEFORE_THE_OPTION.items():
         for name in options:
