@@ -23,6 +23,7 @@ from mt.data.toy.words import (
     NEVER,
     NO,
     NOBODY,
+    NUMBER_WORDS,
     SOMEBODY,
     STILL,
     WOULD_LIKE,
@@ -41,8 +42,14 @@ LASTING = ("sleep", "work", "wait", "dance", "swim", "play", "read", "sing", "si
 NOT_NEGATED = (MUST, WOULD_LIKE)  # *must not* is not *muss nicht*
 
 
+LONG_UNITS = (("years", "Jahre"), ("years", "Jahre"), ("months", "Monate"), ("weeks", "Wochen"))
+
+
 def lasting_time(choice: Choice, *, past: bool) -> Phrase:
     """When somebody lives somewhere: in years, not at eight o'clock."""
+    if past and choice.chance(0.4):
+        (number, zahl), (unit, einheit) = choice.pick(NUMBER_WORDS), choice.pick(LONG_UNITS)
+        return Phrase(f"for {number} {unit}", f"{zahl} {einheit}")
     return choice.pick(YEARS_AGO if past else YEARS)
 
 
@@ -96,7 +103,7 @@ def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, *, r
     negated = choice.chance(negation) and body.modal not in NOT_NEGATED
     if counted(body.accusative) or counted(body.subject) or indefinite(body.subject):
         negated = False
-    adverbs = [phrase for phrase in body.complements if phrase.english in ("here", "there", "home")]
+    adverbs = [phrase for phrase in body.complements if phrase.english.split()[0] in ("here", "there", "home")]
     if frame.manners and not negated and not adverbs and choice.chance(rich):
         manner = choice.pick(frame.manners)
         if manner != "together" or body.subject.plural:

@@ -8,31 +8,25 @@ from mt.data.toy.clauses import predicate, verb_clause
 from mt.data.toy.features import Clause, Nominal, NounPhrase, Phrase, Sentence, phrase_pair
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.pairs import somebody
-from mt.data.toy.phrases import measured, noun_phrase, object_phrase
+from mt.data.toy.phrases import noun_phrase, object_phrase
 from mt.data.toy.purposes import deed_of
 from mt.data.toy.remarks import PLEASE
 from mt.data.toy.reported import TELL, asked_about, joined
 from mt.data.toy.scenes import effect_clause, state_clause
-from mt.data.toy.statements import REQUESTED, awkward, wished
+from mt.data.toy.statements import REQUESTED, awkward, plain
 from mt.data.toy.times import coming_time
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
     ADJECTIVE,
-    BARE,
     CAN,
     HAVE_TO,
-    MAY,
-    MUCH,
-    NUMBERS,
     POLITE,
     SHOULD,
-    SOME_OF_IT,
     THE,
     WANT,
     WE,
     WOULD_LIKE,
     YOU,
-    A,
     I,
 )
 
@@ -43,80 +37,6 @@ def somebody_known(choice: Choice) -> Nominal:
         who = somebody(choice, ("adult",), "known")
         if who.person != 1 and not (isinstance(who, NounPhrase) and not who.definite):
             return who
-
-
-WITH_MILK = (Phrase("without milk", "ohne Milch"), Phrase("with milk", "mit Milch"))
-
-
-def something(choice: Choice) -> NounPhrase:
-    """What one asks for at table: a glass of water, some bread, two eggs, more soup."""
-    noun = choice.rare(nouns_of(("drink", "alcohol", "dish", "snack", "food")))
-    if "liquid" in noun.classes and choice.chance(0.55):
-        phrase = measured(choice, noun)
-        mixed = "hot" in noun.classes and choice.chance(0.35)
-        return replace(phrase, attached=choice.pick(WITH_MILK)) if mixed else phrase
-    if noun.mass:
-        return NounPhrase(noun, choice.pick((BARE, SOME_OF_IT, SOME_OF_IT, *MUCH[:2])))
-    plural = choice.chance(0.4)
-    return NounPhrase(noun, choice.pick(NUMBERS[:4]) if plural else A, plural)
-
-
-RESERVED = [
-    phrase_pair(pair)
-    for pair in [
-        "a table by the window/einen Tisch am Fenster",
-        "a table in the garden/einen Tisch im Garten",
-        "a table for two/einen Tisch für zwei",
-        "a table for four/einen Tisch für vier",
-        "a quiet table/einen ruhigen Tisch",
-        "a table for two by the window/einen Tisch für zwei am Fenster",
-        "a room for two/ein Zimmer für zwei",
-        "a room with a big bed/ein Zimmer mit einem großen Bett",
-        "a quiet room/ein ruhiges Zimmer",
-        "a cheap room/ein billiges Zimmer",
-        "a room by the sea/ein Zimmer am Meer",
-        "the menu/die Speisekarte",
-        "a table in the sun/einen Tisch in der Sonne",
-    ]
-]
-
-
-def reserving(choice: Choice) -> Sentence:
-    """We would like a table by the window, please. Can I have a room for two?"""
-    thing, who = choice.pick(RESERVED), choice.pick((I, WE, WE))
-    wish, may = ("möchte", "kann") if who == I else ("möchten", "können")
-    ending, bitte = choice.pick((("", ""), (", please", " bitte")))
-    part = "Nacht" if "room" in thing.english else "Abend"
-    night = choice.pick((Phrase("", ""), Phrase("", ""), Phrase(" for tonight", f" für heute {part}")))
-    if choice.chance(0.6):
-        wanted = choice.pick(("would like", "would like to have"))
-        told = f"{who.nominative} {wish}{bitte} {thing.german}{night.german}"
-        told += " haben" if wanted.endswith("have") else ""
-        return Phrase(f"{who.english} {wanted} {thing.english}{night.english}{ending}", told), "."
-    return Phrase(
-        f"can {who.english} have {thing.english}{night.english}{ending}",
-        f"{may} {who.nominative}{bitte} {thing.german}{night.german} haben",
-    ), "?"
-
-
-def asking_for(choice: Choice) -> Sentence:
-    """Can I have a glass of water, please? I would like some tea, please. Would you like more soup?"""
-    kind = choice.weighted((0.5, 0.3, 0.2))
-    if choice.chance(0.15):
-        return reserving(choice)
-    who = choice.pick((I, I, WE)) if kind < 2 else somebody_known(choice)
-    if kind == 0:
-        modal = choice.pick((CAN, CAN, POLITE, MAY))
-        body = Clause(who, entry("have").verb, "modal", modal, accusative=something(choice))
-        spoken = english.clause(body, question=True)
-        if choice.chance(0.6):
-            return Phrase(f"{spoken}, please", german.clause(replace(body, middle=PLEASE), "question")), "?"
-        return Phrase(spoken, german.clause(body, "question")), "?"
-    body = wished(who, something(choice))
-    if kind == 2:
-        return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
-    told = german.clause(replace(body, middle=PLEASE), "main")
-    return Phrase(f"{english.clause(body)}, please", told), "."
 
 
 def order_of(choice: Choice) -> Clause:
@@ -181,6 +101,10 @@ def request_because(choice: Choice) -> Sentence:
     word = (None, Phrase("because", "weil"), Phrase("if", "wenn"))[joint if why.subject == YOU or joint < 2 else 0]
     if why.form == "progressive" and word and word.english == "if":
         word = None
+    if word is None and choice.chance(0.3):
+        gently = replace(body, middle=PLEASE)
+        start = Phrase(f"{english.clause(why)}, so please ", f"{german.clause(why, 'main')}, also ")
+        return Phrase(f"{start.english}{spoken}", f"{start.german}{german.imperative(gently)}"), choice.pick("!.")
     if word is None and choice.chance(0.4):
         before = Phrase(f"{english.clause(why)}, ", f"{german.clause(why, 'main')}, ")
         return Phrase(f"{before.english}please {spoken}", f"{before.german}bitte {told}"), choice.pick("!.")
@@ -227,24 +151,34 @@ def helping(choice: Choice) -> Sentence:
     asks = who.person != 1 and choice.chance(0.6 if who == YOU else 0.1)
     if asks and who == YOU:
         outer = replace(outer, form="modal", modal=choice.pick((CAN, CAN, POLITE)), dative=choice.pick((I, I, WE)))
+    time = None
     if outer.form in ("modal", "future") and not (outer.modal and outer.modal.past) and choice.chance(0.35):
-        inner = replace(inner, time=coming_time(choice, long=False))
+        time = coming_time(choice, long=False)
+    if choice.chance(0.35):
+        outer = replace(outer, complements=(choice.pick(HELPED_WITH),), time=time)
+        said = (
+            plain(outer) if not asks else Phrase(english.clause(outer, question=True), german.clause(outer, "question"))
+        )
+        return said, "?" if asks else "."
     joint = "to " if choice.chance(0.3) else ""
-    spoken = f"{english.clause(outer, question=asks)} {joint}{english.infinitive(inner)}"
-    told = f"{german.clause(outer, 'question' if asks else 'main')}, {german.to_infinitive(inner)}"
+    spoken = f"{english.clause(outer, question=asks)} {joint}{english.infinitive(replace(inner, time=time))}"
+    told = f"{german.clause(replace(outer, time=time), 'question' if asks else 'main')}, {german.to_infinitive(inner)}"
     return Phrase(spoken, told), "?" if asks else "."
 
 
-def also_at_once(choice: Choice) -> Sentence:
-    """I am thirsty, can I have some water? We are hungry, could we have more soup, please?"""
-    state, noun = choice.pick((("thirsty", ("drink", "alcohol")), ("hungry", ("dish", "snack", "food"))))
-    who = choice.pick((I, I, WE))
-    thing = something(choice)
-    while not thing.noun.classes & set(noun) and not (thing.measure and state == "thirsty"):
-        thing = something(choice)
-    why = Clause(who, BE, complements=(predicate(ADJECTIVE[state], choice.pick(("", "", "very", "so"))),))
-    body = Clause(who, entry("have").verb, "modal", choice.pick((CAN, CAN, POLITE)), accusative=thing)
-    please = choice.chance(0.3)
-    told = german.clause(replace(body, middle=PLEASE if please else None), "question")
-    spoken = english.clause(body, question=True) + (", please" if please else "")
-    return Phrase(f"{english.clause(why)}, {spoken}", f"{german.clause(why, 'main')}, {told}"), "?"
+HELPED_WITH = [
+    phrase_pair(pair)
+    for pair in [
+        "in the kitchen/in der Küche",
+        "in the garden/im Garten",
+        "in the shop/im Laden",
+        "in the office/im Büro",
+        "at home/zu Hause",
+        "with the computer/mit dem Computer",
+        "with the work/bei der Arbeit",
+        "with the car/mit dem Auto",
+        "with this problem/bei diesem Problem",
+        "with this question/bei dieser Frage",
+        "with the children/mit den Kindern",
+    ]
+]

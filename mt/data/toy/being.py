@@ -124,7 +124,7 @@ def existence(choice: Choice) -> Sentence:
     if is_given:
         told = "gab es" if past else "gibt es"
     declined = german.noun_phrase(phrase, "accusative" if is_given else "nominative")
-    if choice.chance(0.2) and chosen != NO:
+    if choice.chance(0.3) and chosen != NO:
         question = f"{spoken} there {english.nominal(phrase)} {where.english}"
         return Phrase(question, f"{told} {where.german} {declined}"), "?"
     return Phrase(f"there {spoken} {english.nominal(phrase)} {where.english}", f"{where.german} {told} {declined}"), "."

@@ -1,15 +1,16 @@
-"""Greetings, thanks, what time it is, have you seen it, do not forget that, the old one, and what was done by whom."""
+"""Greetings, thanks, what time it is, have you seen it, do not forget that, and what was done by whom."""
 
 from dataclasses import replace
 
 from mt.data.toy import english, german
-from mt.data.toy.asking import asking_for, tell_me
+from mt.data.toy.asking import tell_me
+from mt.data.toy.at_table import asking_for
+from mt.data.toy.being import existence
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import predicate, verb_clause
-from mt.data.toy.comparisons import COMPARED
-from mt.data.toy.features import Adjective, Clause, NounPhrase, Phrase, Sentence
+from mt.data.toy.clauses import verb_clause
+from mt.data.toy.features import Clause, NounPhrase, Phrase, Sentence
 from mt.data.toy.nouns import nouns_of
-from mt.data.toy.phrases import adjectives_of, noun_phrase, object_phrase, own
+from mt.data.toy.phrases import noun_phrase, object_phrase, own
 from mt.data.toy.places import fixed_places
 from mt.data.toy.predicates import any_clause
 from mt.data.toy.questions import where, with_word, yes_no
@@ -20,8 +21,8 @@ from mt.data.toy.statements import plain, request
 from mt.data.toy.talk import introduction, what_one_wants
 from mt.data.toy.things import it_for
 from mt.data.toy.times import past_time
-from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import ADJECTIVE, CAN, HAVE_TO, NAMES, POSSESSIVES, THE, THIS, WANT, WE, YOU, A, I
+from mt.data.toy.verbs import entry
+from mt.data.toy.words import CAN, HAVE_TO, NAMES, WANT, WE, YOU, I
 
 GREETINGS = (
     Phrase("good morning", "guten Morgen"),
@@ -36,7 +37,9 @@ def greeted(choice: Choice) -> Sentence:
     """Excuse me, where is the station? Hello, my name is Anna and I live in Berlin. Peter, can you help me, please?"""
     word = choice.pick(GREETINGS)
     kinds = (
-        (where, where, polite, tell_me) if word.english == "excuse me" else (asking_for, introduction, polite, yes_no)
+        (where, where, polite, tell_me, is_there)
+        if word.english == "excuse me"
+        else (asking_for, introduction, polite, yes_no)
     )
     if choice.chance(0.25):
         name = choice.pick(NAMES)
@@ -45,6 +48,14 @@ def greeted(choice: Choice) -> Sentence:
             word = Phrase(f"hello {name.word}", f"hallo {name.word}")
     said, mark = choice.pick(kinds)(choice)
     return Phrase(f"{word.english}, {said.english}", f"{word.german}, {said.german}"), mark
+
+
+def is_there(choice: Choice) -> Sentence:
+    """Is there a good restaurant in this street?"""
+    while True:
+        said, mark = existence(choice)
+        if mark == "?":
+            return said, mark
 
 
 def thanks(choice: Choice) -> Sentence:
@@ -74,6 +85,10 @@ def for_a_birthday(choice: Choice) -> Sentence:
     kind = choice.weighted((0.65, 0.35))
     if kind == 0:
         body = verb_clause(choice, entry=choice.pick((entry("give"), entry("buy"))), who=who, rich=0, negation=0)
+        if body.verb.english == "give":
+            body = replace(
+                body, verb=replace(body.verb, german="schenken", german_third="schenkt", participle="geschenkt")
+            )
         owner = own(body.dative)
         if body.dative is None or owner is None or body.middle or body.form == "progressive":
             return for_a_birthday(choice)
@@ -150,99 +165,6 @@ def where_is_it(choice: Choice) -> Sentence:
         elif body.subject == thing or choice.chance(0.4):
             tag = Phrase(f"who can {verb.english} {it.english_object}", f"wer kann {it.accusative} {verb.german}")
     return Phrase(f"{english.clause(body)}, {tag.english}", f"{german.clause(body, 'main')}, {tag.german}"), "?"
-
-
-def the_one(phrase: NounPhrase) -> Phrase:
-    """The phrase without its noun: the old one, der alte; the one in Rome, das in Rom."""
-    bare = replace(phrase, attached=None)
-    noun, one = (phrase.noun.english_plural, "ones") if phrase.plural else (phrase.noun.english, "one")
-    spoken = english.nominal(bare).removesuffix(noun) + one
-    told = german.nominal(bare, "nominative").rsplit(" ", 1)[0]
-    if phrase.attached:
-        return Phrase(f"{spoken} {phrase.attached.english}", f"{told} {phrase.attached.german}")
-    return Phrase(spoken, told)
-
-
-REPLACED = ("clothes", "furniture", "carried")
-WANTING = ("small", "big", "dirty")
-
-
-def another_one(choice: Choice) -> Sentence:
-    """My sister wants to buy a new bed because her old one is too small: weil ihr altes zu klein ist."""
-    who, _ = person(choice)
-    noun = choice.rare([noun for noun in nouns_of(REPLACED) if noun.english_plural and noun.english != "shoe"])
-    faults = [found for found in adjectives_of(noun) if found.english in WANTING]
-    owner = own(who)
-    if not faults or owner is None:
-        return another_one(choice)
-    past = choice.chance(0.25)
-    wanted = NounPhrase(noun, A, adjective=ADJECTIVE["new"])
-    body = Clause(
-        who, entry(choice.pick(("need", "buy", "buy"))).verb, "past" if past else "present", accusative=wanted
-    )
-    if body.verb.english == "buy" and not past:
-        body = replace(body, form="modal", modal=WANT)
-    old = the_one(NounPhrase(noun, POSSESSIVES[owner], adjective=ADJECTIVE["old"]))
-    said = predicate(choice.pick(faults), "too")
-    be, sein = ("was", "war") if past else ("is", "ist")
-    return Phrase(
-        f"{english.clause(body)} because {old.english} {be} {said.english}",
-        f"{german.clause(body, 'main')}, weil {old.german} {said.german} {sein}",
-    ), "."
-
-
-def said_of(noun_adjectives: tuple[Adjective, ...], word: str) -> list[Adjective]:
-    """What may tell a thing from another of its kind, when they are compared by a word."""
-    return [found for found in noun_adjectives if found.english not in (word, "good", "little", "new")]
-
-
-def than_the_one(choice: Choice) -> Sentence:
-    """This coat is cheaper than the red one. The hotel in Rome is better and bigger than the one in Paris."""
-    words, classes = choice.pick([pair for pair in COMPARED if pair[1] not in (("adult",), ("animal",))])
-    nouns = [noun for noun in nouns_of(classes) if noun.english_plural]
-    if not nouns:
-        return than_the_one(choice)
-    noun = choice.rare(nouns)
-    compared = [ADJECTIVE[word] for word in words if word in ADJECTIVE and ADJECTIVE[word].german_comparative]
-    by = choice.pick(compared)
-    in_towns = bool(noun.classes & {"building", "lodging", "shop", "eatery", "culture"})
-    first, second = NounPhrase(noun, choice.pick((THIS, THE))), NounPhrase(noun, THE)
-    if in_towns and choice.chance(0.5):
-        here, there = choice.pick(fixed_places("IN_TOWN")), choice.pick(fixed_places("IN_TOWN"))
-        if here == there:
-            return than_the_one(choice)
-        first = replace(first, determiner=THE, attached=here) if choice.chance(0.6) else replace(first, determiner=THIS)
-        other = the_one(replace(second, attached=there))
-    else:
-        telling = said_of(adjectives_of(noun), by.english)
-        if not telling:
-            return than_the_one(choice)
-        first = replace(first, determiner=THIS)
-        other = the_one(replace(second, adjective=choice.pick(telling)))
-    spoken, told = by.english_comparative, by.german_comparative
-    more = [one for one in compared if one != by and not opposite(one, by)]
-    if more and choice.chance(0.35):
-        another = choice.pick(more)
-        spoken, told = f"{spoken} and {another.english_comparative}", f"{told} und {another.german_comparative}"
-    if choice.chance(0.3):
-        other = Phrase(*whole_thing(choice, noun))
-    body = Clause(first, BE, complements=(Phrase(f"{spoken} than {other.english}", f"{told} als {other.german}"),))
-    return plain(body), "."
-
-
-def whole_thing(choice: Choice, noun) -> tuple[str, str]:  # type: ignore[no-untyped-def]
-    """Somebody's thing of the same kind: our house, my old car."""
-    phrase = NounPhrase(noun, POSSESSIVES[choice.pick(("my", "your", "his", "her", "our", "their"))])
-    return english.nominal(phrase), german.nominal(phrase, "nominative")
-
-
-OPPOSITES = ({"big", "small"}, {"old", "new"}, {"old", "young"}, {"expensive", "cheap"}, {"long", "short"})
-
-
-def opposite(one: Adjective, other: Adjective) -> bool:
-    """Whether nothing can be both: old and new, good and boring."""
-    words = {one.english, other.english}
-    return words in OPPOSITES or words in ({"good", "boring"}, {"interesting", "boring"}, {"old", "modern"})
 
 
 DONE = (

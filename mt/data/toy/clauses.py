@@ -9,7 +9,7 @@ from mt.data.toy.company import attached, described, with_company
 from mt.data.toy.features import Adjective, Clause, Form, Modal, Name, Nominal, Noun, NounPhrase, Phrase
 from mt.data.toy.nouns import NOUNS
 from mt.data.toy.pairs import joined_objects, somebody
-from mt.data.toy.phrases import object_phrase, own, possessive, with_adjective
+from mt.data.toy.phrases import object_phrase, own, owner, possessive, with_adjective
 from mt.data.toy.places import DIRECTIONS, GROUPS, fixed_places, place
 from mt.data.toy.verbs import ENTRIES, NO_FUTURE, NO_PROGRESSIVE, ONCE, Entry, Frame
 from mt.data.toy.words import (
@@ -98,6 +98,7 @@ STATES = [
 FELT = [ADJECTIVE[word] for word in ("tired", "happy", "sick", "strong", "healthy", "old", "young", "alone")]
 
 
+OWNED_PLACES = ("house", "flat", "room", "garden", "car", "office", "kitchen")
 COMPOUNDS = {"table": "kitchen table", "window": "kitchen window"}
 
 
@@ -124,7 +125,9 @@ def place_phrase(choice: Choice, noun: Noun, who: Nominal | None) -> NounPhrase:
     elif kind == 3 and noun.english != "sea":
         chosen = THIS
     phrase = with_adjective(choice, NounPhrase(noun, chosen), 0.15)
-    found = attached(choice, phrase, 0.06)
+    if kind == 0 and noun.english in OWNED_PLACES and not phrase.adjective and choice.chance(0.12):
+        return replace(phrase, owner=owner(choice, noun))
+    found = attached(choice, phrase, 0.1)
     return found if isinstance(found, NounPhrase) else phrase
 
 
@@ -193,15 +196,29 @@ def verb_clause(
         body = replace(body, complements=(*body.complements, found))
     if frame.by_vehicle and choice.chance(rich):
         body = replace(body, complements=(choice.pick(BY), *body.complements))
-    if entry.name == "invite" and choice.chance(0.3) and (whose := own(body.subject)):
-        feast = german.preposition("zu", NounPhrase(NOUNS["birthday"], POSSESSIVES[whose]), "dative")
-        body = replace(body, complements=(*body.complements, Phrase(f"to {whose} birthday", feast)))
+    if entry.name in ("invite", "come") and choice.chance(0.3) and not body.complements:
+        body = replace(body, complements=(feast(choice, body.subject, own_one=entry.name == "invite"),))
     body = with_adjuncts(choice, body, entry, frame, rich=rich, negation=negation)
     body = replace(body, ongoing=may_go_on(body, entry) and choice.chance(0.2 if body.form == "past" else 0.4))
-    body = with_company(choice, body, entry, 0.35 * rich)
+    body = with_company(choice, body, entry, 0.5 * rich)
     return with_no(choice, described(choice, body), entry)
 
 
+def feast(choice: Choice, who: Nominal, *, own_one: bool) -> Phrase:
+    """What one invites to, or comes to as a guest: a birthday, dinner."""
+    whose = own(who) if own_one else choice.pick([word for word in ("my", "your", "our") if word != own(who)])
+    if whose and choice.chance(0.6):
+        birthday = NounPhrase(NOUNS["birthday"], POSSESSIVES[whose])
+        return Phrase(english.preposition("to", birthday), german.preposition("zu", birthday, "dative"), direction=True)
+    return choice.pick(FEASTS)
+
+
+FEASTS = (
+    Phrase("to dinner", "zum Abendessen", direction=True),
+    Phrase("for dinner", "zum Abendessen", direction=True),
+    Phrase("to breakfast", "zum Frühstück", direction=True),
+    Phrase("for coffee", "zum Kaffee", direction=True),
+)
 TIMES_OF_DEEDS = ("yesterday", "this morning", "yesterday evening", "last night", "today")
 
 
@@ -231,6 +248,7 @@ def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
     if frame.prepositional:
         word, wort = frame.prepositions
         phrase = town_or_phrase(choice, frame, body.subject)
+        phrase = attached(choice, phrase, 0.2) or phrase
         spoken = english.nominal(phrase, subject=False)
         complement = Phrase(
             f"{word} {spoken}".strip(), german.preposition(wort, phrase, frame.prepositional_case, melted=wort == "von")

@@ -61,7 +61,9 @@ table chair | window:by window:at
 tree | garden:in house:behind house:front park:in
 shop supermarket cinema museum church hospital | station:next city:in village:in street:in IN_TOWN
 car bicycle | house:front street:on garden:in
-train bus | TO_TOWN TO_TOWN FROM_TOWN
+train bus | TO_TOWN TO_TOWN FROM_TOWN to_work to_school station:zu
+letter present | sister:from brother:from friend:from mother:from
+weekend | lake:at sea:by beach:at IN_TOWN
 picture letter house car | mother:of father:of daughter:of son:of brother:of sister:of teacher:of friend:of
 door window room kitchen garden | house:of flat:of hotel:of school:of church:of
 key | car:of house:of flat:of room:of car:zu house:zu flat:zu room:zu
@@ -102,7 +104,7 @@ def attached(choice: Choice, phrase: Nominal | None, probability: float) -> Nomi
 def attachment(choice: Choice, noun: Noun, preposition: str) -> Phrase:
     """The phrase with its preposition, or in the genitive."""
     article = choice.pick((A, THE)) if preposition == "with" or "clothes" in noun.classes else THE
-    if "kin" in noun.classes or preposition == "zu":
+    if noun.classes & {"kin"} or preposition == "zu" or noun.english == "friend":
         article = POSSESSIVES[choice.pick(("my", "my", "your", "his", "her", "our", "their"))]
     inner = with_adjective(choice, NounPhrase(noun, article), 0.5 if article == A else 0.25)
     inner = replace(inner, intensified=False)
@@ -114,10 +116,10 @@ def attachment(choice: Choice, noun: Noun, preposition: str) -> Phrase:
 
 def described(choice: Choice, body: Clause) -> Clause:
     """The clause with something attached to its subject or, where no phrase follows it, to its object."""
-    who = attached(choice, body.subject, 0.06)
+    who = attached(choice, body.subject, 0.1)
     assert who is not None
     body = replace(body, subject=who)
     beside = (
         body.complements or body.manner or body.company or body.favour or body.negated or body.middle or body.dative
     )
-    return body if beside else replace(body, accusative=attached(choice, body.accusative, 0.2))
+    return body if beside else replace(body, accusative=attached(choice, body.accusative, 0.3))

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 
-from mt.data.toy.asking import also_at_once, asking_for, helping, request_because, tell_me, two_requests
+from mt.data.toy.asking import helping, request_because, tell_me, two_requests
+from mt.data.toy.at_table import also_at_once, asking_for
 from mt.data.toy.being import comparison, existence, identity, presentation
 from mt.data.toy.chatting import (
-    another_one,
     done_by,
     for_a_birthday,
     greeted,
     keep_in_mind,
-    than_the_one,
     thanks,
     what_time,
     where_is_it,
@@ -41,6 +40,8 @@ from mt.data.toy.statements import (
 from mt.data.toy.talk import better_than, introduction, since, supplies, to_whom, too_to, what_one_wants
 from mt.data.toy.things import animal_reason, handled, opinion
 from mt.data.toy.travel import origin, ride, timetable
+from mt.data.toy.urging import do_not_forget_to, feeling_cold, hurrying, let_us, meeting, something_to_eat
+from mt.data.toy.which_one import another_one, than_the_one
 
 Construction = Callable[[Choice], Sentence]
 
@@ -73,7 +74,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (3.2, uncertain),
     (2, embedded_question),
     (2.5, relative_subject),
-    (2.5, relative_object),
+    (3, relative_object),
     (0.8, relative_place),
     (1.6, relative_thing),
     (4, because),
@@ -129,4 +130,10 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.8, than_the_one),
     (1.2, done_by),
     (1.2, for_a_birthday),
+    (2, let_us),
+    (1.6, do_not_forget_to),
+    (0.9, feeling_cold),
+    (1.4, something_to_eat),
+    (1.6, meeting),
+    (0.6, hurrying),
 ]

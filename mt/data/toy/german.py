@@ -178,20 +178,25 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
         pronouns.append(nominal(receiver, "dative"))
     arguments: tuple[tuple[Nominal | None, Case], ...] = ((receiver, "dative"), (direct, "accusative"))
     for phrase, case in arguments:
-        if isinstance(phrase, Name) or (isinstance(phrase, NounPhrase) and phrase.definite):
+        if isinstance(phrase, Name | NounPhrase) and phrase.definite:
             (known if phrase is direct else receiving).append(nominal(phrase, case))
         elif isinstance(phrase, Coordination):
             (known if phrase.definite else new).append(nominal(phrase, case))
+        elif isinstance(phrase, Name):  # nothing to eat
+            new.append(nominal(phrase, case))
         elif isinstance(phrase, NounPhrase):
             said = noun_phrase(phrase, case, negated=says_kein and case == "accusative")
             (last if is_part_of_verb(phrase) else new).append(said)
     time = [body.time.german] if body.time and without != "time" else []
     manner = [body.manner.german] if body.manner and without != "manner" else []
     complements = [phrase.german for phrase in body.complements if without != "complements"]
+    places: list[str] = []
+    if new and body.complements and not any(phrase.direction for phrase in body.complements):
+        places, complements = complements, []  # im Garten ein Buch lesen; but: ein Buch auf den Tisch legen
     frame = [*known, *time, *middle] if middle else [*time, *known]
     company = [body.company.german] if body.company else []
     favour = [body.favour.german] if body.favour else []
-    return [*pronouns, *receiving, *frame, *company, *manner, *new, *favour, *complements, *last]
+    return [*pronouns, *receiving, *frame, *company, *manner, *places, *new, *favour, *complements, *last]
 
 
 def reflexive(body: Clause) -> str:
@@ -261,7 +266,12 @@ def imperative(body: Clause) -> str:
 def preposition(word: str, phrase: Nominal, case: Case, *, melted: bool = True) -> str:
     """Preposition and phrase, melted where German melts them: im Park, zur Schule; but warten auf das Auto."""
     text = f"{word} {nominal(phrase, case)}"
-    if melted and isinstance(phrase, NounPhrase) and phrase.determiner.kind == "definite" and not phrase.owner:
+    if (
+        melted
+        and isinstance(phrase, NounPhrase)
+        and phrase.determiner.kind == "definite"
+        and not isinstance(phrase.owner, Name)
+    ):
         for long, short in CONTRACTIONS.items():
             text = re.sub(rf"^{long} ", f"{short} ", text)
     return text

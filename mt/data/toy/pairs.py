@@ -3,7 +3,7 @@
 from mt.data.toy.choice import Choice
 from mt.data.toy.features import Coordination, Name, Nominal, NounPhrase, Phrase
 from mt.data.toy.nouns import nouns_of
-from mt.data.toy.phrases import noun_phrase, object_phrase, subject
+from mt.data.toy.phrases import noun_phrase, object_phrase, subject, with_adjective
 from mt.data.toy.words import NAMES, POSSESSIVES, THE, A, I
 
 AND = Phrase("and", "und")
@@ -52,6 +52,8 @@ def joined_objects(choice: Choice, classes: tuple[str, ...], mode: str, who: Nom
         found = object_phrase(choice, classes, mode, who)
         if not isinstance(found, Name | NounPhrase) or not fits_beside(found, members):
             return None
+        if isinstance(found, NounPhrase) and found.noun.mass and not found.adjective:
+            found = with_adjective(choice, found, 0.3)
         members.append(found)
     listed: Member | Coordination = members[0]
     for member in members[1:-1]:

@@ -18,6 +18,7 @@ from mt.data.toy.words import (
     NAMES,
     NUMBERS,
     ONE,
+    ORDERED,
     PERSONAL,
     POSSESSIVES,
     SHE,
@@ -42,7 +43,7 @@ from mt.data.toy.words import (
 SPOUSES = {"husband": ("my", "your", "her"), "wife": ("my", "your", "his")}
 OWNERS = ("my", "my", "my", "your", "your", "his", "her", "our", "our", "their")
 BEFORE_COLOURS = ("big", "small", "little", "old", "new", "beautiful", "clean", "dirty")
-OWNABLE = frozenset({"owned", "sibling", "generation3"})
+OWNABLE = frozenset({"owned", "sibling", "generation3", "asked", "told", "dish"})
 
 
 @cache
@@ -82,6 +83,9 @@ def possessive(choice: Choice, noun: Noun, subject: Nominal | None) -> Determine
 
 def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> NounPhrase:
     """The phrase with a fitting adjective, sometimes a very fitting one."""
+    ordered = [found for found, classes in ORDERED if fits(phrase.noun, classes)]
+    if ordered and phrase.determiner == THE and choice.chance(0.06):
+        return replace(phrase, adjective=choice.pick(ordered))
     options = adjectives_of(phrase.noun)
     if not options or not choice.chance(probability) or phrase.measure or phrase.determiner == THE_ADDED:
         return phrase
@@ -91,7 +95,7 @@ def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> No
     if graded and phrase.determiner in (THE, A) and choice.chance(0.1):
         return replace(phrase, adjective=(superlative if phrase.determiner == THE else comparative)(adjective))
     intense = not kin and phrase.determiner in (A, BARE) and choice.chance(0.12)
-    if not intense and adjective.english in BEFORE_COLOURS and choice.chance(0.35):
+    if not intense and adjective.english in BEFORE_COLOURS and choice.chance(0.55):
         colours = [other for other in options if other.english in COLOURS]
         return replace(phrase, adjective=adjective, colour=choice.pick(colours) if colours else None)
     return replace(phrase, adjective=adjective, intensified=intense)
@@ -124,6 +128,7 @@ def near_determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | No
             "known": (THE,) * 6 + (THESE,),
             "shown": (THE, THE, THESE),
             "generic": (BARE,) * 5 + (THE, THE, THESE),
+            "worn": (BARE, BARE, THE, THESE),
             "subject": (THE,) * 6 + (THESE, THESE, MANY, everyone, *numbers),
         }
         return choice.pick(kinds.get(mode, (THE, THE, BARE, BARE, BARE, THESE, MANY, SOME, *numbers)))
@@ -156,7 +161,7 @@ def noun_phrase(
     plural = not noun.english or (bool(noun.english_plural) and choice.chance(plural_share(noun, mode)))
     chosen = determiner(choice, noun, mode, subject, plural=plural)
     phrase = NounPhrase(noun, chosen, plural)
-    if (chosen == THE or "kin" in noun.classes) and noun.classes & OWNABLE and choice.chance(0.12) and mode != "new":
+    if (chosen == THE or "kin" in noun.classes) and noun.classes & OWNABLE and choice.chance(0.17) and mode != "new":
         return replace(phrase, owner=owner(choice, noun))
     return with_adjective(choice, phrase, adjective)
 
@@ -167,6 +172,8 @@ def plural_share(noun: Noun, mode: str) -> float:
         return 0.5
     if "shoe" in noun.classes:
         return 0.8
+    if mode == "worn":
+        return 0.0
     return 0.2 if noun.classes & {"building", "nature", "settlement"} else 0.3
 
 
@@ -206,13 +213,10 @@ def owner(choice: Choice, noun: Noun) -> NounPhrase | Name:
     if "kin" in noun.classes:
         return NounPhrase(choice.pick(nouns_of(("friend", "neighbour", "teacher"))), POSSESSIVES[choice.pick(OWNERS)])
     kin = choice.rare(
-        [
-            other
-            for other in nouns_of(("kin", "friend", "neighbour", "teacher"))
-            if other.english and other.english not in SPOUSES
-        ]
+        [other for other in nouns_of(("kin", "friend", "neighbour", "teacher")) if other.english not in SPOUSES]
     )
-    return NounPhrase(kin, POSSESSIVES[choice.pick(OWNERS)])
+    plural = not kin.english or ("neighbour" in kin.english and choice.chance(0.5))
+    return NounPhrase(kin, POSSESSIVES[choice.pick(OWNERS)], plural)
 
 
 def subject(choice: Choice, classes: tuple[str, ...], mode: str = "subject") -> Nominal:

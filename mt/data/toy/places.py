@@ -24,12 +24,13 @@ PREPOSITIONS = {
     "zu": ("to", "zu"),
     "an": ("to", "an"),
     "from": ("from", "von"),
+    "outof": ("from", "aus"),
     "aboard": ("on", "in"),
     "by": ("by", "an"),
     "inside": ("at", "in"),
     "with": ("with", "mit"),
 }
-ALWAYS_DATIVE = {"zu", "from", "with"}
+ALWAYS_DATIVE = {"zu", "from", "with", "outof"}
 FIXED = {
     "at_home": Phrase("at home", "zu Hause"),
     "here": Phrase("here", "hier"),
@@ -42,25 +43,30 @@ FIXED = {
     "to_work": Phrase("to work", "zur Arbeit", direction=True),
     "to_the_mountains": Phrase("to the mountains", "in die Berge", direction=True),
     "in_the_sun": Phrase("in the sun", "in der Sonne"),
-    "from_school": Phrase("from school", "von der Schule"),
+    "from_school": Phrase("from school", "von der Schule", direction=True),
+    "from_work": Phrase("from work", "von der Arbeit", direction=True),
+    "home_from_work": Phrase("home from work", "von der Arbeit nach Hause", direction=True),
+    "home_from_school": Phrase("home from school", "aus der Schule nach Hause", direction=True),
+    "home_from_the_office": Phrase("home from the office", "aus dem Büro nach Hause", direction=True),
+    "home_from_the_hospital": Phrase("home from the hospital", "aus dem Krankenhaus nach Hause", direction=True),
 }
 
 TABLE = """
 rest | at_home in_bed room:in garden:in hotel:in here
-work | at_home office:in school:in hospital:in restaurant:in hotel:in supermarket:in shop:in shop:in museum:in garden:in IN_TOWN here
+work | at_home office:in school:in hospital:in restaurant:in hotel:in hospital:inside restaurant:inside hotel:inside supermarket:inside museum:inside shop:in shop:in museum:in garden:in IN_TOWN here
 leisure | park:in garden:in kitchen:in street:on church:in forest:in at_school
-party | restaurant:in kitchen:in garden:in park:in street:on beach:at at_home
+party | restaurant:in restaurant:inside kitchen:in garden:in park:in street:on beach:at at_home
 water | lake:in sea:in here
 play | garden:in park:in street:on room:in house:in at_school kitchen:in beach:at
-meet | station:at park:in restaurant:in hotel:in cinema:front school:front museum:front here church:front
-stay | at_home here in_bed hotel:in IN_TOWN office:in room:in city:in village:in
+meet | station:at cinema:inside restaurant:inside museum:inside supermarket:inside office:inside at_school beach:at park:in restaurant:in hotel:in cinema:front school:front museum:front here church:front
+stay | at_home here in_bed hotel:in hotel:inside at_school IN_TOWN office:in room:in city:in village:in
 dwell | IN_TOWN IN_TOWN IN_COUNTRY village:in city:in house:in flat:in here there street:in
-arrival | station:at IN_TOWN hotel:inside
+arrival | station:at IN_TOWN hotel:inside office:inside at_school
 indoor | at_home kitchen:in room:in in_bed garden:in
-eat | at_home kitchen:in restaurant:in garden:in park:in office:in here
+eat | at_home kitchen:in restaurant:in restaurant:inside at_school garden:in park:in office:in here
 cook | at_home kitchen:in
-shops | supermarket:in shop:in shop:in city:in here there IN_TOWN
-eatery | restaurant:in hotel:in here
+shops | supermarket:in supermarket:inside shop:inside shop:in shop:in city:in here there IN_TOWN
+eatery | restaurant:inside hotel:inside restaurant:in hotel:in here
 animal_rest | garden:in tree:under bed:under chair:on house:front kitchen:in
 from | station:from from_school hotel:from hospital:from
 seat | chair:on bed:on table:at garden:in kitchen:in park:in tree:under window:at window:by restaurant:in cinema:in train:aboard bus:aboard
@@ -68,16 +74,24 @@ stand | door:at window:at window:by house:front school:front tree:behind car:nex
 lie | bed:on chair:on table:under bed:under tree:under garden:in in_the_sun house:front
 surface | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in
 run | garden:into park:into forest:into house:into kitchen:into room:into station:zu home
-come | home TO_TOWN to_school to_work office:to restaurant:to village:to
-near | to_school to_bed home to_work garden:into kitchen:into park:to forest:into lake:an beach:an cinema:to museum:to church:to restaurant:to supermarket:to station:zu office:to hospital:to
+come | home home home_from_work home_from_school home_from_the_office home_from_the_hospital TO_TOWN to_school to_work office:to restaurant:to village:to park:to beach:an station:zu
+near | to_school to_bed home to_work garden:into kitchen:into park:to forest:into lake:an beach:an cinema:to museum:to church:to restaurant:to supermarket:to station:zu office:to hospital:to doctor:zu
 far | TO_TOWN TO_TOWN TO_COUNTRY sea:an to_the_mountains
-drive | home to_work TO_TOWN supermarket:zu station:zu lake:an hospital:zu
+drive | home to_work TO_TOWN beach:an sea:an city:to village:to supermarket:zu station:zu lake:an hospital:zu
 onto | table:on chair:on bed:on bag:in kitchen:in bed:under lamp:next
 stand_on | table:on chair:on kitchen:in lamp:next
 sit_to | chair:on bed:on table:at tree:under window:at
+film_at | at_home cinema:inside cinema:in IN_TOWN
+read_at | at_home kitchen:in room:in in_bed garden:in park:in train:aboard bus:aboard beach:at office:in tree:under
+left_at | at_home at_school at_school office:in office:inside car:in train:aboard bus:aboard train:in restaurant:in restaurant:inside hotel:in kitchen:in
+lost_at | park:in station:at city:in beach:at street:on train:aboard at_school cinema:inside supermarket:inside
+worn_at | at_school at_home office:in office:inside
+visited_in | IN_TOWN IN_TOWN hospital:in
+brought | home to_school to_school station:zu hospital:to
+back | from_work from_school FROM_TOWN FROM_TOWN hospital:outof office:outof hotel:outof
 animal_at | garden:in kitchen:in house:in table:under bed:under bed:on chair:on tree:behind door:front house:behind car:under street:on
 thing_at | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in lamp:next
-person_at | at_home at_school here there kitchen:in garden:in room:in office:in hospital:in park:in IN_TOWN restaurant:in train:aboard house:front
+person_at | cinema:inside restaurant:inside supermarket:inside hospital:inside museum:inside hotel:inside station:at beach:at lake:at church:in bus:aboard at_home at_school here there kitchen:in garden:in room:in office:in hospital:in park:in IN_TOWN restaurant:in train:aboard house:front
 building_in | city:in village:in street:in IN_TOWN here there
 country_in | IN_COUNTRY
 food_in | kitchen:in bag:in table:on chair:on car:in
@@ -86,7 +100,7 @@ furniture_in | room:in kitchen:in office:in garden:in house:in flat:in
 building_at | city:in village:in street:in IN_TOWN park:next station:next church:behind sea:by lake:at
 """
 GROUPS = {name.strip(): tuple(members.split()) for name, members in (line.split("|") for line in entries(TABLE))}
-DIRECTIONS = {"run", "come", "near", "far", "drive", "onto", "stand_on", "sit_to"}
+DIRECTIONS = {"run", "come", "near", "far", "drive", "onto", "stand_on", "sit_to", "brought", "from", "back"}
 
 
 @cache
@@ -101,7 +115,7 @@ def fixed_places(member: str) -> tuple[Phrase, ...]:
         Phrase(
             f"{preposition.lower()} {place.english}",
             f"{german_preposition} {place.german}",
-            direction=preposition == "TO",
+            direction=preposition in ("TO", "FROM"),
         )
         for place in places
     )

@@ -69,6 +69,8 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
         body = replace(body, time=time)
     elif adjective in STATES and form == "present" and choice.chance(0.15):
         return replace(body, middle=choice.pick((*HABITS, ALREADY, STILL, STILL)))
+    elif adjective.english in ("open", "closed") and form == "present" and choice.chance(0.35):
+        return replace(body, middle=choice.pick((ALREADY, STILL)))
     return replace(body, negated=choice.chance(negation) and not counted(who) and degree != "too")
 
 

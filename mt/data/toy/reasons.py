@@ -9,6 +9,7 @@ from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.features import Clause, Form, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.scenes import FORMS, RAIN_VERB, SNOW_VERB, effect_clause, pair, person
+from mt.data.toy.times import habit_time, past_time
 from mt.data.toy.words import IT
 
 
@@ -163,12 +164,20 @@ def one_does_both(choice: Choice) -> Sentence:
     form: Form = choice.pick(("present", "past"))
     who, _ = person(choice)
     one, two = (effect_clause(choice, text, who, form) for text in choice.pick(TOGETHER))
+    time = None
+    if choice.chance(0.4):
+        time = past_time(choice, long=False) if form == "past" else habit_time(choice, long=False)
     told = german.clause(two, "main", without="subject")
     finite = german.verb_complex(one)[0]
     if form == "past" and german.verb_complex(two)[0] == finite:
         told = told.removeprefix(f"{finite} ")
-    spoken = f"{english.clause(one)} and {english.clause(two, with_subject=False)}"
-    return Phrase(spoken, f"{german.clause(one, 'main')} und {told}"), "."
+    rest = f"and {english.clause(two, with_subject=False)}"
+    dated = replace(one, time=time)
+    if time and choice.chance(0.35):
+        spoken, first = english.clause(dated, front_time=True), german.clause(one, "question", front=time.german)
+        return Phrase(f"{spoken} {rest}", f"{first} und {told}"), "."
+    ending = f" {time.english}" if time else ""
+    return Phrase(f"{english.clause(one)} {rest}{ending}", f"{german.clause(dated, 'main')} und {told}"), "."
 
 
 def each_does_one(choice: Choice) -> Sentence:

@@ -82,7 +82,8 @@ def state_clause(choice: Choice, state: str, who: Nominal, form: Form) -> Clause
         degree, grad = choice.pick((("", ""), ("", ""), ("very ", "sehr "), ("so ", "so ")))
         said = Phrase(degree + told.english, grad + told.german)
         if word != "late" and choice.chance(0.2):
-            said = Phrase(f"{said.english} here", f"hier {said.german}")
+            here, hier = choice.pick((("here", "hier"), ("in here", "hier drin")))
+            said = Phrase(f"{said.english} {here}", f"{hier} {said.german}")
         return Clause(IT, BE, tense, complements=(said,))
     if state in ("TIME", "MONEY"):
         return Clause(who, entry("have").verb, tense, accusative=NounPhrase(NOUNS[state.lower()], NO))

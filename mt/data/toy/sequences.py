@@ -6,14 +6,14 @@ from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import STATES, chosen_place, predicate, verb_clause
 from mt.data.toy.counting import WEATHERS
-from mt.data.toy.features import Clause, Form, Nominal, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.features import Clause, Form, Name, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import noun_phrase, sex_pronoun
 from mt.data.toy.predicates import any_clause
 from mt.data.toy.reasons import EVERYDAY, ordered
 from mt.data.toy.scenes import effect_clause, pair, person, state_clause
 from mt.data.toy.verbs import BE, ENTRIES, NO_FUTURE, entry
-from mt.data.toy.words import ADJECTIVE, CAN, HAVE_TO, IT, LATE, MUST, SHE, THE, WANT
+from mt.data.toy.words import ADJECTIVE, ALREADY, BARE, CAN, HAVE_TO, IT, LATE, MUST, NO, SHE, STILL, THE, WANT
 
 THEN = [
     Phrase("young", "jung"),
@@ -119,7 +119,9 @@ def event(choice: Choice, form: Form, entries=HAPPENING) -> Clause:  # type: ign
 def circumstance(choice: Choice, form: Form) -> Clause:
     """How or where somebody is, that a train is late, a shop closed, the weather bad."""
     tense: Form = "past" if form == "past" else "present"
-    kind = choice.weighted((0.3, 0.16, 0.13, 0.2, 0.1, 0.11))
+    kind = choice.weighted((0.28, 0.15, 0.12, 0.18, 0.1, 0.1, 0.07))
+    if kind == 6:
+        return there_is(choice, tense)
     if kind == 5:
         told = predicate(choice.pick(WEATHERS))
         weather = NounPhrase(NOUNS["weather"], THE)
@@ -134,7 +136,8 @@ def circumstance(choice: Choice, form: Form) -> Clause:
     if kind == 2:
         house = noun_phrase(choice, choice.rare(nouns_of(("shop", "culture", "eatery", "school", "hotel"))), "known")
         told = predicate(ADJECTIVE[choice.pick(("open", "closed"))])
-        return Clause(house, BE, tense, negated=negated, complements=(told,))
+        already = choice.pick((ALREADY, STILL)) if tense == "present" and choice.chance(0.35) else None
+        return Clause(house, BE, tense, negated=negated and not already, complements=(told,), middle=already)
     who, _ = person(choice)
     if kind == 3:
         where = None
@@ -147,6 +150,27 @@ def circumstance(choice: Choice, form: Form) -> Clause:
     if told.english.split()[-1] in ("ready", "alone", "healthy"):
         told = predicate(ADJECTIVE[told.english.split()[-1]])
     return Clause(who, BE, tense, negated=negated, complements=(told,))
+
+
+THERE = Name("there", german="es")
+EXIST = replace(BE, german="geben", german_third="gibt", preterite="gab", participle="gegeben", auxiliary="haben")
+NOTHING = [
+    Name(f"{spoken} to {deed}", german=f"{told} zu {tun}", definite=False)
+    for spoken, told in (("nothing", "nichts"), ("something", "etwas"))
+    for deed, tun in (("eat", "essen"), ("drink", "trinken"))
+]
+
+
+def there_is(choice: Choice, form: Form) -> Clause:
+    """There is nothing to eat at home, there was no milk: Es gibt zu Hause nichts zu essen."""
+    thing: Nominal = choice.pick(NOTHING)
+    if choice.chance(0.6):
+        noun = choice.rare(nouns_of(("food", "drink", "alcohol")))
+        thing = NounPhrase(noun, choice.pick((NO, NO, BARE)))
+    where = choice.pick(
+        (Phrase("at home", "zu Hause"), Phrase("in the kitchen", "in der Küche"), Phrase("here", "hier"))
+    )
+    return Clause(THERE, EXIST, form, accusative=thing, complements=(where,) if choice.chance(0.4) else ())
 
 
 def when_anything(choice: Choice) -> Sentence:

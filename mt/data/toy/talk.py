@@ -13,7 +13,7 @@ from mt.data.toy.phrases import noun_phrase, object_pronoun, subject
 from mt.data.toy.questions import asked, with_word
 from mt.data.toy.remarks import DO
 from mt.data.toy.scenes import effect_clause
-from mt.data.toy.statements import GIVING
+from mt.data.toy.statements import GIVING, plain
 from mt.data.toy.times import GONE, NOW, UNITS
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
@@ -93,8 +93,22 @@ def since(choice: Choice) -> Sentence:
     if choice.chance(0.25):
         named = choice.pick((*DAYS, *MONTHS, Phrase("yesterday", "gestern"), Phrase("this morning", "heute Morgen")))
         time = Phrase(f"since {named.english}", f"seit {named.german}")
+    if choice.chance(0.35) and not body.verb.stative:
+        dauer = LASTED.get(unit_name, unit_name)
+        over = replace(body, form="past", time=Phrase(f"for {number} {unit_name}", f"{zahl} {dauer}"))
+        return plain(over), "."
     body = replace(body, time=time)
     return Phrase(english.clause(replace(body, form="perfect", verb=verb)), german.clause(body, "main")), "."
+
+
+LASTED = {
+    "days": "Tage",
+    "weeks": "Wochen",
+    "months": "Monate",
+    "years": "Jahre",
+    "hours": "Stunden",
+    "minutes": "Minuten",
+}
 
 
 BETTER = (

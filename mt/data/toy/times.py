@@ -80,6 +80,8 @@ PARTS = (
 
 def clock(choice: Choice) -> Phrase:
     """at eight o'clock, at eight o'clock in the morning."""
+    if choice.chance(0.15):
+        return past_the_hour(choice)
     number = choice.weighted([1] * len(NUMBER_WORDS))
     english, german = NUMBER_WORDS[number]
     parts = [part for part, hours in PARTS if number + 2 in hours]  # the words begin with two
@@ -89,6 +91,20 @@ def clock(choice: Choice) -> Phrase:
     if choice.chance(0.3):
         return Phrase(f"at {english}", f"um {german}")
     return Phrase(f"at {english} o'clock", f"um {german} Uhr")
+
+
+HOURS = (("one", "eins"), *NUMBER_WORDS, ("one", "eins"))
+
+
+def past_the_hour(choice: Choice) -> Phrase:
+    """at half past two: um halb drei; at a quarter to six: um Viertel vor sechs."""
+    index = choice.weighted([1] * 12)
+    (english, german), (_, next_hour) = HOURS[index], HOURS[index + 1]
+    kind = choice.weighted((0.7, 0.15, 0.15))
+    if kind == 0:
+        return Phrase(f"at half past {english}", f"um halb {next_hour}")
+    spoken, told = (("past", "nach"), ("to", "vor"))[kind - 1]
+    return Phrase(f"at a quarter {spoken} {english}", f"um Viertel {told} {german}")
 
 
 def weekday(choice: Choice, which: str = "", welchen: str = "") -> Phrase:
@@ -130,7 +146,7 @@ BEFORE_TODAY = phrases(
 def at_an_hour(choice: Choice, days: list[Phrase]) -> Phrase:
     """at six o'clock every morning, yesterday evening at eight: jeden Morgen um sechs Uhr."""
     day, hour = choice.pick((*days, weekday(choice))), clock(choice)
-    while " in the " in hour.english:
+    while " in the " in hour.english:  # every morning at six in the morning
         hour = clock(choice)
     words = [day.english, hour.english]
     return Phrase(" ".join(words if choice.chance(0.5) else reversed(words)), f"{day.german} {hour.german}")

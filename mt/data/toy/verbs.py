@@ -40,7 +40,7 @@ stay | bleiben bleibt geblieben sein | adult,young @!stay
 live | wohnen wohnt gewohnt | adult,group @!dwell %alone,together
 get got got (up) | auf/stehen steht aufgestanden sein | adult,young %late,early
 arrive | an/kommen kommt angekommen sein | adult,public @arrival %late,early
-come came come (back) | zurück/kommen kommt zurückgekommen sein | adult %late,early
+come came come (back) | zurück/kommen kommt zurückgekommen sein | adult @back %late,early
 fall fell fallen (asleep) | ein/schlafen schläft eingeschlafen sein | human %late
 go went gone (shopping) | einkaufen_/gehen geht einkaufen_gegangen sein | adult @shops %alone,together
 go went gone (swimming) | schwimmen_/gehen geht schwimmen_gegangen sein | adult,young @water %alone,together
@@ -59,17 +59,17 @@ eat ate eaten | fressen frisst gefressen | animal %fast,slowly ; pet >prey
 drink drank drunk | trinken trinkt getrunken | adult >drink,alcohol @eat ; young >drink ; infant >milk
 cook | kochen kocht gekocht | adult >cooked @cook ; adult @cook %well,badly,together
 make made made | machen macht gemacht | adult >meal,hot_drink
-read read read | lesen liest gelesen | adult,young >text @indoor ; adult,young @indoor %well,fast,a_lot
+read read read | lesen liest gelesen | adult,young >text @read_at ; adult,young @indoor %well,fast,a_lot
 write wrote written | schreiben schreibt geschrieben | adult >written @indoor ; adult >letter =>person $known
-watch | sehen sieht gesehen | adult,young >watched @indoor %together,alone
+watch | sehen sieht gesehen | adult,young >watched @indoor %together,alone ; adult,young >film @film_at %together,alone
 see saw seen | sehen sieht gesehen | adult,young >person,infant,group,animal,watched,public,plant,building $state
 hear heard heard | hören hört gehört | adult,young >person,animal,sung $state $known
 listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together
 listen (to) | zu/hören hört zugehört | adult,young =>person $known
 buy bought bought | kaufen kauft gekauft | adult >bought @shops $given ; adult >gift,toy,book,newspaper,clothes =>person $given $known
 sell sold sold | verkaufen verkauft verkauft | adult >sold
-find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money @surface $given
-lose lost lost | verlieren verliert verloren | adult,young >tool,carried,money,hat,toy
+find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money @surface $given ; adult,young >tool,carried,money,pet @lost_at $given
+lose lost lost | verlieren verliert verloren | adult,young >tool,carried,money,hat,toy @lost_at
 look (for) | suchen sucht gesucht | adult,young >tool,carried,pet,clothes,lodging,transport,person
 need | brauchen braucht gebraucht | adult >tool,device,furniture,clothes,road,wheels,money,leisure,doctor,food,drink $state
 have had had | haben hat gehabt =hatte | adult,young >had_thing $state $new
@@ -77,10 +77,11 @@ like | mögen mag gemocht =mochte | adult,young >food,drink,alcohol,dish,person,
 want | wollen will gewollt =wollte | adult,young >drink,food,dish,snack,clothes,road,wheels,device,pet,flower,toy,money $state $new
 love | lieben liebt geliebt | adult >kin,infant,group,pet,tune,nature,town,work $state $generic
 know knew known | kennen kennt gekannt =kannte | adult,young >person,settlement,sung,told,town,lodging,way,label $state $known
-visit | besuchen besucht besucht | adult >person,group,culture,settlement,town $known
+visit | besuchen besucht besucht | adult >person @visited_in $known ; adult >person,group,culture,settlement,town $known
 meet met met | treffen trifft getroffen | adult >person @meet $known
 help | helfen hilft geholfen | adult,young =>person @cook $known
-take took taken | nehmen nimmt genommen | adult >public,carried,tool,money $known
+take took taken | nehmen nimmt genommen | adult >public,carried,tool,money $known ; adult >public $given
+take took taken | bringen bringt gebracht | adult >child,baby,kin,friend @!brought $known
 bring brought brought | bringen bringt gebracht | adult >portable,drink,gift =>person $known
 repair | reparieren repariert repariert | adult >road,wheels,device,opening,furniture
 clean | putzen putzt geputzt | adult >opening,shoe,kitchen,lamp $known
@@ -89,15 +90,15 @@ open | auf/machen macht aufgemacht | adult,young >opening,bottle,letter,gift,car
 close | zu/machen macht zugemacht | adult,young >opening,bottle,carried $known ; shop,culture,eatery
 turn (on) ~ | an/machen macht angemacht | adult,young >switched $known
 turn (off) ~ | aus/machen macht ausgemacht | adult,young >switched $known
-put put put (on) ~ | an/ziehen zieht angezogen | adult,young >coat,dress,shirt,shoe $event $known
-put put put (on) ~ | auf/setzen setzt aufgesetzt | adult,young >hat $event $known
-wear wore worn | tragen trägt getragen | adult,young >clothes
+put put put (on) ~ | an/ziehen zieht angezogen | adult,young >coat,dress,shirt,shoe $event $worn
+put put put (on) ~ | auf/setzen setzt aufgesetzt | adult,young >hat $event $worn
+wear wore worn | tragen trägt getragen | adult,young >clothes @worn_at $worn
 call | an/rufen ruft angerufen | adult >person $known
 invite | ein/laden lädt eingeladen | adult >person $known
 pick (up) ~ | ab/holen holt abgeholt | adult >person,young @from $known
 put put put | legen legt gelegt | adult >laid @!onto $event
 put put put | stellen stellt gestellt | adult >stood @!stand_on $event
-forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,word,gift $known
+forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,word,gift $known ; adult,young >tool,carried,clothes,gift,book,money @left_at $known
 understand understood understood | verstehen versteht verstanden | adult,young >asked,learned,speech,trouble,told,person $state $known
 learn | lernen lernt gelernt | adult,young >word,speech %fast,together
 speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; adult with:mit:dative=person $known
@@ -200,7 +201,7 @@ def parse_frame(text: str) -> tuple[Frame, bool]:
                 "prepositional_case": case,
                 "prepositional": tuple(classes.split(",")),
             }
-        elif mark in ("$known", "$new", "$generic", "$given"):
+        elif mark in ("$known", "$new", "$generic", "$given", "$worn"):
             found["objects"] = mark[1:]
         else:
             found |= {"by_vehicle": mark == "by", "event": mark == "$event"}

@@ -186,6 +186,21 @@ empty | leer | vessel room carried street restaurant
 quiet quieter | ruhig ruhiger | street village lodging room child
 modern - | modern moderner | building device furniture city
 """
+# Which of several: only before the noun, after the definite article.
+ORDERED = [
+    (Adjective(english, german, german), frozenset(classes.split()))
+    for english, german, classes in (
+        (
+            "other",
+            "ander",
+            "clothes furniture vessel text told watched road wheels lodging eatery carried child boy girl man woman",
+        ),
+        ("other", "ander", "student shop culture school room public"),
+        ("last", "letzt", "asked told watched public text"),
+        ("next", "nächst", "public asked"),
+        ("first", "erst", "asked told watched text learned public"),
+    )
+]
 STATES = ("tired", "hungry", "happy", "sick", "sad", "thirsty", "angry", "late")
 PREDICATES = {
     "sad": Adjective("sad", "traurig", "traurig", "sadder", "trauriger"),
