@@ -193,6 +193,8 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
     places: list[str] = []
     if new and body.complements and not any(phrase.direction for phrase in body.complements):
         places, complements = complements, []  # im Garten ein Buch lesen; but: ein Buch auf den Tisch legen
+    if middle == ["bitte"]:
+        receiving, middle = [*middle, *receiving], []
     frame = [*known, *time, *middle] if middle else [*time, *known]
     company = [body.company.german] if body.company else []
     favour = [body.favour.german] if body.favour else []
