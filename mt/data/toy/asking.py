@@ -10,10 +10,9 @@ from mt.data.toy.nouns import nouns_of
 from mt.data.toy.pairs import somebody
 from mt.data.toy.phrases import noun_phrase, object_phrase
 from mt.data.toy.purposes import deed_of
-from mt.data.toy.remarks import PLEASE
 from mt.data.toy.reported import TELL, asked_about, joined
 from mt.data.toy.scenes import effect_clause, state_clause
-from mt.data.toy.statements import REQUESTED, awkward, plain
+from mt.data.toy.statements import PLEASE, REQUESTED, awkward, plain
 from mt.data.toy.times import coming_time
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
@@ -57,6 +56,9 @@ def two_requests(choice: Choice) -> Sentence:
         two = order_of(choice)
     spoken = f"{english.imperative(one)} and {english.imperative(two)}"
     told = f"{german.imperative(one)} und {german.imperative(two)}"
+    if choice.chance(0.2):
+        gently = german.imperative(replace(two, middle=PLEASE))
+        return Phrase(f"{spoken}, please", f"{german.imperative(one)} und {gently}"), choice.pick("!.")
     if choice.chance(0.35):
         return Phrase(f"please {spoken}", f"bitte {told}"), "."
     return Phrase(spoken, told), "!"

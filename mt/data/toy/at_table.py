@@ -10,8 +10,7 @@ from mt.data.toy.features import Clause, Coordination, NounPhrase, Phrase, Sente
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.pairs import AND
 from mt.data.toy.phrases import measured
-from mt.data.toy.remarks import PLEASE
-from mt.data.toy.statements import wished
+from mt.data.toy.statements import PLEASE, wished
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
     ADJECTIVE,

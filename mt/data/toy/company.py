@@ -58,6 +58,7 @@ bottle cup glass flower lamp | table:on kitchen:in window:at
 dog cat bird horse cow | garden:in tree:under house:front street:on
 table chair bed | kitchen:in room:in garden:in
 table chair | window:by window:at
+lamp door window computer bed picture | room:in room:in kitchen:in office:in
 tree | garden:in house:behind house:front park:in
 shop supermarket cinema museum church hospital | station:next city:in village:in street:in IN_TOWN
 car bicycle | house:front street:on garden:in
@@ -104,7 +105,8 @@ def attached(choice: Choice, phrase: Nominal | None, probability: float) -> Nomi
 def attachment(choice: Choice, noun: Noun, preposition: str) -> Phrase:
     """The phrase with its preposition, or in the genitive."""
     article = choice.pick((A, THE)) if preposition == "with" or "clothes" in noun.classes else THE
-    if noun.classes & {"kin"} or preposition == "zu" or noun.english == "friend":
+    own_room = noun.english in ("room", "kitchen", "office") and choice.chance(0.5)
+    if "kin" in noun.classes or preposition == "zu" or noun.english == "friend" or own_room:
         article = POSSESSIVES[choice.pick(("my", "my", "your", "his", "her", "our", "their"))]
     inner = with_adjective(choice, NounPhrase(noun, article), 0.5 if article == A else 0.25)
     inner = replace(inner, intensified=False)

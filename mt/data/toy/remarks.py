@@ -13,13 +13,12 @@ from mt.data.toy.pairs import somebody
 from mt.data.toy.phrases import possessive, with_adjective
 from mt.data.toy.predicates import any_clause
 from mt.data.toy.questions import with_word
-from mt.data.toy.statements import LIKED, REQUESTED, awkward, plain
+from mt.data.toy.statements import LIKED, PLEASE, REQUESTED, awkward, plain
 from mt.data.toy.times import coming_time, past_time
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import CAN, NAMES, POLITE, POSSESSIVES, THE, THESE, THIS, YOU, I
 
 DO = Verb("do", "did", "done", "doing", "", "machen", "macht", "gemacht")
-PLEASE = Phrase("please", "bitte")
 
 
 def polite(choice: Choice) -> Sentence:

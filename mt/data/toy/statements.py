@@ -209,6 +209,7 @@ def no_wish(phrase: Nominal) -> bool:
     )
 
 
+PLEASE = Phrase("please", "bitte")
 REQUESTS = frozenset(
     """open, close, turn on, turn off, read, come, go, wait, sing, help, bring, give, show, wash, clean, buy,
 take, eat, drink, call, ask, learn, write, get up, sit down, stay, put on, tell, pick up, look for, cook, forget, sleep, work,
@@ -229,6 +230,8 @@ def request(choice: Choice) -> Sentence:
     negated = body.verb.english == "forget" or (choice.chance(0.12) and body.manner is None)
     body = replace(body, form="present", modal=None, middle=None, time=None, negated=negated)
     spoken, told = english.imperative(body), german.imperative(body)
+    if not negated and choice.chance(0.15):
+        return Phrase(f"{spoken}, please", german.imperative(replace(body, middle=PLEASE))), choice.pick("!.")
     if not negated and choice.chance(0.35):
         return Phrase(f"please {spoken}", f"bitte {told}"), "."
     return Phrase(spoken, told), "!"
