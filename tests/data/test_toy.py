@@ -298,6 +298,11 @@ CONSTRUCTIONS = {
     "the last": r" (die|der|das|den|dem) (letzte|nächste|erste)n? ",
     "home from work": r" von der Arbeit nach Hause",
     "place before a new object": r" (im|in der|am) \w+ (einen?|zwei|drei) \w+ (gelesen|gekauft|gefunden|gesehen)\.$",
+    "the black one": r"^(Der|Die|Das) \w+ \w+ ist \w+, aber (der|die|das) \w+e ist (zu |sehr )?\w+\.$",
+    "until": r" bis (\w+tag|\w+ Uhr|halb)",
+    "somebody's new thing": r"(Julias|Peters|Annas) (neue[sr]?|alte[sr]?|rote[sr]?) ",
+    "not fond of it": r", weil .* nicht gern ",
+    "request with please": r"^\w+ mir bitte ",
     "two predicates": r" (ist|sind|bin) \w+(,| und|, aber) \w+\.$",
 }
 

@@ -41,7 +41,7 @@ from mt.data.toy.talk import better_than, introduction, since, supplies, to_whom
 from mt.data.toy.things import animal_reason, handled, opinion
 from mt.data.toy.travel import origin, ride, timetable
 from mt.data.toy.urging import do_not_forget_to, feeling_cold, hurrying, let_us, meeting, something_to_eat
-from mt.data.toy.which_one import another_one, than_the_one
+from mt.data.toy.which_one import another_one, but_the_other, than_the_one
 
 Construction = Callable[[Choice], Sentence]
 
@@ -116,7 +116,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.4, what_one_wants),
     (0.8, to_whom),
     (0.6, also_at_once),
-    (10, long_statement),
+    (12, long_statement),
     (2, long_question),
     (4, two_long),
     (4, three_clauses),
@@ -127,6 +127,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1, keep_in_mind),
     (1.3, where_is_it),
     (1.2, another_one),
+    (1, but_the_other),
     (1.8, than_the_one),
     (1.2, done_by),
     (1.2, for_a_birthday),

@@ -143,7 +143,7 @@ def near_determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | No
 
 
 def noun_phrase(
-    choice: Choice, noun: Noun, mode: str = "any", subject: Nominal | None = None, adjective: float = 0.25
+    choice: Choice, noun: Noun, mode: str = "any", subject: Nominal | None = None, adjective: float = 0.3
 ) -> NounPhrase:
     """A phrase around the noun: number, determiner, adjective, sometimes an owner.
 
@@ -162,7 +162,9 @@ def noun_phrase(
     chosen = determiner(choice, noun, mode, subject, plural=plural)
     phrase = NounPhrase(noun, chosen, plural)
     if (chosen == THE or "kin" in noun.classes) and noun.classes & OWNABLE and choice.chance(0.17) and mode != "new":
-        return replace(phrase, owner=owner(choice, noun))
+        whose = replace(phrase, owner=owner(choice, noun))
+        options = [found for found in adjectives_of(noun) if not noun.classes & {"human"}]
+        return replace(whose, adjective=choice.rare(options)) if options and choice.chance(0.3) else whose
     return with_adjective(choice, phrase, adjective)
 
 

@@ -9,6 +9,7 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import STATES, chosen_place, predicate, verb_clause
 from mt.data.toy.comparisons import comparison_clause, identity_clause
 from mt.data.toy.features import Adjective, Clause, Form, Noun, NounPhrase, Phrase
+from mt.data.toy.likings import liking_clause
 from mt.data.toy.nouns import NOUNS, fits, nouns_of
 from mt.data.toy.pairs import somebody
 from mt.data.toy.phrases import adjectives_of, noun_phrase, object_phrase
@@ -170,7 +171,9 @@ FORMS_OF_WEATHER: tuple[Form, ...] = ("present", "past")
 
 def any_clause(choice: Choice, *, rich: float = 0.35, negation: float = 0.13) -> Clause:
     """A clause of any kind, for the constructions that take every kind."""
-    kind = choice.weighted((0.72, 0.15, 0.08, 0.015, 0.015, 0.02))
+    kind = choice.weighted((0.69, 0.15, 0.08, 0.015, 0.015, 0.02, 0.03))
+    if kind == 6:
+        return liking_clause(choice)
     if kind == 5:
         form = choice.pick(FORMS_OF_WEATHER)
         return state_clause(choice, choice.pick(IMPERSONAL), IT, form)

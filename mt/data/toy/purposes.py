@@ -7,10 +7,11 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import verb_clause
 from mt.data.toy.features import Clause, Coordination, Form, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.german_words import infinitive
+from mt.data.toy.likings import LIKED
 from mt.data.toy.nouns import NOUNS
 from mt.data.toy.pairs import somebody
 from mt.data.toy.scenes import effect_clause, person
-from mt.data.toy.statements import LIKED, REQUESTED
+from mt.data.toy.statements import REQUESTED
 from mt.data.toy.verbs import entry
 from mt.data.toy.words import ADJECTIVE, BARE, CAN, HAVE_TO, MUST, NO, SHOULD, WANT, WE, WOULD_LIKE, I
 

@@ -7,7 +7,7 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import chosen_place, predicate, verb_clause
 from mt.data.toy.features import Adjective, Clause, Coordination, Form, Noun, NounPhrase, Phrase, Relative, Sentence
 from mt.data.toy.nouns import NOUNS, nouns_of
-from mt.data.toy.phrases import adjectives_of, noun_phrase, object_phrase, subject
+from mt.data.toy.phrases import adjectives_of, noun_phrase, object_phrase, owner, subject
 from mt.data.toy.verbs import BE, ENTRIES, Entry, entry
 from mt.data.toy.words import POSSESSIVES, THE
 
@@ -70,7 +70,9 @@ def relative_thing(choice: Choice) -> Sentence:
 
 def about_person(choice: Choice, phrase: NounPhrase) -> Phrase:
     """A short main clause around somebody described by a relative clause."""
-    kind = choice.weighted((0.45, 0.25, 0.3))
+    kind = choice.weighted((0.37, 0.23, 0.25, 0.15))
+    if kind == 3:
+        return named(choice, phrase)
     if kind == 0:
         from_adjective = choice.pick(
             [found for found in adjectives_of(phrase.noun) if found.english not in ("little", "big", "good", "new")]
@@ -97,6 +99,21 @@ def about_person(choice: Choice, phrase: NounPhrase) -> Phrase:
             who = subject(choice, ("adult",))
         dative = found.name == "help"
         outer = Clause(who, found.verb, accusative=None if dative else phrase, dative=phrase if dative else None)
+    return Phrase(english.clause(outer), german.clause(outer, "main"))
+
+
+def named(choice: Choice, phrase: NounPhrase) -> Phrase:
+    """The boy who is playing there is my brother, my neighbour's son: who somebody is."""
+    sex = {"he", "she"} & phrase.noun.classes
+    kin = [noun for noun in nouns_of(("kin", "friend", "neighbour")) if noun.english and sex & noun.classes]
+    noun = choice.pick(kin or [NOUNS["friend"]])
+    if phrase.plural and not noun.english_plural:
+        return about_person(choice, phrase)
+    who = NounPhrase(noun, POSSESSIVES[choice.pick(("my", "my", "your", "his", "her", "our"))], phrase.plural)
+    if noun.classes & {"sibling"} and choice.chance(0.4):
+        who = replace(who, determiner=THE, owner=owner(choice, noun))
+    said = Phrase(english.nominal(who), german.nominal(who, "nominative"))
+    outer = Clause(phrase, BE, complements=(said,), negated=choice.chance(0.1))
     return Phrase(english.clause(outer), german.clause(outer, "main"))
 
 

@@ -8,12 +8,13 @@ from mt.data.toy.clauses import chosen_place, verb_clause
 from mt.data.toy.company import attached
 from mt.data.toy.features import Clause, Name, NounPhrase, Phrase, Sentence, Verb
 from mt.data.toy.german_words import person_index, present
+from mt.data.toy.likings import LIKED
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.pairs import somebody
 from mt.data.toy.phrases import possessive, with_adjective
 from mt.data.toy.predicates import any_clause
 from mt.data.toy.questions import with_word
-from mt.data.toy.statements import LIKED, PLEASE, REQUESTED, awkward, plain
+from mt.data.toy.statements import PLEASE, REQUESTED, awkward, plain
 from mt.data.toy.times import coming_time, past_time
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import CAN, NAMES, POLITE, POSSESSIVES, THE, THESE, THIS, YOU, I

@@ -10,7 +10,7 @@ from mt.data.toy.phrases import object_pronoun, subject
 from mt.data.toy.predicates import any_clause, location_clause
 from mt.data.toy.questions import DEEDS, MOVING, STAYING, asked
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import I
+from mt.data.toy.words import HABITS, I
 
 
 def matrix(english_forms: str, german_forms: str, preterite: str = "") -> Verb:
@@ -154,6 +154,8 @@ def asked_about(choice: Choice) -> tuple[Phrase, Clause, str]:
             return asked_about(choice)
     elif kind == 2:
         word, body = Phrase("why", "warum"), asked(choice, verb_clause, entry=choice.rare(DEEDS), rich=0.15, negation=0)
+        if body.form == "present" and not (body.verb.stative or body.middle or body.time) and choice.chance(0.4):
+            body = replace(body, middle=choice.pick(HABITS))
     else:
         word, missing = Phrase("when", "wann"), "time"
         body = asked(choice, verb_clause, rich=0.1, negation=0)

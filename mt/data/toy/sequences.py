@@ -7,6 +7,7 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import STATES, chosen_place, predicate, verb_clause
 from mt.data.toy.counting import WEATHERS
 from mt.data.toy.features import Clause, Form, Name, Nominal, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.likings import liking_clause
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import noun_phrase, sex_pronoun
 from mt.data.toy.predicates import any_clause
@@ -214,6 +215,8 @@ def because_anything(choice: Choice) -> Sentence:
     word = choice.weighted((0.8, 0.2))
     form: Form = choice.pick(("present", "present", "past"))
     inner = circumstance(choice, form) if choice.chance(0.5) else event(choice, form, REASONS)
+    if form == "present" and choice.chance(0.15):
+        inner = liking_clause(choice)
     who, _ = person(choice)
     outer = effect_clause(
         choice, choice.pick(EVERYDAY), who, "past" if form == "past" else choice.pick(("present", "progressive"))

@@ -6,10 +6,11 @@ from mt.data.toy import english, german
 from mt.data.toy.adjuncts import denied
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import verb_clause
-from mt.data.toy.features import Clause, Coordination, Name, Nominal, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.features import Clause, Coordination, Name, Nominal, NounPhrase, Phrase, Sentence
+from mt.data.toy.likings import LIKED, liking_clause
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.pairs import AND, joined_objects
-from mt.data.toy.phrases import noun_phrase, sex_pronoun, subject
+from mt.data.toy.phrases import noun_phrase, subject
 from mt.data.toy.predicates import any_clause
 from mt.data.toy.verbs import BE, ENTRIES, entry
 from mt.data.toy.words import (
@@ -28,39 +29,6 @@ from mt.data.toy.words import (
 )
 
 PERSONS = ("adult", "human", "young", "feeling")
-LIKED = [
-    entry(*name)
-    for name in (
-        ("sleep",),
-        ("work",),
-        ("sing",),
-        ("dance",),
-        ("swim",),
-        ("read",),
-        ("cook",),
-        ("eat", "essen"),
-        ("drink",),
-        ("listen to",),
-        ("play",),
-        ("go shopping",),
-        ("go swimming",),
-        ("watch television",),
-        ("speak",),
-        ("learn",),
-        ("drive",),
-        ("run",),
-        ("write",),
-        ("visit",),
-        ("go", "gehen"),
-        ("go", "fahren"),
-        ("fly",),
-        ("wear",),
-        ("help",),
-        ("sit",),
-    )
-]
-
-
 LISTED = [
     found
     for found in ENTRIES
@@ -152,29 +120,11 @@ def two_objects(choice: Choice) -> Sentence:
 
 
 def liking(choice: Choice) -> Sentence:
-    """She likes to swim: Sie schwimmt gern."""
-    while True:
-        body = verb_clause(choice, entry=choice.rare(LIKED), rich=0.15, negation=0)
-        target = body.accusative
-        if target is not None and (target.definite if not isinstance(target, Pronoun) else True):
-            continue
-        if isinstance(target, NounPhrase) and target.determiner not in (BARE, A) and target.noun.english_plural:
-            continue
-        if isinstance(target, NounPhrase) and (target.measure or target.determiner == A):
-            continue
-        if body.company and body.company.english.startswith("without"):
-            continue
-        if sex_pronoun(body.subject) is None or (
-            body.manner and body.manner.english not in ("together", "alone", "fast")
-        ):
-            continue
-        gerund = choice.chance(0.35)
-        body = replace(
-            body, form="like to", modal=None, time=None, middle=None, gerund=gerund, negated=choice.chance(0.2)
-        )
-        if choice.chance(0.2) and not body.negated and body.subject.person != 1:
-            return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
-        return plain(body), "."
+    """She likes to swim: Sie schwimmt gern. Do you like reading?"""
+    body = liking_clause(choice)
+    if choice.chance(0.2) and not body.negated and body.subject.person != 1:
+        return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
+    return plain(body), "."
 
 
 def wish(choice: Choice) -> Sentence:
@@ -221,12 +171,17 @@ REQUESTED = [
     if found.name in REQUESTS and found.verb.german not in ("fressen", "fahren", "funktionieren")
 ]
 
+TO_ME = [entry(name) for name in ("bring", "give", "show", "tell")]
+
 
 def request(choice: Choice) -> Sentence:
     """Open the window! Please bring me the book. Do not forget your key!"""
-    body = verb_clause(choice, entry=choice.rare(REQUESTED), who=YOU, rich=0.15, negation=0)
+    wanted = choice.rare(TO_ME) if choice.chance(0.15) else choice.rare(REQUESTED)
+    body = verb_clause(choice, entry=wanted, who=YOU, rich=0.15, negation=0)
     while any(phrase.english.startswith("from ") for phrase in body.complements) or awkward(body):
         body = verb_clause(choice, entry=choice.rare(REQUESTED), who=YOU, rich=0.15, negation=0)
+    if wanted in TO_ME and body.verb == wanted.verb and body.accusative:
+        body = replace(body, dative=choice.pick((I, I, WE)), receiver_last=False)
     negated = body.verb.english == "forget" or (choice.chance(0.12) and body.manner is None)
     body = replace(body, form="present", modal=None, middle=None, time=None, negated=negated)
     spoken, told = english.imperative(body), german.imperative(body)

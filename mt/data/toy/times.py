@@ -198,10 +198,21 @@ def habit_time(choice: Choice, *, long: bool) -> Phrase:
     return weekday(choice) if kind == 1 else clock(choice)
 
 
+def until(choice: Choice) -> Phrase:
+    """until ten o'clock, until Monday: bis zehn Uhr, bis Montag."""
+    if choice.chance(0.25):
+        day = choice.pick((*DAYS, Phrase("tomorrow", "morgen")))
+        return Phrase(f"until {day.english}", f"bis {day.german}")
+    hour = clock(choice)
+    return Phrase(hour.english.replace("at ", "until ", 1), hour.german.replace("um ", "bis ", 1))
+
+
 def duration(choice: Choice) -> Phrase:
     """for two hours, all day."""
     if choice.chance(0.4):
         return choice.pick(WHOLE)
+    if choice.chance(0.3):
+        return until(choice)
     if choice.chance(0.3):
         wait = choice.pick(WAITS)
         return Phrase(f"for {wait.english}", wait.german)

@@ -13,7 +13,7 @@ from mt.data.toy.places import fixed_places
 from mt.data.toy.scenes import person
 from mt.data.toy.statements import plain
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import ADJECTIVE, ORDERED, POSSESSIVES, THE, THIS, WANT, A
+from mt.data.toy.words import ADJECTIVE, COLOURS, ORDERED, POSSESSIVES, THE, THIS, WANT, A
 
 
 def the_one(phrase: NounPhrase) -> Phrase:
@@ -93,6 +93,28 @@ def than_the_one(choice: Choice) -> Sentence:
         other = Phrase(*whole_thing(choice, noun))
     body = Clause(first, BE, complements=(Phrase(f"{spoken} than {other.english}", f"{told} als {other.german}"),))
     return plain(body), "."
+
+
+def but_the_other(choice: Choice) -> Sentence:
+    """The red coat is nice, but the black one is cheaper. The old house was small, but the new one is big."""
+    noun = choice.rare(nouns_of(("clothes", "furniture", "road", "wheels", "lodging", "shop", "text")))
+    telling = [found for found in adjectives_of(noun) if found.english not in ("little", "good")]
+    if len(telling) < 3 or not noun.english_plural or noun.english == "shoe":
+        return but_the_other(choice)
+    one, other = choice.pick(telling), choice.pick(telling)
+    first, second = choice.pick(telling), choice.pick(telling)
+    coloured = {one.english, first.english} <= set(COLOURS) or {other.english, second.english} <= set(COLOURS)
+    if coloured or len({one, other, first, second}) < 4 or opposite(one, first) or opposite(other, second):
+        return but_the_other(choice)
+    phrase = NounPhrase(noun, THE, adjective=one)
+    left = the_one(replace(phrase, adjective=other))
+    degree = choice.pick(("", "very", "too")) if second.english_comparative else ""
+    said = predicate(second, degree)
+    if not degree and second.english_comparative and second.german_comparative and choice.chance(0.6):
+        said = Phrase(second.english_comparative, second.german_comparative)
+    spoken = f"{english.nominal(phrase)} is {first.english}, but {left.english} is {said.english}"
+    told = f"{german.nominal(phrase, 'nominative')} ist {first.german}, aber {left.german} ist {said.german}"
+    return Phrase(spoken, told), "."
 
 
 def whole_thing(choice: Choice, noun) -> tuple[str, str]:  # type: ignore[no-untyped-def]
