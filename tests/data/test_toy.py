@@ -297,7 +297,7 @@ CONSTRUCTIONS = {
     "the other": r" (die|der|das|den|dem) andere",
     "the last": r" (die|der|das|den|dem) (letzte|nächste|erste)n? ",
     "home from work": r" von der Arbeit nach Hause",
-    "place before a new object": r" (im|in der|am) \w+ (einen?|zwei|drei) \w+ (gelesen|gekauft|gefunden|gesehen)\.$",
+    "place before a new object": r" (im|in der) \w+ (einen?|zwei|drei) \w+( gelesen| gekauft| gefunden| gesehen)?\.$",
     "the black one": r"^(Der|Die|Das) \w+ \w+ ist \w+, aber (der|die|das) \w+e ist (zu |sehr )?\w+\.$",
     "until": r" bis (\w+tag|\w+ Uhr|halb)",
     "somebody's new thing": r"(Julias|Peters|Annas) (neue[sr]?|alte[sr]?|rote[sr]?) ",
