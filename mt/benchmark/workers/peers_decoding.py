@@ -22,6 +22,7 @@ class HuggingFace:
         from transformers import MarianMTModel  # noqa: PLC0415  the other peer does without
 
         torch.set_num_threads(task["threads"])
+        self.length_penalty = task["search"]["length_penalty"]
         folder = Path(task["folder"])
         self.model: Any = MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()
         self.ids: dict[str, int] = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
@@ -49,7 +50,7 @@ class HuggingFace:
                 attention_mask=(padded != config.pad_token_id).long(),
                 num_beams=beam_size,
                 do_sample=False,
-                length_penalty=0.0,
+                length_penalty=self.length_penalty,
                 early_stopping=False,
                 max_new_tokens=longest,
             )
@@ -62,6 +63,7 @@ class CTranslate2:
     def __init__(self, task: Request) -> None:
         import ctranslate2  # noqa: PLC0415  the other peer does without
 
+        self.length_penalty = task["search"]["length_penalty"]
         self.translator: Any = ctranslate2.Translator(
             task["folder"],
             device="cpu",
@@ -75,7 +77,7 @@ class CTranslate2:
         results = self.translator.translate_batch(
             list(sentences),
             beam_size=beam_size,
-            length_penalty=0.0,
+            length_penalty=self.length_penalty,
             max_batch_size=batch,
             max_input_length=0,
             max_decoding_length=longest,

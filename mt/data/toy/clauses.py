@@ -99,7 +99,7 @@ FELT = [ADJECTIVE[word] for word in ("tired", "happy", "sick", "strong", "health
 
 
 OWNED_PLACES = ("house", "flat", "room", "garden", "car", "office", "kitchen")
-COMPOUNDS = {"table": "kitchen table", "window": "kitchen window"}
+COMPOUNDS = {"table": "kitchen table", "window": "kitchen window", "room": "hotel room"}
 
 
 def chosen_place(choice: Choice, group: str, who: Nominal | None) -> Phrase | None:

@@ -10,7 +10,7 @@ from mt.data.toy.pairs import joined_people
 from mt.data.toy.phrases import with_adjective
 from mt.data.toy.places import fixed_places, place
 from mt.data.toy.verbs import Entry
-from mt.data.toy.words import POSSESSIVES, THE, A
+from mt.data.toy.words import BARE, POSSESSIVES, THE, A
 
 # What people do with others.
 SHARED = frozenset(
@@ -63,11 +63,12 @@ tree | garden:in house:behind house:front park:in
 shop supermarket cinema museum church hospital | station:next city:in village:in street:in IN_TOWN
 car bicycle | house:front street:on garden:in
 train bus | TO_TOWN TO_TOWN FROM_TOWN to_work to_school station:zu
+coffee tea | with_milk with_milk without_milk
 letter present | sister:from brother:from friend:from mother:from
 weekend | lake:at sea:by beach:at IN_TOWN
 picture letter house car | mother:of father:of daughter:of son:of brother:of sister:of teacher:of friend:of
 door window room kitchen garden | house:of flat:of hotel:of school:of church:of
-key | car:of house:of flat:of room:of car:zu house:zu flat:zu room:zu
+key | car:of house:of flat:of room:of car:zu house:zu flat:zu room:zu hotel_room:zu
 name | street:of dog:of hotel:of teacher:of city:of film:of child:of school:of
 teacher friend | daughter:of son:of brother:of sister:of
 """
@@ -91,10 +92,10 @@ def attached(choice: Choice, phrase: Nominal | None, probability: float) -> Nomi
         return phrase
     busy = phrase.owner or phrase.relative or phrase.measure or phrase.attached or phrase.intensified
     options = ATTACHED.get(phrase.noun.english, ())
-    if busy or not options or phrase.determiner not in (THE, A):
+    if busy or not options or phrase.determiner not in (THE, A, *((BARE,) if phrase.noun.mass else ())):
         return phrase
     member = choice.pick(options)
-    noun, _, preposition = member.partition(":")
+    noun, _, preposition = member.replace("hotel_", "hotel ").partition(":")
     if not preposition:
         return replace(phrase, attached=choice.pick(fixed_places(member)))
     if NOUNS[noun] == phrase.noun:  # no bag in the bag

@@ -15,8 +15,8 @@ from mt.data.toy.words import ADJECTIVE
 
 CONTRACTED_SHARE = 0.25
 TRAIN_STATION_SHARE = 0.4  # the train station: the same Bahnhof
-TWO_SENTENCES_SHARE = 0.2
-SHORT_CHARACTERS = 40
+TWO_SENTENCES_SHARE = 0.6
+SHORT_CHARACTERS = 60
 Pair = tuple[str, str]
 
 

@@ -131,6 +131,7 @@ bus/buses | der Bus, Busse | vehicle public
 house | das Haus+, Häuser | building home owned made sized
 flat | die Wohnung, Wohnungen | building home owned
 room | das Zimmer, Zimmer | building indoor owned
+hotel room | das Hotelzimmer, Hotelzimmer | building indoor owned
 kitchen | die Küche, Küchen | building indoor owned
 garden | der Garten, Gärten | outdoor owned
 park | der Park+, Parks | outdoor

@@ -33,6 +33,8 @@ PREPOSITIONS = {
 ALWAYS_DATIVE = {"zu", "from", "with", "outof"}
 FIXED = {
     "at_home": Phrase("at home", "zu Hause"),
+    "with_milk": Phrase("with milk", "mit Milch"),
+    "without_milk": Phrase("without milk", "ohne Milch"),
     "here": Phrase("here", "hier"),
     "there": Phrase("there", "dort"),
     "in_bed": Phrase("in bed", "im Bett"),

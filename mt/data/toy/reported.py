@@ -99,7 +99,9 @@ def looks_back(body: Clause) -> bool:
 def doubting(choice: Choice, past: bool) -> tuple[Clause, bool]:
     """Somebody who does not know, or asks; or you are asked whether you know."""
     who = subject(choice, ("adult",))
-    kind = choice.weighted((0.42, 0.33, 0.25))
+    kind = choice.weighted((0.37, 0.28, 0.22, 0.13))
+    if kind == 3 and who.person == 3:
+        return Clause(who, TELL, "past", dative=object_pronoun(choice, who)), True
     if kind == 1:
         asked_one = object_pronoun(choice, who) if choice.chance(0.5) else None
         form: Form = "past" if past and choice.chance(0.8) else "present"

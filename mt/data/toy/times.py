@@ -35,7 +35,7 @@ COMING = phrases(
 LONG_COMING = COMING + phrases(
     "next week/nächste Woche, next weekend/nächstes Wochenende, this weekend/dieses Wochenende, next month/nächsten Monat, next year/nächstes Jahr, "
     "next summer/nächsten Sommer, at the weekend/am Wochenende, this week/diese Woche, this year/dieses Jahr, "
-    "this summer/diesen Sommer"
+    "this summer/diesen Sommer, on my birthday/an meinem Geburtstag, on your birthday/an deinem Geburtstag"
 )
 GONE = phrases(
     "yesterday/gestern, this morning/heute Morgen, today/heute, yesterday/gestern, yesterday/gestern, "
@@ -43,7 +43,8 @@ GONE = phrases(
 )
 LONG_GONE = GONE + phrases(
     "last week/letzte Woche, last month/letzten Monat, last year/letztes Jahr, "
-    "last summer/letzten Sommer, at the weekend/am Wochenende"
+    "last summer/letzten Sommer, at the weekend/am Wochenende, on my birthday/an meinem Geburtstag, "
+    "on your birthday/an deinem Geburtstag"
 )
 UNITS = (
     ("minutes", "Minuten"),

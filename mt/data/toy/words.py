@@ -198,6 +198,7 @@ ORDERED = [
         ("other", "ander", "student shop culture school room public"),
         ("last", "letzt", "asked told watched public text"),
         ("next", "nächst", "public asked"),
+        ("nearest", "nächst", "shop lodging eatery transport hospital museum cinema church park"),
         ("first", "erst", "asked told watched text learned public"),
     )
 ]
