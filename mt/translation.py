@@ -20,7 +20,10 @@ from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.search import Sampling, Search
 
 _WINDOW_BATCHES = 16
-_REFILLS = 16  # so many batches, one after the other, make a search
+_REFILLS = (
+    16  # so many batches, one after the other, make a search; on a CPU one does: there a place without a sentence
+)
+# costs little, and sentences that began together need not look past each other's keys
 _SENTENCES_PER_THREAD = 4  # for fewer, another thread is not worth while
 
 Line = tuple[int, str, str]  # its number, its text, and the text with which its translation has to begin
@@ -140,7 +143,8 @@ class Translator:
             row_tokens = (len(parts[order[0]].pieces) + 1) * self.search.rows_per_sentence
             places = max(1, self.batch_tokens // row_tokens)
             threads = min(self.threads, -(-len(order) // _SENTENCES_PER_THREAD))
-            count = places * threads * (_REFILLS if self.search.sampling is None else 1)
+            refilled = self.search.sampling is None and self.prepared[0].device.type != "cpu"
+            count = places * threads * (_REFILLS if refilled else 1)
             window, order = order[:count], order[count:]
             yield from ((window[thread::threads], places) for thread in range(min(threads, len(window))))
 

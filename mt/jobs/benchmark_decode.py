@@ -30,8 +30,11 @@ _LONGEST_ROUND_SECONDS = 3600.0
 def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
     """Measure and write `output/decoding-NAME.json` and `.md`.
 
-    Raises UserError when the run has no test split, a peer's folder or environment is missing, or nobody finishes.
+    Raises UserError for a length penalty that the peers do not know, when the run has no test split, a peer's folder or
+    environment is missing, or nobody finishes.
     """
+    if config.decoding.length_penalty and config.decoding.length_penalty_form != "power":
+        raise UserError("decoding.length_penalty_form=gnmt: the peers know none but power")
     run_dir = Path(config.run_dir).absolute()
     run = load_run(run_dir)
     sources, references = _test_split(run_dir, config.sentences)

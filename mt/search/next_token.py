@@ -20,8 +20,8 @@ class NextToken(Protocol):
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
         """Append to each row's prefix its newest token; return scores of the token after that.
 
-        The scores are unnormalised logits or log-probabilities. The first call brings the
-        begin-of-sentence token for every row.
+        The scores are unnormalised logits or log-probabilities; the search may overwrite them. The first call brings
+        the begin-of-sentence token for every row.
         """
         ...
 

@@ -37,14 +37,15 @@ def test_the_best_extensions_are_a_stable_sort(vocabulary_size, num_sentences, l
     assert extensions.tolist() == expected.indices[:, :7].tolist()
 
 
-def test_log_probabilities_leave_the_logits_alone():
-    logits = torch.randn(6, 20, dtype=torch.float64)
-    given = logits.clone()
-    end_only = torch.tensor([False, True, False, False, True, False])
-    permitted = permitted_log_probabilities(logits, forbidden=(0, 7), eos=3, end_only=end_only)
-    assert torch.equal(logits, given)
-    allowed = torch.ones(6, 20, dtype=torch.bool)
-    allowed[:, [0, 7]] = False
-    allowed[end_only] = torch.arange(20) == 3
-    expected = (logits - logits.logsumexp(dim=1, keepdim=True)).masked_fill(~allowed, -torch.inf)
-    torch.testing.assert_close(permitted, expected)
+def test_log_probabilities_of_what_may_come_next():
+    """Whether they are written over the logits or, in another type or under autograd, beside them."""
+    for dtype, requires_grad in ((torch.float64, False), (torch.float32, True), (torch.bfloat16, False)):
+        logits = torch.randn(6, 20, dtype=dtype, requires_grad=requires_grad)
+        given = logits.detach().clone().to(torch.float64)
+        end_only = torch.tensor([False, True, False, False, True, False])
+        permitted = permitted_log_probabilities(logits, forbidden=(0, 7), eos=3, end_only=end_only)
+        allowed = torch.ones(6, 20, dtype=torch.bool)
+        allowed[:, [0, 7]] = False
+        allowed[end_only] = torch.arange(20) == 3
+        expected = (given - given.logsumexp(dim=1, keepdim=True)).masked_fill(~allowed, -torch.inf)
+        torch.testing.assert_close(permitted.detach().to(torch.float64), expected, atol=1e-5, rtol=1e-5)
