@@ -20,10 +20,9 @@ from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.search import Sampling, Search
 
 _WINDOW_BATCHES = 16
-_REFILLS = (
-    16  # so many batches, one after the other, make a search; on a CPU one does: there a place without a sentence
-)
-# costs little, and sentences that began together need not look past each other's keys
+# So many batches, one after the other, make a search. On a CPU one does: there an empty place costs little, and
+# sentences that began together do not pass over each other's keys.
+_REFILLS = 16
 _SENTENCES_PER_THREAD = 4  # for fewer, another thread is not worth while
 
 Line = tuple[int, str, str]  # its number, its text, and the text with which its translation has to begin

@@ -34,7 +34,8 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
     environment is missing, or nobody finishes.
     """
     if config.decoding.length_penalty and config.decoding.length_penalty_form != "power":
-        raise UserError("decoding.length_penalty_form=gnmt: the peers know none but power")
+        form = config.decoding.length_penalty_form
+        raise UserError(f"decoding.length_penalty_form={form}: the peers know only power; leave it out, or give power")
     run_dir = Path(config.run_dir).absolute()
     run = load_run(run_dir)
     sources, references = _test_split(run_dir, config.sentences)

@@ -95,7 +95,8 @@ def attached(choice: Choice, phrase: Nominal | None, probability: float) -> Nomi
     if busy or not options or phrase.determiner not in (THE, A, *((BARE,) if phrase.noun.mass else ())):
         return phrase
     member = choice.pick(options)
-    noun, _, preposition = member.replace("hotel_", "hotel ").partition(":")
+    noun, _, preposition = member.partition(":")
+    noun = noun.replace("_", " ")
     if not preposition:
         return replace(phrase, attached=choice.pick(fixed_places(member)))
     if NOUNS[noun] == phrase.noun:  # no bag in the bag

@@ -21,7 +21,7 @@ Pair = tuple[str, str]
 
 
 def utterance(choice: Choice) -> list[tuple[str, Pair]]:
-    """What one says at once: a sentence, seldom two short ones, each as `sentence` gives it."""
+    """What one says at once: a sentence or, as often, two short ones, each as `sentence` gives it."""
     said = [sentence(choice)]
     if choice.chance(TWO_SENTENCES_SHARE) and is_short(said[0]):
         second = sentence(choice)

@@ -195,7 +195,7 @@ def meeting(choice: Choice) -> Sentence:
 
 
 def hurrying(choice: Choice) -> Sentence:
-    """Hurry up, the train leaves in ten minutes! You have to get up, it is late!"""
+    """Hurry up, the train leaves in ten minutes!"""
     noun = choice.pick(nouns_of(("public", "event")))
     where = choice.pick((*fixed_places("TO_TOWN"), None, None, None)) if "public" in noun.classes else None
     thing = noun_phrase(choice, noun, "known", adjective=0)
