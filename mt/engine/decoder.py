@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mt.engine.kept_columns import KeptColumns
+from mt.engine.kept_cells import KeptCells
 from mt.engine.layers import attend
 from mt.engine.placed_memory import PlacedMemory
 from mt.engine.prepared_model import PreparedModel
@@ -35,47 +35,57 @@ class PlacedDecoder:
         self.rows_per_sentence = rows_per_sentence
         self.num_places = min(len(source), places or len(source))
         self.memory = PlacedMemory(model, source, places=self.num_places)
-        self.kept = KeptColumns(
+        self.kept = KeptCells(
             num_layers=len(model.decoder),
             places=self.num_places,
             rows=rows_per_sentence,
-            num_heads=model.num_heads,
-            d_k=model.d_model // model.num_heads,
+            d_model=model.d_model,
             precision=model.precision,
             device=model.device,
         )
+        self.steps = 0
+        self.begins = [0] * self.num_places  # steps that were over when the sentence came
         self.lengths = torch.zeros(self.num_places, dtype=torch.int64, device=model.device)
         self.places: list[int] = []  # of the caller's sentences, in the caller's order
         self.in_use = 0  # the first so many places are computed
+        self.idle: list[int] = []  # those of them without a sentence
         self.rows_to_places: Int[Tensor, " rows"] | None = None
         self.places_to_rows: Int[Tensor, " rows"] | None = None
         self.unsettled = False
         self.admit(self.num_places)
 
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
-        """Append each row's newest token and return the logits of the one after it."""
+        """Append each row's newest token and return the logits of the one after it.
+
+        At first the rows of a sentence are all alike: one of them is computed, and what comes of it is every row's.
+        """
         if self.unsettled:
             self._settle()
         model, places = self.model, self.in_use
+        width = self.rows_per_sentence if self.steps else 1
         if self.places_to_rows is not None:
             tokens = tokens[self.places_to_rows]
-        positions = model.positions(self.kept.longest(places) + 1)[self.lengths[:places, None]]
-        x = model.embed(model.target_embedding, tokens.view(places, -1), positions)
-        columns = self.kept.open_column(places)
+        positions = model.positions(self.steps - min(self.begins[:places]) + 1)[self.lengths[:places, None]]
+        x = model.embed(model.target_embedding, tokens.view(places, -1)[:, :width], positions)
+        cells = self.kept.open(places, idle=self.idle)
         kept, ancestors = self.kept.window(places)
         memory, source_mask = self.memory.attended, self.memory.mask
-        for layer, column, keys_values, source_keys_values in zip(model.decoder, columns, kept, memory, strict=True):
-            query, newest = layer.project(x)
-            column.copy_(newest)
-            attended = attend(query, keys_values[0], keys_values[1], ancestors)
+        for layer, newest, keys_values, source_keys_values in zip(model.decoder, cells, kept, memory, strict=True):
+            query, key_value = layer.project(x)
+            newest.copy_(key_value)
+            key, value = layer.in_heads(keys_values)
+            attended = attend(query, key, value, ancestors[:, :, :width])
             x = layer.norm(layer.output.add_to(x, attended))
             query = layer.project_cross_query(x)
             attended = attend(query, source_keys_values[0], source_keys_values[1], source_mask)
             x = layer.cross_norm(layer.cross_output.add_to(x, attended))
             x = layer.feed_forward(x)
+        self.steps += 1
         self.lengths += 1
-        x = x.flatten(0, 1)
-        return model.logits(x if self.rows_to_places is None else x[self.rows_to_places])
+        if width == self.rows_per_sentence:
+            x = x.flatten(0, 1)
+            return model.logits(x if self.rows_to_places is None else x[self.rows_to_places])
+        return model.logits(x[self.places, 0]).repeat_interleave(self.rows_per_sentence, dim=0)
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i what row `rows[i]` was; a sentence keeps all its rows or none."""
@@ -107,7 +117,8 @@ class PlacedDecoder:
         behind = [place for place in self.places if place >= count]
         if behind:
             self._move(gaps[: len(behind)], behind)
-        self._empty(gaps[len(behind) :])
+        self.idle = gaps[len(behind) :]
+        self._empty(self.idle)
         self.in_use = count
         self.memory.narrow(self.places, count)
         self.rows_to_places = self.places_to_rows = None
@@ -123,10 +134,14 @@ class PlacedDecoder:
         self.kept.move(to, origin)
         self.memory.move(to, origin)
         self.lengths[to] = self.lengths[origin]
+        for new, old in zip(to, origin, strict=True):
+            self.begins[new] = self.begins[old]
         moved = dict(zip(origin, to, strict=True))
         self.places = [moved.get(place, place) for place in self.places]
 
     def _empty(self, places: list[int]) -> None:
         """Places without a sentence, or with a new one, have no target yet."""
-        self.kept.begin(places)
+        self.kept.empty(places)
         self.lengths[places] = 0
+        for place in places:
+            self.begins[place] = self.steps

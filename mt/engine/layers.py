@@ -84,14 +84,20 @@ class PreparedDecoderLayer:
 
     def project(
         self, x: Float[Tensor, "places rows d_model"]
-    ) -> tuple[Float[Tensor, "places heads rows d_k"], Float[Tensor, "2 places heads rows d_k"]]:
+    ) -> tuple[Float[Tensor, "places heads rows d_k"], Float[Tensor, "2 places rows d_model"]]:
         """The queries of self-attention, and its newest keys and values."""
-        heads = self.projection(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
-        return heads[0], heads[1:]
+        projected = self.projection(x).unflatten(-1, (3, -1)).permute(2, 0, 1, 3)
+        return self.in_heads(projected[0]), projected[1:]
+
+    def in_heads(
+        self, x: Float[Tensor, "*many places length d_model"]
+    ) -> Float[Tensor, "*many places heads length d_k"]:
+        """Each head's share of the features."""
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2)
 
     def project_cross_query(self, x: Float[Tensor, "places rows d_model"]) -> Float[Tensor, "places heads rows d_k"]:
         """The queries to the source."""
-        return self.cross_query(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        return self.in_heads(self.cross_query(x))
 
 
 def cross_projection(layers: list[DecoderLayer], *, precision: torch.dtype) -> PackedLinear:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mt.engine.prepared_model import Memory, PreparedModel
 
-_WIDTH = 8  # attended source positions are a multiple, so that few different shapes reach the kernels
+_WIDTH = 16  # attended source positions are a multiple, as in KeptCells
 
 
 class PlacedMemory:

@@ -54,7 +54,7 @@ class Walk:
 @pytest.mark.parametrize("rows_per_sentence", [1, 3])
 @pytest.mark.parametrize("places", [None, 1, 3, 6])
 def test_step_by_step_equals_the_whole(rows_per_sentence: int, places: int | None) -> None:
-    """Long enough for the cache to grow and, with sentences that come and go, to leave out what is past."""
+    """Long enough for the cache to grow and, with sentences that come and go, to leave out what is nobody's."""
     model = tiny_model(seed=rows_per_sentence)
     walk = Walk(model, rows_per_sentence=rows_per_sentence, places=places, seed=places or 0)
     prepared = PreparedModel(model, precision=torch.float64)
@@ -81,6 +81,18 @@ def test_it_equals_the_plain_form_step_by_step() -> None:
         for decoder in (placed, plain):
             decoder.reorder(rows)
         tokens = torch.randint(FIRST_PIECE, VOCABULARY_SIZE, rows.shape, generator=random)
+
+
+def test_what_no_row_descends_from_is_left_out() -> None:
+    """Where all rows go on from one, the cache grows by one cell a step and not by one for each row."""
+    steps, rows = 25, 4
+    decoder = PlacedDecoder(
+        PreparedModel(tiny_model(), precision=torch.float64), sentences([5, 3], seed=0), rows_per_sentence=rows
+    )
+    for step in range(steps):
+        decoder(torch.full((2 * rows,), BOS if step == 0 else FIRST_PIECE))
+        decoder.reorder(torch.tensor([1] * rows + [rows + 2] * rows))
+    assert steps <= decoder.kept.end <= steps + 5 * rows
 
 
 def test_separate_vocabularies_swish_and_an_output_bias() -> None:

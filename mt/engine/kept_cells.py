@@ -1,0 +1,98 @@
+"""Keys and values of the target positions so far, kept where they were written however the search moves its rows.
+
+Each step of a search writes a cell for every row: the row's key and value in every layer. A row that continues
+another row's prefix needs that row's keys, so decoders usually copy the whole cache at each step. Here nothing
+moves. The rows of a place attend together to all cells of all its rows, and a table says which of them are a row's
+ancestors; continuing another row is copying its line of the table, a few hundred bytes. Rows of a beam soon have most
+of their ancestors in common, so now and then the cells that are nobody's ancestors are left out.
+"""
+
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+_STEPS = 4  # so many are written before cells are left out
+_WIDTH = 16  # attended cells are a multiple: kernels take as long for 24 as for 32, and few different shapes reach them
+
+
+class KeptCells:
+    """The cache of all layers for `places` sentences of `rows` rows each."""
+
+    def __init__(
+        self, *, num_layers: int, places: int, rows: int, d_model: int, precision: torch.dtype, device: torch.device
+    ) -> None:
+        self.rows = rows
+        self.end = 0
+        self.next_tidying = _STEPS * rows
+        cells = _multiple(self.next_tidying)
+        options: dict[str, Any] = {"dtype": precision, "device": device}
+        self.keys_values: Float[Tensor, "layers 2 places cells d_model"] = torch.zeros(
+            (num_layers, 2, places, cells, d_model), **options
+        )
+        self.ancestors: Float[Tensor, "places rows cells"] = torch.full((places, rows, cells), -math.inf, **options)
+        self.own = torch.full((rows, rows), -math.inf, **options).fill_diagonal_(0.0)
+
+    def open(self, places: int, *, idle: list[int]) -> tuple[Float[Tensor, "2 places rows d_model"], ...]:
+        """Begin a cell for each row of the first `places` places and return where each layer writes them.
+
+        Every row is its own ancestor there. What places behind these or `idle` ones among these hold may be lost.
+        """
+        if self.end >= self.next_tidying:
+            self.empty(idle)
+            self._tidy(places)
+        cells = slice(self.end, self.end + self.rows)
+        self.ancestors[:places, :, cells] = self.own
+        self.end += self.rows
+        return self.keys_values[:, :, :places, cells].unbind()
+
+    def window(
+        self, places: int
+    ) -> tuple[tuple[Float[Tensor, "2 places memory d_model"], ...], Float[Tensor, "places 1 rows memory"]]:
+        """For each layer the keys and values to attend to, and the mask that leaves each row its ancestors."""
+        cells = slice(_multiple(self.end))
+        return self.keys_values[:, :, :places, cells].unbind(), self.ancestors[:places, None, :, cells]
+
+    def inherit(self, rows: Int[Tensor, " all_rows"]) -> None:
+        """Let row i continue what row `rows[i]` was; both count through the places and stay in the same one."""
+        lines = self.ancestors.flatten(0, 1)[: len(rows), : self.end]
+        lines.copy_(lines.index_select(0, rows))
+
+    def empty(self, places: list[int]) -> None:
+        """Leave the rows of these places no ancestors."""
+        self.ancestors[places] = -math.inf
+
+    def move(self, to: list[int], origin: list[int]) -> None:
+        """Bring sentences to other places."""
+        self.keys_values[:, :, to, : self.end] = self.keys_values[:, :, origin, : self.end]
+        self.ancestors[to] = self.ancestors[origin]
+
+    def _tidy(self, places: int) -> None:
+        """Bring the cells that are somebody's ancestors to the front, in their order, and make room for new ones."""
+        lines = self.ancestors[:places, :, : self.end]
+        living = (lines == 0).any(dim=1)
+        self.end = int(living.sum(dim=1).max())
+        order = living.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, : self.end]
+        cells = order + torch.arange(places, device=order.device)[:, None] * self.ancestors.shape[2]
+        kept = self.keys_values.flatten(2, 3).flatten(0, 1).index_select(1, cells.flatten())
+        lines = lines.gather(2, order[:, None].expand(-1, self.rows, -1))
+        self.next_tidying = self.end + _STEPS * self.rows
+        self._make_room(_multiple(self.next_tidying))
+        self.keys_values[:, :, :places, : self.end] = kept.view(
+            *self.keys_values.shape[:2], places, self.end, self.keys_values.shape[-1]
+        )
+        self.ancestors[:places, :, : self.end] = lines
+        self.ancestors[:places, :, self.end :] = -math.inf
+
+    def _make_room(self, needed: int) -> None:
+        """Have at least so many cells. They may hold anything finite: what is masked is multiplied by zero."""
+        layers, _, places, cells, d_model = self.keys_values.shape
+        if needed > cells:
+            self.keys_values = self.keys_values.new_zeros((layers, 2, places, needed, d_model))
+            self.ancestors = self.ancestors.new_empty((places, self.rows, needed))
+
+
+def _multiple(cells: int) -> int:
+    return -(-cells // _WIDTH) * _WIDTH
