@@ -57,6 +57,7 @@ class Translator:
         min_output_tokens: int | None = None,
         max_output_tokens: int | None = None,
         no_repeat_ngram_size: int | None = None,
+        early_stopping: bool | None = None,
         sampling: Sampling | None = None,
         joiner: str = " ",
         further_models: Sequence[Transformer] = (),
@@ -67,14 +68,11 @@ class Translator:
         self.models = [self.model, *(further.eval() for further in further_models)]
         self.prepared = [PreparedModel(each, precision=precision) for each in self.models]
         self.threads = threads
-        self.source_tokenizer = source_tokenizer
-        self.target_tokenizer = target_tokenizer
+        self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
         self.forbidden = forbidden
         self.beam_size = beam_size
-        self.batch_tokens = batch_tokens
-        self.max_source_tokens = max_source_tokens
-        self.joiner = joiner
-        self.alignments = alignments
+        self.batch_tokens, self.max_source_tokens = batch_tokens, max_source_tokens
+        self.joiner, self.alignments = joiner, alignments
         self.search = Search(
             bos=BOS,
             eos=EOS,
@@ -86,6 +84,7 @@ class Translator:
             min_output_tokens=min_output_tokens,
             max_output_tokens=max_output_tokens,
             no_repeat_ngram_size=no_repeat_ngram_size,
+            early_stopping=bool(early_stopping),
             sampling=sampling,
             num_hypotheses=num_hypotheses,
         )

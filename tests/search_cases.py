@@ -84,8 +84,11 @@ class Case:
                 results.append(self.scored(math.fsum(terms), tokens))
         return sorted(results, key=lambda scored: -scored[0])
 
-    def slow_beam(self, sentence: int, beam_size: int) -> list[Scored]:
-        """Beam search as mt/search/beam.py defines it, without early exit: all that finished, best first."""
+    def slow_beam(self, sentence: int, beam_size: int, *, early_stopping: bool = False) -> list[Scored]:
+        """Beam search as mt/search/beam.py defines it, without early exit: all that finished, best first.
+
+        With `early_stopping` until the step in which the last of beam_size finishes.
+        """
         live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
         finished: list[Scored] = []
         for length in range(1, self.max_lengths[sentence] + 1):
@@ -99,6 +102,8 @@ class Case:
             candidates = sorted(candidates, key=lambda candidate: -candidate[0])[: 2 * beam_size - 1]
             finished += [self.scored(total, prefix) for total, prefix, token in candidates[:beam_size] if token == EOS]
             live = [(total, (*prefix, token)) for total, prefix, token in candidates if token != EOS][:beam_size]
+            if early_stopping and len(finished) >= beam_size:
+                break
         return sorted(finished, key=lambda scored: -scored[0])
 
     def exhaustive_beam_size(self) -> int:
@@ -130,10 +135,10 @@ class Case:
             "constraints": self.constraints(),
         }
 
-    def beam(self, beam_size: int, num_hypotheses: int = 1, dtype: torch.dtype = torch.float64):
+    def beam(self, beam_size: int, num_hypotheses: int = 1, dtype: torch.dtype = torch.float64, **settings):
         rows = PrefixRows(self, rows_per_sentence=beam_size, dtype=dtype)
-        found = beam_search(next_token=rows, beam_size=beam_size, num_hypotheses=num_hypotheses, **self.arguments())
-        return found, rows
+        arguments = self.arguments() | settings
+        return beam_search(next_token=rows, beam_size=beam_size, num_hypotheses=num_hypotheses, **arguments), rows
 
     def samples(self, num_samples: int, seeds: Sequence[int], dtype: torch.dtype = torch.float64, **settings):
         arguments = {"temperature": 1.0, "top_k": None, "top_p": None} | self.arguments() | settings

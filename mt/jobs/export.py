@@ -191,7 +191,10 @@ def _generation_settings(decoding: Decoding) -> dict[str, Any]:
     """What transformers' `generate` takes from the folder."""
     settings: dict[str, Any] = {"num_beams": decoding.beam_size, "do_sample": False, "max_length": _longest(decoding)}
     if decoding.beam_size > 1:
-        settings |= {"length_penalty": decoding.length_penalty, "early_stopping": "never"}
+        settings |= {
+            "length_penalty": decoding.length_penalty,
+            "early_stopping": bool(decoding.early_stopping) or "never",
+        }
     if decoding.min_output_tokens:
         settings["min_new_tokens"] = decoding.min_output_tokens
     if decoding.no_repeat_ngram_size:

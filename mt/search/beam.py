@@ -48,6 +48,7 @@ def beam_search(
     forbidden: Sequence[int],
     num_hypotheses: int = 1,
     constraints: Sequence[Constraint] = (),
+    early_stopping: bool = False,
     places: int | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the `num_hypotheses` best outputs of each sentence, best first (fewer if fewer exist).
@@ -55,6 +56,9 @@ def beam_search(
     `max_lengths` holds the longest |Y| of each sentence, at least 1 and counting EOS; its device is where the search
     runs. `next_token` starts with beam_size rows for each sentence. `forbidden` tokens are never produced, nor what
     `constraints` exclude.
+
+    With `early_stopping` a sentence also stops once beam_size hypotheses have ended, as in CTranslate2, fairseq and
+    Hugging Face's search of that name. A better one may then be missed: the search is no longer exact.
 
     With `places` at most so many sentences are searched at the same time: an `AdmittingNextToken` starts with rows
     for the first of them, and the next are admitted whenever an eighth of the places is free.
@@ -73,6 +77,7 @@ def beam_search(
         num_kept=num_hypotheses,
         length_penalty=length_penalty,
         length_penalty_form=length_penalty_form,
+        most_ended=beam_size if early_stopping else None,
     )
     while len(beam.sentences):
         logits = next_token(torch.from_numpy(beam.newest).to(device))

@@ -15,7 +15,7 @@ class FinishedHypotheses:
     """Up to `num_kept` finished hypotheses of each sentence, best first.
 
     Of equal scores the hypothesis that finished earlier ranks higher, then the one offered first.
-    `max_lengths` holds each sentence's longest |Y|.
+    `max_lengths` holds each sentence's longest |Y|. With `most_ended` nothing changes after so many were offered.
     """
 
     def __init__(
@@ -25,6 +25,7 @@ class FinishedHypotheses:
         num_kept: int,
         length_penalty: float,
         length_penalty_form: LengthPenaltyForm,
+        most_ended: int | None = None,
     ) -> None:
         penalties = length_penalties(form=length_penalty_form, alpha=length_penalty, longest=int(max_lengths.max()))
         self._penalties = np.array(penalties)
@@ -32,9 +33,12 @@ class FinishedHypotheses:
         self._num_kept = num_kept
         self._kept: list[list[Hypothesis]] = [[] for _ in max_lengths]
         self._to_beat = np.full(len(max_lengths), -np.inf)
+        self._ended = np.zeros(len(max_lengths), dtype=np.int64)
+        self._most_ended = most_ended
 
     def add(self, *, sentence: int, log_probability: np.floating, tokens: Sequence[int]) -> None:
         """Offer a hypothesis, its tokens without EOS; one that scores minus infinity or not a number is never kept."""
+        self._ended[sentence] += bool(log_probability > -np.inf)
         score = log_probability / self._penalties[len(tokens) + 1].astype(log_probability.dtype)
         if not score > self._to_beat[sentence]:
             return
@@ -60,7 +64,8 @@ class FinishedHypotheses:
         limits, penalties = self._max_lengths[sentences], self._penalties.astype(log_probabilities.dtype)
         soon = log_probabilities / penalties[np.minimum(lengths + 1, limits)]
         late = log_probabilities / penalties[limits]
-        return np.maximum(soon, late) > self._to_beat[sentences]
+        improvable: Bool[np.ndarray, " some"] = np.maximum(soon, late) > self._to_beat[sentences]
+        return improvable if self._most_ended is None else improvable & (self._ended[sentences] < self._most_ended)
 
     def to_lists(self) -> list[list[Hypothesis]]:
         """Return each sentence's hypotheses, best first.

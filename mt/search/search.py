@@ -42,6 +42,7 @@ class Search:
     min_output_tokens: int | None = None
     max_output_tokens: int | None = None
     no_repeat_ngram_size: int | None = None
+    early_stopping: bool = False
     sampling: Sampling | None = None
     num_hypotheses: int = 1
 
@@ -79,7 +80,8 @@ class Search:
             arguments |= {"temperature": drawn.temperature, "top_k": drawn.top_k, "top_p": drawn.top_p}
             return sample(**arguments, num_samples=self.num_hypotheses, seeds=seeds)
         arguments |= {"length_penalty": self.length_penalty, "length_penalty_form": self.length_penalty_form}
-        return beam_search(**arguments, beam_size=self.beam_size, num_hypotheses=self.num_hypotheses, places=places)
+        arguments |= {"beam_size": self.beam_size, "num_hypotheses": self.num_hypotheses, "places": places}
+        return beam_search(**arguments, early_stopping=self.early_stopping)
 
     def _longest(self, source_tokens: int, prefix_tokens: int) -> int:
         """The longest |Y|, EOS counted."""

@@ -28,6 +28,7 @@ DECODING = Decoding(
     min_output_tokens=None,
     max_output_tokens=None,
     no_repeat_ngram_size=None,
+    early_stopping=None,
     precision=None,
     sampling=None,
 )

@@ -31,6 +31,21 @@ def test_narrow_beam_is_the_slow_search_without_early_exit(beam_size, trials):
             assert_same(found[sentence], case.slow_beam(sentence, beam_size)[:num_hypotheses])
 
 
+@pytest.mark.parametrize("beam_size", [1, 2, 3, 4])
+def test_early_stopping_ends_with_the_step_in_which_the_beam_is_full(beam_size):
+    """That changes some results: what would have come later is missing."""
+    changed = 0
+    for seed in range(150):
+        case = Case(1000 * beam_size + seed)
+        num_hypotheses = 1 + seed % beam_size
+        found, _ = case.beam(beam_size, num_hypotheses, early_stopping=True)
+        for sentence in case.sentences:
+            expected = case.slow_beam(sentence, beam_size, early_stopping=True)[:num_hypotheses]
+            assert_same(found[sentence], expected)
+            changed += expected != case.slow_beam(sentence, beam_size)[:num_hypotheses]
+    assert (changed > 0) == (beam_size > 1)
+
+
 @pytest.mark.reliability(17)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_beam_of_one_is_greedy_to_the_last_bit(dtype, trials):

@@ -23,6 +23,7 @@ class HuggingFace:
 
         torch.set_num_threads(task["threads"])
         self.length_penalty = task["search"]["length_penalty"]
+        self.early_stopping = task["search"]["early_stopping"]
         folder = Path(task["folder"])
         self.model: Any = MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()
         self.ids: dict[str, int] = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
@@ -51,7 +52,7 @@ class HuggingFace:
                 num_beams=beam_size,
                 do_sample=False,
                 length_penalty=self.length_penalty,
-                early_stopping=False,
+                early_stopping=bool(self.early_stopping),
                 max_new_tokens=longest,
             )
         return [[self.pieces[number] for number in _until(row[1:], config.eos_token_id)] for row in found.tolist()]
