@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.features import Clause, Coordination, Nominal, NounPhrase, Phrase
+from mt.data.toy.features import Clause, Coordination, Nominal, NounPhrase, Phrase, Pronoun
 from mt.data.toy.times import NOW, clock, coming_time, duration, habit_time, past_time
 from mt.data.toy.verbs import ONCE, UNFINISHED, Entry, Frame
 from mt.data.toy.words import (
@@ -13,6 +13,7 @@ from mt.data.toy.words import (
     ALSO,
     ANY,
     BARE,
+    BOTH,
     CAN,
     COULD,
     EVERYBODY,
@@ -21,6 +22,7 @@ from mt.data.toy.words import (
     MUCH,
     MUST,
     NEVER,
+    NEVER_YET,
     NO,
     NOBODY,
     NUMBER_WORDS,
@@ -125,7 +127,7 @@ def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, *, r
         body = replace(body, modal=CAN if not body.time else COULD)
     if negated and body.time and body.time.english.startswith("every"):
         body = replace(body, time=None)
-    if body.subject in (NOBODY, EVERYBODY) and body.middle == NEVER:
+    if body.subject in (NOBODY, EVERYBODY) and body.middle in (NEVER, NEVER_YET):
         body = replace(body, middle=None)
     said = body.accusative
     if negated and isinstance(said, NounPhrase) and said.determiner == BARE and not said.owner and choice.chance(0.3):
@@ -141,16 +143,31 @@ def bears_time(time: Phrase | None) -> bool:
     )
 
 
+FASTER = {
+    "well": ("better", "besser"),
+    "badly": ("worse", "schlechter"),
+    "fast": ("faster", "schneller"),
+    "slowly": ("more slowly", "langsamer"),
+    "loudly": ("more loudly", "lauter"),
+    "late": ("later", "später"),
+    "early": ("earlier", "früher"),
+}
+
+
 def graded(choice: Choice, manner: Phrase) -> Phrase:
     """well, very well, too late."""
-    if manner.english in ("together", "alone", "a lot") or not choice.chance(0.2):
+    if manner.english in ("together", "alone", "a lot") or not choice.chance(0.3):
         return manner
+    if choice.chance(0.4):
+        return Phrase(*FASTER[manner.english])
     degree, grad = choice.pick((("very", "sehr"), ("very", "sehr"), ("too", "zu")))
     return Phrase(f"{degree} {manner.english}", f"{grad} {manner.german}")
 
 
 def with_habit(choice: Choice, body: Clause, entry: Entry) -> Clause:
     """The clause with often, never, already where it bears it."""
+    if isinstance(body.subject, Pronoun | Coordination) and body.subject.plural and choice.chance(0.15):
+        return replace(body, middle=BOTH)
     if body.form == "progressive":
         return replace(body, middle=STILL) if entry.name not in ONCE and choice.chance(0.3) else body
     if body.form in ("present", "past") and choice.chance(0.12):
@@ -159,7 +176,7 @@ def with_habit(choice: Choice, body: Clause, entry: Entry) -> Clause:
         return replace(body, middle=choice.pick(HABITS))
     if body.form == "perfect":
         options = [] if entry.name in UNFINISHED else [ALREADY, ALREADY]
-        options += [] if entry.name in ONCE else [NEVER]
+        options += [] if entry.name in ONCE else [NEVER_YET]
         return replace(body, middle=choice.pick(options)) if options else body
     return body
 

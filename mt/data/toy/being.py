@@ -5,7 +5,7 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import chosen_place
-from mt.data.toy.comparisons import comparison_clause, identity_clause
+from mt.data.toy.comparisons import comparison_clause, identity_clause, names_compared
 from mt.data.toy.features import NounPhrase, Phrase, Sentence
 from mt.data.toy.german_words import person_index, present, preterite
 from mt.data.toy.nouns import NOUNS, nouns_of
@@ -15,11 +15,13 @@ from mt.data.toy.verbs import BE
 from mt.data.toy.words import (
     BARE,
     MANY,
+    MUCH,
     NO,
     NUMBERS,
     POSSESSIVES,
     SO_MANY,
     SOME,
+    SOME_OF_IT,
     WANT,
     WOULD_LIKE,
     A,
@@ -102,6 +104,7 @@ EXISTING = (
     (("pet", "small_animal"), "animal_at", False),
     (("young", "man", "woman", "student"), "young_in", False),
     (("surface",), "furniture_in", False),
+    (("drink", "alcohol", "food"), "drink_in", False),
 )
 
 
@@ -114,17 +117,22 @@ def existence(choice: Choice) -> Sentence:
         if plural
         else (A, A, A, A, NO)
     )
-    phrase = with_adjective(choice, NounPhrase(choice.rare(nouns_of(classes)), chosen, plural), 0.25)
+    noun = choice.rare(nouns_of(classes))
+    if noun.mass:
+        plural, chosen = False, choice.pick((NO, NO, SOME_OF_IT, *MUCH[1:]))
+    phrase = with_adjective(choice, NounPhrase(noun, chosen, plural), 0.25)
     where = None
     while where is None:
         where = chosen_place(choice, group, phrase)
     past = choice.chance(0.2)
     spoken = english.be_form(phrase, past=past)
     told = present(BE, person_index(phrase)) if not past else preterite(BE, person_index(phrase))
+    asked = choice.chance(0.3 if is_given else 0.2) and chosen != NO
+    is_given = is_given or asked
     if is_given:
         told = "gab es" if past else "gibt es"
     declined = german.noun_phrase(phrase, "accusative" if is_given else "nominative")
-    if choice.chance(0.3) and chosen != NO:
+    if asked:
         question = f"{spoken} there {english.nominal(phrase)} {where.english}"
         return Phrase(question, f"{told} {where.german} {declined}"), "?"
     return Phrase(f"there {spoken} {english.nominal(phrase)} {where.english}", f"{where.german} {told} {declined}"), "."
@@ -132,7 +140,7 @@ def existence(choice: Choice) -> Sentence:
 
 def comparison(choice: Choice) -> Sentence:
     """My sister is older than Peter. The car is as fast as the train."""
-    body = comparison_clause(choice)
+    body = names_compared(choice) if choice.chance(0.15) else comparison_clause(choice)
     if choice.chance(0.2) and not body.negated and body.subject.person != 1:
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     return plain(body), "."

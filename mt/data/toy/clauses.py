@@ -16,10 +16,12 @@ from mt.data.toy.words import (
     ADJECTIVE,
     CAN,
     COULD,
+    DAYS,
     EVERYBODY,
     HAD_TO,
     HAVE_TO,
     MAY,
+    MONTHS,
     MUST,
     NEED_TO,
     NOBODY,
@@ -108,7 +110,7 @@ def chosen_place(choice: Choice, group: str, who: Nominal | None) -> Phrase | No
     noun_name, _, preposition = member.partition(":")
     if not preposition:
         return choice.pick(fixed_places(member))
-    noun = NOUNS[COMPOUNDS[noun_name] if noun_name in COMPOUNDS and choice.chance(0.12) else noun_name]
+    noun = NOUNS[COMPOUNDS[noun_name] if noun_name in COMPOUNDS and choice.chance(0.25) else noun_name]
     if isinstance(who, NounPhrase) and who.noun == noun:
         return None
     return Phrase(*place_words(preposition, place_phrase(choice, noun, who), group))
@@ -249,12 +251,23 @@ def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
         word, wort = frame.prepositions
         phrase = town_or_phrase(choice, frame, body.subject)
         phrase = attached(choice, phrase, 0.2) or phrase
-        spoken = english.nominal(phrase, subject=False)
-        complement = Phrase(
-            f"{word} {spoken}".strip(), german.preposition(wort, phrase, frame.prepositional_case, melted=wort == "von")
-        )
+        when = choice.pick(AWAITED) if body.verb.english_rest == "forward" and choice.chance(0.25) else Phrase("", "")
+        spoken = f"{english.nominal(phrase, subject=False)} {when.english}".strip()
+        told = german.preposition(wort, phrase, frame.prepositional_case, melted=wort == "von")
+        complement = Phrase(f"{word} {spoken}".strip(), f"{told} {when.german}".strip())
         body = replace(body, complements=(complement,))
     return body
+
+
+AWAITED = (
+    *(Phrase(f"on {day.english}", f"am {day.german}") for day in DAYS),
+    *(Phrase(f"in {month.english}", f"im {month.german}") for month in MONTHS),
+    *(
+        Phrase("next week", "nächste Woche"),
+        Phrase("tomorrow", "morgen"),
+        Phrase("next weekend", "nächstes Wochenende"),
+    ),
+)
 
 
 def town_or_phrase(choice: Choice, frame: Frame, who: Nominal) -> Nominal:
@@ -267,5 +280,5 @@ def town_or_phrase(choice: Choice, frame: Frame, who: Nominal) -> Nominal:
 
 def predicate(adjective: Adjective, degree: str = "") -> Phrase:
     """tired, very tired, too tired."""
-    word = {"": "", "very": "sehr", "too": "zu", "so": "so"}[degree]
+    word = {"": "", "very": "sehr", "too": "zu", "so": "so", "really": "wirklich", "a little": "ein bisschen"}[degree]
     return Phrase(f"{degree} {adjective.english}".strip(), f"{word} {adjective.german}".strip())

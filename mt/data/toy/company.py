@@ -51,6 +51,8 @@ def without(who: Nominal) -> str:
 ATTACHED_TABLE = """
 man woman boy girl child student | hat:with bag:with dog:with guitar:with ball:with coat:in shirt:in window:at door:at table:at garden:in car:in house:front
 woman girl | dress:in flower:with
+house flat hotel restaurant school | sea:close lake:close station:close park:close church:close
+village city | sea:by sea:by sea:close lake:at lake:close
 house flat hotel restaurant school | garden:with sea:by sea:by lake:at lake:by station:next park:next church:behind IN_TOWN
 book newspaper letter picture key pen phone present bag | table:on bed:on chair:on kitchen:in car:in bag:in
 apple egg bread cheese cake potato fish meat | table:on kitchen:in bag:in
@@ -123,7 +125,6 @@ def described(choice: Choice, body: Clause) -> Clause:
     who = attached(choice, body.subject, 0.1)
     assert who is not None
     body = replace(body, subject=who)
-    beside = (
-        body.complements or body.manner or body.company or body.favour or body.negated or body.middle or body.dative
-    )
-    return body if beside else replace(body, accusative=attached(choice, body.accusative, 0.3))
+    followed = body.complements or body.manner or body.company or body.favour or body.middle or body.dative
+    denied = body.negated and not getattr(body.accusative, "definite", False)
+    return body if followed or denied else replace(body, accusative=attached(choice, body.accusative, 0.3))

@@ -6,11 +6,11 @@ from functools import cache
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.company import attached
-from mt.data.toy.features import Adjective, Clause, Nominal, Noun, NounPhrase, Phrase, Pronoun
+from mt.data.toy.features import Adjective, Clause, Name, Nominal, Noun, NounPhrase, Phrase, Pronoun
 from mt.data.toy.nouns import NOUNS, fits, nouns_of
 from mt.data.toy.phrases import noun_phrase, sex_pronoun, subject
 from mt.data.toy.verbs import BE
-from mt.data.toy.words import ADJECTIVE, ADJECTIVES, BARE, POSSESSIVES, SHE, A
+from mt.data.toy.words import ADJECTIVE, ADJECTIVES, BARE, POSSESSIVES, SHE, TOWNS, A
 
 FEMALE_JOBS = {
     "teacher": "Lehrerin",
@@ -76,6 +76,29 @@ COMPARED = (
     (("good", "interesting", "long", "short", "boring", "new"), ("book", "film", "story", "newspaper")),
     (("good", "expensive", "cheap", "cold"), ("juice", "beer", "wine", "milk")),
 )
+
+
+def names_compared(choice: Choice) -> Clause:
+    """German is more difficult than English. Paris is as beautiful as Rome."""
+    if choice.chance(0.5):
+        names = [Name(noun.english, german=noun.german) for noun in nouns_of(("speech",))]
+        words: tuple[str, ...] = ("difficult", "interesting", "beautiful", "important")
+    else:
+        names = [Name(town.english, german=town.german) for town in TOWNS]
+        words = ("big", "small", "beautiful", "old", "expensive", "interesting", "nice")
+    first = choice.pick(names)
+    second = choice.pick([name for name in names if name != first])
+    found = NICE if (word := choice.pick(words)) == "nice" else ADJECTIVE[word]
+    if choice.chance(0.2):
+        said = Phrase(f"as {found.english} as {second.word}", f"so {found.german} wie {second.german}")
+    else:
+        said = Phrase(
+            f"{found.english_comparative} than {second.word}", f"{found.german_comparative} als {second.german}"
+        )
+    return Clause(first, BE, complements=(said,), negated=choice.chance(0.12))
+
+
+NICE = Adjective("nice", "schön", "schön", "nicer", "schöner")  # of things; of people it is nett
 
 
 def rank(noun: Noun) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from mt.data.toy.asking import helping, request_because, tell_me, two_requests
 from mt.data.toy.at_table import also_at_once, asking_for
 from mt.data.toy.being import comparison, existence, identity, presentation
+from mt.data.toy.belongings import anyone, everything, how_much_is, how_much_of_it, mine, too_much
 from mt.data.toy.chatting import (
     done_by,
     for_a_birthday,
@@ -16,7 +17,9 @@ from mt.data.toy.chatting import (
 )
 from mt.data.toy.choice import Choice
 from mt.data.toy.counting import numbers, weather
+from mt.data.toy.drills import what_exactly, where_exactly, with_whom
 from mt.data.toy.features import Sentence
+from mt.data.toy.imagined import allowed, so_that, used_to, would_if, would_rather
 from mt.data.toy.longer import long_question, long_statement, so_anything, three_clauses, two_long
 from mt.data.toy.purposes import judgement, purpose, time_or_memory, two_infinitives
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
@@ -25,6 +28,7 @@ from mt.data.toy.relatives import relative_object, relative_place, relative_subj
 from mt.data.toy.remarks import answer, doing, how_long_often, name_of, polite, who_is, whose
 from mt.data.toy.reported import embedded_question, reported, uncertain
 from mt.data.toy.sequences import because_anything, before_while, so, two_clauses, when_anything
+from mt.data.toy.small_talk import addressed, exclamation, sorry, tagged
 from mt.data.toy.statements import (
     everyday,
     giving,
@@ -41,6 +45,7 @@ from mt.data.toy.talk import better_than, introduction, since, supplies, to_whom
 from mt.data.toy.things import animal_reason, handled, opinion
 from mt.data.toy.travel import origin, ride, timetable
 from mt.data.toy.urging import do_not_forget_to, feeling_cold, hurrying, let_us, meeting, something_to_eat
+from mt.data.toy.visits import all_night, been_to, leaving, opening_hours
 from mt.data.toy.which_one import another_one, but_the_other, than_the_one
 
 Construction = Callable[[Choice], Sentence]
@@ -126,7 +131,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (0.6, what_time),
     (1, keep_in_mind),
     (1.3, where_is_it),
-    (1.2, another_one),
+    (1.8, another_one),
     (1, but_the_other),
     (1.8, than_the_one),
     (1.2, done_by),
@@ -137,4 +142,26 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.4, something_to_eat),
     (1.6, meeting),
     (0.6, hurrying),
+    (1.6, would_if),
+    (1.2, would_rather),
+    (1.3, used_to),
+    (1.4, so_that),
+    (1.2, allowed),
+    (1.6, been_to),
+    (1, exclamation),
+    (1.6, tagged),
+    (1.4, sorry),
+    (1.4, anyone),
+    (1, mine),
+    (1.2, too_much),
+    (1.6, everything),
+    (2, addressed),
+    (1, opening_hours),
+    (1.2, leaving),
+    (0.8, how_much_is),
+    (0.8, how_much_of_it),
+    (0.9, all_night),
+    (5, where_exactly),
+    (3, with_whom),
+    (3, what_exactly),
 ]

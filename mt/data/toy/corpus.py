@@ -15,19 +15,20 @@ from mt.data.toy.words import ADJECTIVE
 
 CONTRACTED_SHARE = 0.25
 TRAIN_STATION_SHARE = 0.4  # the train station: the same Bahnhof
-TWO_SENTENCES_SHARE = 0.6
+FURTHER_SENTENCE_SHARE = 0.75
 SHORT_CHARACTERS = 60
+ROOM = 100  # characters after which nothing further is said
 Pair = tuple[str, str]
 
 
 def utterance(choice: Choice) -> list[tuple[str, Pair]]:
-    """What one says at once: a sentence or, as often, two short ones, each as `sentence` gives it."""
+    """What one says at once: a sentence and often one or two short ones more, each as `sentence` gives it."""
     said = [sentence(choice)]
-    if choice.chance(TWO_SENTENCES_SHARE) and is_short(said[0]):
-        second = sentence(choice)
-        while not is_short(second):
-            second = sentence(choice)
-        said.append(second)
+    while len(said) < 3 and choice.chance(FURTHER_SENTENCE_SHARE) and sum(len(one[1][0]) for one in said) <= ROOM:
+        further = sentence(choice)
+        while not is_short(further):
+            further = sentence(choice)
+        said.append(further)
     return said
 
 

@@ -16,6 +16,7 @@ from mt.data.toy.times import NOW, clock, past_time, phrases
 from mt.data.toy.verbs import BE
 from mt.data.toy.words import (
     ADJECTIVE,
+    ALREADY,
     DAYS,
     IT,
     MANNERS,
@@ -24,9 +25,23 @@ from mt.data.toy.words import (
     NUMBER_WORDS,
     ORDINALS,
     POSSESSIVES,
+    STILL,
     THE,
 )
 
+TENS = [
+    tuple(pair.split("/"))
+    for pair in [
+        "twenty/zwanzig",
+        "thirty/dreißig",
+        "forty/vierzig",
+        "fifty/fünfzig",
+        "sixty/sechzig",
+        "seventy/siebzig",
+        "eighty/achtzig",
+        "ninety/neunzig",
+    ]
+]
 INDOORS = phrases("in the house/im Haus, in the kitchen/in der Küche, in the room/im Zimmer")
 OUTDOORS = phrases(
     "here/hier, there/dort, in Berlin/in Berlin, in Munich/in München, in Hamburg/in Hamburg, in London/in London, "
@@ -77,12 +92,11 @@ def numbers(choice: Choice) -> Sentence:
     if kind == 0:
         who = subject(choice, ("young", "pet") if choice.chance(0.5) else ("adult",), "known")
         if isinstance(who, NounPhrase) and rank(who.noun) > 1 and not who.noun.classes & {"animal"}:
-            number, zahl = choice.pick(
-                (("twenty", "zwanzig"), ("thirty", "dreißig"), ("forty", "vierzig"), ("fifty", "fünfzig"))
-            )
-        body = Clause(
-            who, BE, complements=(Phrase(f"{number} years old", f"{zahl} Jahre alt"),), negated=choice.chance(0.1)
-        )
+            number, zahl = choice.pick(TENS)
+        years, alt = choice.pick(((" years old", " Jahre alt"), (" years old", " Jahre alt"), ("", "")))
+        body = Clause(who, BE, complements=(Phrase(number + years, zahl + alt),), negated=choice.chance(0.1))
+        if choice.chance(0.15):
+            body = replace(body, middle=choice.pick((ALREADY, STILL)) if not years else ALREADY, negated=False)
         return plain(body), "."
     if kind == 1:
         thing = noun_phrase(
@@ -94,9 +108,7 @@ def numbers(choice: Choice) -> Sentence:
             adjective=0.3,
         )
         verb, kosten = ("cost", "kosten") if thing.plural else ("costs", "kostet")
-        number, zahl = choice.pick(
-            [*NUMBER_WORDS, ("twenty", "zwanzig"), ("thirty", "dreißig"), ("forty", "vierzig"), ("fifty", "fünfzig")]
-        )
+        number, zahl = choice.pick([*NUMBER_WORDS, *TENS])
         return Phrase(
             f"{english.nominal(thing)} {verb} {number} euros",
             f"{german.nominal(thing, 'nominative')} {kosten} {zahl} Euro",

@@ -208,7 +208,7 @@ def contracted(sentence: str) -> str:
         sentence = re.sub(rf"^{full} ", f"{short} ", sentence, flags=re.IGNORECASE)
         sentence = re.sub(rf"\b(because|that|if|when|although|and|but) {full} ", rf"\1 {short} ", sentence)
     sentence = re.sub(r"\b(I|you|he|she|we|they) will ", r"\1'll ", sentence)
-    sentence = re.sub(r"\b(I|you|he|she|we|they) would like", r"\1'd like", sentence)
+    sentence = re.sub(r"\b(I|you|he|she|we|they) would ", r"\1'd ", sentence)
     sentence = re.sub(r"\b(I|you|we|they) have (?=already|never|been)", r"\1've ", sentence)
     return re.sub(r"^(what|where|who|how|there|that) is ", r"\1's ", sentence)
 

@@ -51,6 +51,7 @@ class Determiner:
     kind: Literal["definite", "der", "ein", "none"]
     plural: bool | None = None  # None: fits both numbers
     definite: bool = False
+    then: str = ""  # both my sisters: meine beiden Schwestern
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,7 @@ def noun_phrase(phrase: NounPhrase, case: Case, *, negated: bool = False) -> str
         words.append(KEIN_STEM + cell(EIN_ENDINGS, case, phrase.noun, phrase.plural))
     elif phrase.determiner.german:
         words.append(determiner(phrase, case))
+        words += [phrase.determiner.then] if phrase.determiner.then else []
     if phrase.adjective:
         ending = cell(ADJECTIVE_ENDINGS[kind], case, phrase.noun, phrase.plural)
         words += ["sehr"] if phrase.intensified else []
@@ -195,10 +196,17 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
         places, complements = complements, []  # im Garten ein Buch lesen; but: ein Buch auf den Tisch legen
     if middle == ["bitte"]:
         receiving, middle = [*middle, *receiving], []
-    frame = [*known, *time, *middle] if middle else [*time, *known]
+    frame = framed(known, time, middle)
     company = [body.company.german] if body.company else []
     favour = [body.favour.german] if body.favour else []
     return [*pronouns, *receiving, *frame, *company, *manner, *places, *new, *favour, *complements, *last]
+
+
+def framed(known: list[str], time: list[str], middle: list[str]) -> list[str]:
+    """The known objects, the time and often or not: das Auto heute nicht, normalerweise um sechs die Zeitung."""
+    if middle in (["normalerweise"], ["beide"]):
+        return [*middle, *time, *known]
+    return [*known, *time, *middle] if middle else [*time, *known]
 
 
 def reflexive(body: Clause) -> str:

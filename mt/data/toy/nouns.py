@@ -66,6 +66,8 @@ juice/- | der Saft+, - | drink cold liquid
 apple juice/- | der Apfelsaft+, - | drink cold liquid bought
 beer/- | das Bier+, - | alcohol cold liquid
 wine/- | der Wein+, - | alcohol liquid
+red wine/- | der Rotwein+, - | alcohol cold liquid
+white wine/- | der Weißwein+, - | alcohol cold liquid
 breakfast/- | das Frühstück+, - | meal
 dinner/- | das Abendessen, - | meal
 

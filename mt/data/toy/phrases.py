@@ -120,7 +120,11 @@ def near_determiner(choice: Choice, noun: Noun, mode: str, subject: Nominal | No
             else choice.pick((A, A, A, A, A, ONE))
         )
     if "kin" in noun.classes:
-        return possessive(choice, noun, subject)
+        mine = possessive(choice, noun, subject)
+        if plural and "generation3" not in noun.classes and choice.chance(0.12):
+            both = choice.pick(("both", "both of"))
+            return replace(mine, english=f"{both} {mine.english}", plural=True, then="beiden")
+        return mine
     if "owned" in noun.classes and choice.chance({"given": 0.0, "shown": 0.0, "subject": 0.25}.get(mode, 0.35)):
         return possessive(choice, noun, subject)
     if plural:
@@ -246,7 +250,7 @@ def object_phrase(choice: Choice, classes: tuple[str, ...], mode: str, subject: 
     he = sex_pronoun(subject) == HE or (isinstance(subject, NounPhrase) and "he" in subject.noun.classes)
     options = [noun for noun in nouns_of(wanted) if noun != same and not (he and noun.english.endswith("dress"))]
     noun = choice.rare(options)
-    if noun.classes & {"drink", "alcohol"} and mode == "any" and choice.chance(0.2):
+    if noun.classes & {"drink", "alcohol"} and mode == "any" and choice.chance(0.3):
         return measured(choice, noun)
     phrase = noun_phrase(choice, noun, mode, subject)
     if subject.plural and "clothes" in noun.classes and not phrase.plural:

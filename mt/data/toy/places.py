@@ -29,12 +29,15 @@ PREPOSITIONS = {
     "by": ("by", "an"),
     "inside": ("at", "in"),
     "with": ("with", "mit"),
+    "close": ("near", "in der Nähe"),
 }
 ALWAYS_DATIVE = {"zu", "from", "with", "outof"}
 FIXED = {
     "at_home": Phrase("at home", "zu Hause"),
     "with_milk": Phrase("with milk", "mit Milch"),
     "without_milk": Phrase("without milk", "ohne Milch"),
+    "for_breakfast": Phrase("for breakfast", "zum Frühstück"),
+    "for_dinner": Phrase("for dinner", "zum Abendessen"),
     "here": Phrase("here", "hier"),
     "there": Phrase("there", "dort"),
     "in_bed": Phrase("in bed", "im Bett"),
@@ -55,17 +58,17 @@ FIXED = {
 
 TABLE = """
 rest | at_home in_bed room:in garden:in hotel:in here
-work | at_home office:in school:in hospital:in restaurant:in hotel:in hospital:inside restaurant:inside hotel:inside supermarket:inside museum:inside shop:in shop:in museum:in garden:in IN_TOWN here
+work | station:close at_home office:in school:in hospital:in restaurant:in hotel:in hospital:inside restaurant:inside hotel:inside supermarket:inside museum:inside shop:in shop:in museum:in garden:in IN_TOWN here
 leisure | park:in garden:in kitchen:in street:on church:in forest:in at_school
 party | restaurant:in restaurant:inside kitchen:in garden:in park:in street:on beach:at at_home
 water | lake:in sea:in here
 play | garden:in park:in street:on room:in house:in at_school kitchen:in beach:at
-meet | station:at cinema:inside restaurant:inside museum:inside supermarket:inside office:inside at_school beach:at park:in restaurant:in hotel:in cinema:front school:front museum:front here church:front
+meet | station:close station:at cinema:inside restaurant:inside museum:inside supermarket:inside office:inside at_school beach:at park:in restaurant:in hotel:in cinema:front school:front museum:front here church:front
 stay | at_home here in_bed hotel:in hotel:inside at_school IN_TOWN office:in room:in city:in village:in
-dwell | IN_TOWN IN_TOWN IN_COUNTRY village:in city:in house:in flat:in here there street:in
+dwell | IN_TOWN IN_TOWN IN_COUNTRY village:in city:in house:in flat:in here there street:in lake:close sea:close sea:by station:close park:close school:close forest:close church:close
 arrival | station:at IN_TOWN hotel:inside office:inside at_school
 indoor | at_home kitchen:in room:in in_bed garden:in
-eat | at_home kitchen:in restaurant:in restaurant:inside at_school garden:in park:in office:in here
+eat | for_breakfast for_dinner for_breakfast for_dinner at_home kitchen:in restaurant:in restaurant:inside at_school garden:in park:in office:in here
 cook | at_home kitchen:in
 shops | supermarket:in supermarket:inside shop:inside shop:in shop:in city:in here there IN_TOWN
 eatery | restaurant:inside hotel:inside restaurant:in hotel:in here
@@ -94,12 +97,13 @@ back | from_work from_school FROM_TOWN FROM_TOWN hospital:outof office:outof hot
 animal_at | garden:in kitchen:in house:in table:under bed:under bed:on chair:on tree:behind door:front house:behind car:under street:on
 thing_at | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in lamp:next
 person_at | cinema:inside restaurant:inside supermarket:inside hospital:inside museum:inside hotel:inside station:at beach:at lake:at church:in bus:aboard at_home at_school here there kitchen:in garden:in room:in office:in hospital:in park:in IN_TOWN restaurant:in train:aboard house:front
-building_in | city:in village:in street:in IN_TOWN here there
+building_in | city:in village:in street:in IN_TOWN here there station:close hotel:close house:close
 country_in | IN_COUNTRY
+drink_in | bottle:in glass:in cup:in kitchen:in table:on
 food_in | kitchen:in bag:in table:on chair:on car:in
 young_in | garden:in kitchen:in park:in room:in school:in restaurant:in museum:in house:front
 furniture_in | room:in kitchen:in office:in garden:in house:in flat:in
-building_at | city:in village:in street:in IN_TOWN park:next station:next church:behind sea:by lake:at
+building_at | city:in village:in street:in IN_TOWN station:close park:close lake:close hotel:close park:next station:next church:behind sea:by lake:at
 """
 GROUPS = {name.strip(): tuple(members.split()) for name, members in (line.split("|") for line in entries(TABLE))}
 DIRECTIONS = {"run", "come", "near", "far", "drive", "onto", "stand_on", "sit_to", "brought", "from", "back"}
@@ -126,5 +130,7 @@ def fixed_places(member: str) -> tuple[Phrase, ...]:
 def place(preposition: str, phrase: NounPhrase, english: str, *, direction: bool) -> Phrase:
     """A prepositional phrase of place; `english` is the noun phrase in English."""
     words = PREPOSITIONS[preposition]
+    if preposition == "close":
+        return Phrase(f"{words[0]} {english}", f"{words[1]} {german.nominal(phrase, 'genitive')}", direction)
     case: Case = "accusative" if direction and preposition not in ALWAYS_DATIVE else "dative"
     return Phrase(f"{words[0]} {english}", german.preposition(words[1], phrase, case), direction)

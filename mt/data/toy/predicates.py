@@ -21,6 +21,7 @@ from mt.data.toy.words import (
     ADJECTIVES,
     ALREADY,
     ALSO,
+    BARE,
     COLOURS,
     HABITS,
     IT,
@@ -33,7 +34,7 @@ TRAITS = ("old", "young", "friendly", "nice", "clever", "strong", "tall", "rich"
 
 def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) -> Clause:
     """Somebody or something is so: The soup is very hot, My sister was not tired."""
-    degree = ("", "very", "too", "so")[choice.weighted((0.66, 0.2, 0.08, 0.06))]
+    degree = ("", "very", "too", "so", "really", "a little")[choice.weighted((0.61, 0.17, 0.07, 0.06, 0.05, 0.04))]
     if choice.chance(0.5):
         who = somebody(choice, ("adult", "young", "infant"), "known")
         adjective = choice.pick(STATES)
@@ -44,10 +45,7 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
         adjective, classes = choice.rare(ADJECTIVE_ENTRIES)
         nouns = nouns_for(classes)
         who = noun_phrase(choice, choice.rare(nouns), "known", adjective=0.0)
-    if adjective.english in COLOURS:
-        degree = ""
-    if adjective.english in ("ready", "closed", "open", "alone", "healthy") and degree:
-        degree = ""
+    degree = borne_degree(adjective, degree)
     form: Form = ("present", "past", "future")[choice.weighted((0.7, 0.27, 0.03))]
     if form == "future" and adjective not in STATES:
         form = "present"
@@ -55,6 +53,8 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
     personal = "human" in getattr(getattr(who, "noun", None), "classes", {"human"})
     if not personal and degree in ("too", "very") and choice.chance(0.35):
         whom = object_phrase(choice, ("person", "infant", "kin"), "known", who)
+        if choice.chance(0.25):
+            whom = NounPhrase(NOUNS[choice.pick(("child", "student", "man", "woman", "girl"))], BARE, plural=True)
         told = Phrase(
             f"{told.english} {english.preposition('for', whom)}",
             f"{told.german} {german.preposition('für', whom, 'accusative')}",
@@ -73,6 +73,14 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
     elif adjective.english in ("open", "closed") and form == "present" and choice.chance(0.35):
         return replace(body, middle=choice.pick((ALREADY, STILL)))
     return replace(body, negated=choice.chance(negation) and not counted(who) and degree != "too")
+
+
+def borne_degree(adjective: Adjective, degree: str) -> str:
+    """The degree, if the adjective bears it: not very red, not too ready."""
+    if adjective.english in (*COLOURS, "ready", "closed", "open", "alone", "healthy"):
+        return ""
+    graded = adjective.german_comparative or adjective in STATES
+    return "very" if degree == "a little" and not graded else degree
 
 
 OPPOSITES = [
@@ -171,7 +179,7 @@ FORMS_OF_WEATHER: tuple[Form, ...] = ("present", "past")
 
 def any_clause(choice: Choice, *, rich: float = 0.35, negation: float = 0.13) -> Clause:
     """A clause of any kind, for the constructions that take every kind."""
-    kind = choice.weighted((0.69, 0.15, 0.08, 0.015, 0.015, 0.02, 0.03))
+    kind = choice.weighted((0.67, 0.15, 0.08, 0.015, 0.035, 0.02, 0.03))
     if kind == 6:
         return liking_clause(choice)
     if kind == 5:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import verb_clause
+from mt.data.toy.comparisons import NICE
 from mt.data.toy.features import Clause, Coordination, Form, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.german_words import infinitive
 from mt.data.toy.likings import LIKED
@@ -12,6 +13,7 @@ from mt.data.toy.nouns import NOUNS
 from mt.data.toy.pairs import somebody
 from mt.data.toy.scenes import effect_clause, person
 from mt.data.toy.statements import REQUESTED
+from mt.data.toy.times import phrases
 from mt.data.toy.verbs import entry
 from mt.data.toy.words import ADJECTIVE, BARE, CAN, HAVE_TO, MUST, NO, SHOULD, WANT, WE, WOULD_LIKE, I
 
@@ -60,12 +62,14 @@ def deed_of(choice: Choice, who: Pronoun | None = None) -> Clause:
         found = choice.rare(LIKED if choice.chance(0.5) else REQUESTED)
         body = verb_clause(choice, entry=found, who=who or WE, form="present", rich=0.2, negation=0)
         if not body.verb.reflexive and body.middle is None and not isinstance(body.accusative, Pronoun):
-            return replace(body, time=None)
+            alone = body.manner is not None and body.manner.english == "together"
+            return replace(body, time=None, manner=None if alone else body.manner)
 
 
 def judgement(choice: Choice) -> Sentence:
     """It is important to sleep well: Es ist wichtig, gut zu schlafen."""
-    adjective = ADJECTIVE[choice.pick(JUDGED)]
+    word = choice.pick(JUDGED)
+    adjective = NICE if word == "nice" else ADJECTIVE[word]
     degree, grad = choice.pick((("", ""), ("", ""), ("very ", "sehr "), ("not ", "nicht ")))
     past = choice.chance(0.15)
     body = deed_of(choice)
@@ -87,6 +91,9 @@ def time_or_memory(choice: Choice) -> Sentence:
         spoken = f"{english.clause(outer, question=True)} to {english.infinitive(body)}"
         return Phrase(spoken, f"{german.clause(outer, 'question')}, {german.to_infinitive(body)}"), "?"
     spoken = f"{english.clause(outer)} to {english.infinitive(body)}"
+    if outer.form == "past" and choice.chance(0.35):
+        when = choice.pick(phrases("yesterday/gestern, this morning/heute Morgen, yesterday evening/gestern Abend"))
+        spoken, outer = f"{spoken} {when.english}", replace(outer, time=when)
     return Phrase(spoken, f"{german.clause(outer, 'main')}, {german.to_infinitive(body)}"), "."
 
 

@@ -107,8 +107,10 @@ def whose(choice: Choice) -> Sentence:
     group = {"pet": "animal_at", "portable": "thing_at", "human": "person_at"}
     found = next((place for name, place in group.items() if name in noun.classes), "")
     where = chosen_place(choice, found, phrase) if found and choice.chance(0.6) else None
-    if where is None:
-        return Phrase(f"{spoken} {verb} {'these' if plural else 'this'}", f"{told} {sein} das"), "?"
+    if where is None or choice.chance(0.3):
+        this = choice.pick(("these", "those") if plural else ("this", "that"))
+        there, dort = (f" {where.english}", f" {where.german}") if where else ("", "")
+        return Phrase(f"{spoken} {verb} {this}{there}", f"{told} {sein} das{dort}"), "?"
     return Phrase(f"{spoken} {verb} {where.english}", f"{told} {sein} {where.german}"), "?"
 
 

@@ -121,7 +121,7 @@ def embedded_question(choice: Choice) -> Sentence:
     word, body, missing = asked_about(choice)
     outer, question = doubting(choice, looks_back(body))
     if choice.chance(0.3):
-        outer, question = replace(outer, negated=False, verb=KNOW, accusative=None), False
+        outer, question = replace(outer, negated=False, verb=KNOW, accusative=None, dative=None), False
     return joined(
         outer,
         word,
@@ -131,9 +131,18 @@ def embedded_question(choice: Choice) -> Sentence:
     ), mark(question)
 
 
+WHAT = [
+    *(
+        entry(name)
+        for name in ("buy", "cook", "drink", "read", "write", "need", "want", "order", "sell", "wear", "find")
+    ),
+    *(entry("eat", "essen"), entry("bring"), entry("lose")),
+]
+
+
 def asked_about(choice: Choice) -> tuple[Phrase, Clause, str]:
     """The question word, the clause, and what the word stands for in it."""
-    kind = choice.weighted((0.35, 0.2, 0.25, 0.2))
+    kind = choice.weighted((0.3, 0.18, 0.2, 0.17, 0.15))
     missing = ""
     if kind == 0:
         word, missing = Phrase("where", "wo"), "complements"
@@ -150,7 +159,13 @@ def asked_about(choice: Choice) -> tuple[Phrase, Clause, str]:
         if choice.chance(0.3):
             word, body = (
                 Phrase("where", "wohin"),
-                asked(choice, verb_clause, entry=choice.pick(MOVING[:2]), rich=0.1, negation=0),
+                asked(
+                    choice,
+                    verb_clause,
+                    entry=choice.pick((*MOVING[:2], *MOVING[-2:], *MOVING[-2:])),
+                    rich=0.1,
+                    negation=0,
+                ),
             )
         if body.complements and body.complements[0].english.split()[0] in ("with", "for"):
             return asked_about(choice)
@@ -158,6 +173,11 @@ def asked_about(choice: Choice) -> tuple[Phrase, Clause, str]:
         word, body = Phrase("why", "warum"), asked(choice, verb_clause, entry=choice.rare(DEEDS), rich=0.15, negation=0)
         if body.form == "present" and not (body.verb.stative or body.middle or body.time) and choice.chance(0.4):
             body = replace(body, middle=choice.pick(HABITS))
+    elif kind == 4:
+        word, missing = Phrase("what", "was"), "accusative"
+        body = asked(choice, verb_clause, entry=choice.rare(WHAT), rich=0.15, negation=0)
+        if body.accusative is None or body.favour or body.manner or body.middle:
+            return asked_about(choice)
     else:
         word, missing = Phrase("when", "wann"), "time"
         body = asked(choice, verb_clause, rich=0.1, negation=0)

@@ -82,7 +82,9 @@ def state_clause(choice: Choice, state: str, who: Nominal, form: Form) -> Clause
         degree, grad = choice.pick((("", ""), ("", ""), ("very ", "sehr "), ("so ", "so ")))
         said = Phrase(degree + told.english, grad + told.german)
         if word != "late" and choice.chance(0.2):
-            here, hier = choice.pick((("here", "hier"), ("in here", "hier drin")))
+            here, hier = choice.pick(
+                (("here", "hier"), ("in here", "hier drin"), ("outside", "draußen"), ("outside", "draußen"))
+            )
             said = Phrase(f"{said.english} {here}", f"{hier} {said.german}")
         return Clause(IT, BE, tense, complements=(said,))
     if state in ("TIME", "MONEY"):
@@ -103,7 +105,11 @@ def effect_clause(choice: Choice, text: str, who: Nominal, form: Form) -> Clause
     text, _, where = text.partition("@")
     text, _, receiver = text.partition("=>")
     name, _, objects = text.partition(">")
-    german_verb = {"eat": "essen", "go": "fahren" if where == "TO" else "gehen"}.get(name, "")
+    german_verb = {
+        "eat": "essen",
+        "go": "fahren" if where == "TO" else "gehen",
+        "leave": "verlassen" if objects else "gehen",
+    }.get(name, "")
     verb = entry(name, german_verb).verb
     body = Clause(who, verb, form if not verb.stative or form == "past" else "present", negated=negated)
     if modal:
@@ -118,7 +124,10 @@ def effect_clause(choice: Choice, text: str, who: Nominal, form: Form) -> Clause
 def scene_object(choice: Choice, classes: tuple[str, ...], name: str, who: Nominal) -> Nominal:
     """An object for what somebody does in a scene."""
     noun = choice.rare(nouns_of(classes))
-    if name in ("take", "close", "open", "clean", "turn off", "repair", "call") and not noun.classes & {"owned", "kin"}:
+    if name in ("take", "leave", "close", "open", "clean", "turn off", "repair", "call") and not noun.classes & {
+        "owned",
+        "kin",
+    }:
         return NounPhrase(
             noun, THE, bool(noun.english_plural) and noun.english in ("window", "door") and choice.chance(0.5)
         )

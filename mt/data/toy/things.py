@@ -90,7 +90,7 @@ def judged(choice: Choice, phrase: NounPhrase, words: tuple[str, ...]) -> Clause
     if not options:
         return None
     found = choice.pick(options)
-    degree = choice.pick(("", "", "", "very", "too") if words == BAD else ("", "", "", "very"))
+    degree = choice.pick(("", "", "", "very", "too", "a little") if words == BAD else ("", "", "", "very", "really"))
     if found.english in (*COLOURS, "empty"):
         degree = ""
     return Clause(it_for(phrase), BE, complements=(predicate(found, degree),))

@@ -39,7 +39,7 @@ LONG_COMING = COMING + phrases(
 )
 GONE = phrases(
     "yesterday/gestern, this morning/heute Morgen, today/heute, yesterday/gestern, yesterday/gestern, "
-    "last night/letzte Nacht, last weekend/letztes Wochenende, again/wieder, yesterday evening/gestern Abend, yesterday morning/gestern Morgen"
+    "last night/gestern Abend, last weekend/letztes Wochenende, again/wieder, yesterday evening/gestern Abend, yesterday morning/gestern Morgen"
 )
 LONG_GONE = GONE + phrases(
     "last week/letzte Woche, last month/letzten Monat, last year/letztes Jahr, "
@@ -81,7 +81,7 @@ PARTS = (
 
 def clock(choice: Choice) -> Phrase:
     """at eight o'clock, at eight o'clock in the morning."""
-    if choice.chance(0.15):
+    if choice.chance(0.25):
         return past_the_hour(choice)
     number = choice.weighted([1] * len(NUMBER_WORDS))
     english, german = NUMBER_WORDS[number]

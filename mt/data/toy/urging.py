@@ -14,12 +14,12 @@ from mt.data.toy.phrases import noun_phrase
 from mt.data.toy.places import fixed_places
 from mt.data.toy.purposes import deed_of
 from mt.data.toy.questions import with_word
-from mt.data.toy.scenes import effect_clause
+from mt.data.toy.scenes import effect_clause, person
 from mt.data.toy.sequences import circumstance
 from mt.data.toy.statements import REQUESTED, awkward, plain
 from mt.data.toy.times import clock, coming_time, habit_time, past_time
 from mt.data.toy.verbs import entry
-from mt.data.toy.words import CAN, NO, POLITE, SHOULD, THE, THEY, WANT, WE, WOULD_LIKE, YOU, I
+from mt.data.toy.words import CAN, HAVE_TO, MUST, NO, POLITE, SHOULD, THE, THEY, WANT, WE, WOULD_LIKE, YOU, I
 
 
 def let_us(choice: Choice) -> Sentence:
@@ -69,7 +69,19 @@ def do_not_forget_to(choice: Choice) -> Sentence:
     return Phrase(spoken, told), choice.pick("!.") if who == YOU else "."
 
 
-LEAVING = ("go@to_bed", "go@home", "go shopping", "come@home", "go swimming", "go@to_work", "go@to_school", "sleep")
+LEAVING = (
+    "leave",
+    "leave>house",
+    "leave>house,flat,room,office",
+    "go@to_bed",
+    "go@home",
+    "go shopping",
+    "come@home",
+    "go swimming",
+    "go@to_work",
+    "go@to_school",
+    "sleep",
+)
 WARMTH = (("cold", "kalt", "COLD"), ("cold", "kalt", "COLD"), ("warm", "warm", "WARM"), ("hot", "heiß", "WARM"))
 DEGREES = (("", ""), ("", ""), ("very ", "sehr "), ("too ", "zu "), ("so ", "so "))
 
@@ -162,10 +174,22 @@ def no_more(choice: Choice) -> Sentence:
         be = "are" if thing.plural else "is"
         return Phrase(f"there {be} {english.nominal(thing)}", f"es gibt {declined} mehr"), "."
     form: Form = choice.pick(("present", "present", "past"))
-    body = Clause(
-        somebody(choice, ("adult",)), entry("have").verb, form, accusative=thing, complements=(Phrase("", "mehr"),)
-    )
-    return plain(body), "."
+    who, pronoun = person(choice)
+    body = Clause(who, entry("have").verb, form, accusative=thing, favour=Phrase("", "mehr"))
+    if form == "past" or choice.chance(0.5):
+        return plain(body), "."
+    deed = effect_clause(choice, choice.pick(WITHOUT), who, "present")
+    deed = replace(deed, form="modal", modal=choice.pick((HAVE_TO, HAVE_TO, MUST, WANT)), negated=False)
+    if choice.chance(0.5):
+        body = replace(body, subject=pronoun)
+        said, told = english.clause(body), german.clause(body, "final")
+        return Phrase(f"{english.clause(deed)} because {said}", f"{german.clause(deed, 'main')}, weil {told}"), "."
+    deed = replace(deed, subject=pronoun)
+    spoken, also = english.clause(deed), german.clause(deed, "question")
+    return Phrase(f"{english.clause(body)}, so {spoken}", f"{german.clause(body, 'main')}, also {also}"), "."
+
+
+WITHOUT = ("go shopping", "go shopping", "go@supermarket:to", "go@city:to", "go@home", "hurry")
 
 
 def meeting(choice: Choice) -> Sentence:

@@ -46,6 +46,7 @@ go went gone (shopping) | einkaufen_/gehen geht einkaufen_gegangen sein | adult 
 go went gone (swimming) | schwimmen_/gehen geht schwimmen_gegangen sein | adult,young @water %alone,together
 watch (television) | fern/sehen sieht ferngesehen | adult,young @indoor %together,alone
 leave left left | ab/fahren fährt abgefahren sein | public %late
+leave left left | gehen geht gegangen sein | adult %early,late,alone
 leave left left | verlassen verlässt verlassen | adult >house,flat,office,hotel,school,museum,restaurant,city,room,hospital %early,late $known
 begin began begun | an/fangen fängt angefangen | event
 hurry | beeilen beeilt beeilt sich | adult
@@ -57,9 +58,10 @@ stand stood stood | stehen steht gestanden | adult,young @!stand
 eat ate eaten | essen isst gegessen | adult,young >food,dish,snack,vegetable @eat %slowly,fast
 eat ate eaten | fressen frisst gefressen | animal %fast,slowly ; pet >prey
 drink drank drunk | trinken trinkt getrunken | adult >drink,alcohol @eat ; young >drink ; infant >milk
-cook | kochen kocht gekocht | adult >cooked @cook ; adult @cook %well,badly,together
-make made made | machen macht gemacht | adult >meal,hot_drink
+cook | kochen kocht gekocht | adult >cooked =>person $known $given ; adult >cooked @cook ; adult @cook %well,badly,together
+make made made | machen macht gemacht | adult >meal,hot_drink ; adult >cake,meal,hot_drink =>person $known $given
 read read read | lesen liest gelesen | adult,young >text @read_at ; adult,young @indoor %well,fast,a_lot
+read read read | vor/lesen liest vorgelesen | adult >story,letter,book =>person $known
 write wrote written | schreiben schreibt geschrieben | adult >written @indoor ; adult >letter =>person $known
 watch | sehen sieht gesehen | adult,young >watched @indoor %together,alone ; adult,young >film @film_at %together,alone
 see saw seen | sehen sieht gesehen | adult,young >person,infant,group,animal,watched,public,plant,building $state

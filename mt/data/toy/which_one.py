@@ -7,8 +7,9 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate
 from mt.data.toy.comparisons import COMPARED
 from mt.data.toy.features import Adjective, Clause, NounPhrase, Phrase, Sentence
+from mt.data.toy.german_words import noun_form
 from mt.data.toy.nouns import nouns_of
-from mt.data.toy.phrases import adjectives_of, own
+from mt.data.toy.phrases import adjectives_of, own, sex_pronoun
 from mt.data.toy.places import fixed_places
 from mt.data.toy.scenes import person
 from mt.data.toy.statements import plain
@@ -49,6 +50,19 @@ def another_one(choice: Choice) -> Sentence:
     old = the_one(NounPhrase(noun, POSSESSIVES[owner], adjective=ADJECTIVE["old"]))
     said = predicate(choice.pick(faults), "too")
     be, sein = ("was", "war") if past else ("is", "ist")
+    if not past and choice.chance(0.45):
+        mine = NounPhrase(noun, POSSESSIVES[owner])
+        pronoun = sex_pronoun(who)
+        assert pronoun is not None  # somebody's own things have been spoken of
+        one = Clause(pronoun, body.verb, body.form, body.modal, accusative=wanted)
+        spoken = english.clause(one).removesuffix(noun.english) + "one"
+        told = german.clause(one, "main").replace(f" {noun_form(noun, 'accusative', plural=False)}", "", 1)
+        fault = f"{english.nominal(mine)} {be} {said.english}"
+        fehler = f"{german.nominal(mine, 'nominative')} {sein} {said.german}"
+        if choice.chance(0.6):
+            return Phrase(f"{fault}, {spoken}", f"{fehler}, {told}"), "."
+        subject, finite, *rest = told.split(" ")
+        return Phrase(f"{fault}, so {spoken}", f"{fehler}, also {finite} {subject} {' '.join(rest)}"), "."
     return Phrase(
         f"{english.clause(body)} because {old.english} {be} {said.english}",
         f"{german.clause(body, 'main')}, weil {old.german} {said.german} {sein}",

@@ -142,6 +142,7 @@ ADJECTIVE_TABLE = """
 # English (comparative) | German, comparative | the noun classes it is of, before the noun; * : only after to be
 big bigger | groß größer | animal sized furniture clothes carried vessel tree city garden room kitchen family sibling trouble coloured
 small smaller | klein kleiner | pet farm sized furniture carried vessel tree garden room kitchen village shop gift
+nice nicer | schön schöner | clothes city village flower gift garden house room flat picture beach park weather hotel song
 little | klein | young infant pet small_animal sibling village house
 old older | alt älter | man woman neighbour teacher doctor friend grandmother grandfather aunt uncle dog cat horse building furniture device clothes art text vehicle told city village carried tree
 young younger | jung jünger | man woman teacher doctor student pet farm neighbour aunt uncle family
@@ -157,11 +158,11 @@ cold colder | kalt kälter | cold waters weather season
 warm warmer | warm wärmer | warm weather season
 expensive - | teuer/teur teurer | clothes road wheels device furniture eatery lodging wine meat present instrument
 cheap cheaper | billig billiger | clothes road wheels device eatery hotel furniture
-red | rot | clothes coloured road wheels flower wine
+red | rot | clothes coloured road wheels flower
 blue | blau | clothes coloured road wheels
-green | grün | clothes coloured road wheels tree
+green | grün | clothes coloured road wheels tree tea
 white | weiß | pet clothes house furniture road flower
-black | schwarz | pet clothes road wheels carried horse shoe
+black | schwarz | pet clothes road wheels carried horse shoe coffee tea
 yellow | gelb | clothes flower coloured road
 friendly friendlier | freundlich freundlicher | adult young pet
 nice nicer | nett netter | adult young family
@@ -247,8 +248,13 @@ MANNERS = {
         ("a lot", "viel"),
     )
 }
-HABITS = [phrase_pair(pair) for pair in ["often/oft", "always/immer", "never/nie", "sometimes/manchmal"]]
+HABITS = [
+    phrase_pair(pair)
+    for pair in ["often/oft", "always/immer", "never/nie", "sometimes/manchmal", "usually/normalerweise"]
+]
 ALREADY, NEVER = Phrase("already", "schon"), HABITS[2]
+NEVER_YET = Phrase("never", "noch nie")  # in the perfect
+BOTH = Phrase("both", "beide")
 ALSO, STILL = Phrase("also", "auch"), Phrase("still", "immer noch")
 
 CAN = Modal("can", ("kann", "kannst", "kann", "können"))
