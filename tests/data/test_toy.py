@@ -13,7 +13,7 @@ import pytest
 
 from mt.data.toy import english, german
 from mt.data.toy.clauses import predicate
-from mt.data.toy.corpus import describe, generate, main, normalised
+from mt.data.toy.corpus import generate, main, normalised, vocabulary
 from mt.data.toy.degrees import comparative, superlative
 from mt.data.toy.features import Clause, Coordination, Name, Nominal, NounPhrase, Phrase, Relative
 from mt.data.toy.nouns import GROUPS, NOUNS
@@ -332,6 +332,11 @@ CONSTRUCTIONS = {
     "usually": r" normalerweise ",
     "for breakfast": r" zum Frühstück ",
     "two towns compared": r"(Berlin|Rom|Paris|London) ist \w+er als (Berlin|Rom|Wien|Paris|London)\.$",
+    "told to": r" (gesagt|sagt mir), dass (ich|ihr|wir|er|sie) .* (soll|sollen)\.$",
+    "asked to": r" (mich|uns|ihn|sie|dich) gebeten, ",
+    "lying": r" lieg(t|en|st) ",
+    "less": r" weniger [A-Z]",
+    "before an hour": r" vor (zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf) Uhr",
     "the new one": r" zu (klein|groß), (ich|er|sie|wir) .* neue[ns]?( kaufen)?\.$",
     "two predicates": r" (ist|sind|bin) \w+(,| und|, aber) \w+\.$",
 }
@@ -840,9 +845,13 @@ def test_it_takes_the_gender_of_its_noun(name: str, forms: str) -> None:
     assert it_for(noun(name, plural=True)) == THEY
 
 
-def test_describe_names_the_words() -> None:
-    """Describe names the words, one class to a line."""
-    assert all(word in describe() for word in ("house", "get up", "hungry"))
+def test_the_words_are_those_of_the_default_corpus(corpus: dict[str, list[Pair]]) -> None:
+    """All of them, names large and other words small, whether or not they begin a sentence."""
+    words = set(vocabulary())
+    assert {"house", "hungry", "Anna", "didn't", "I"} <= words
+    assert not words & {"House", "The", "anna", "i", "Haus"}
+    found = {word for source, _ in corpus["train"] for word in re.findall(r"[\w']+", source)}
+    assert len(words) > 0.7 * len(found)
 
 
 def test_main_prints_pairs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,13 +5,13 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate, verb_clause
-from mt.data.toy.features import Clause, Nominal, NounPhrase, Phrase, Sentence, phrase_pair
+from mt.data.toy.features import Clause, Modal, Nominal, NounPhrase, Phrase, Sentence, phrase_pair
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.pairs import somebody
-from mt.data.toy.phrases import noun_phrase, object_phrase
+from mt.data.toy.phrases import noun_phrase, object_phrase, sex_pronoun
 from mt.data.toy.purposes import deed_of
-from mt.data.toy.reported import TELL, asked_about, joined
-from mt.data.toy.scenes import effect_clause, state_clause
+from mt.data.toy.reported import TELL, asked_about, joined, matrix
+from mt.data.toy.scenes import effect_clause, person, state_clause
 from mt.data.toy.statements import PLEASE, REQUESTED, awkward, plain
 from mt.data.toy.times import coming_time
 from mt.data.toy.verbs import BE, entry
@@ -19,7 +19,9 @@ from mt.data.toy.words import (
     ADJECTIVE,
     CAN,
     HAVE_TO,
+    HE,
     POLITE,
+    SHE,
     SHOULD,
     THE,
     WANT,
@@ -184,3 +186,30 @@ HELPED_WITH = [
         "with the children/mit den Kindern",
     ]
 ]
+
+
+ASK_TO = matrix("ask asked asked", "bitten bittet gebeten")
+
+
+def told_to(choice: Choice) -> Sentence:
+    """The doctor told me to drink tea: dass ich Tee trinken soll. He asked us to wait: hat uns gebeten, zu warten."""
+    who, told_one = person(choice)[0], choice.pick((I, I, I, WE, HE, SHE, YOU))
+    pronoun = sex_pronoun(who)
+    if pronoun is None or pronoun.possessive == told_one.possessive or who.person == told_one.person:
+        return told_to(choice)
+    deed = replace(deed_of(choice, told_one), subject=told_one)
+    asked, form = choice.chance(0.4), choice.pick(("past", "past", "present"))
+    spoken = english.infinitive(deed)
+    if asked:
+        outer = Clause(who, ASK_TO, form, accusative=told_one)  # type: ignore[arg-type]
+        return Phrase(
+            f"{english.clause(outer)} to {spoken}", f"{german.clause(outer, 'main')}, {german.to_infinitive(deed)}"
+        ), "."
+    outer = Clause(who, TELL, form, dative=told_one)  # type: ignore[arg-type]
+    deed = replace(deed, form="modal", modal=SHALL)
+    return Phrase(
+        f"{english.clause(outer)} to {spoken}", f"{german.clause(outer, 'main')}, dass {german.clause(deed, 'final')}"
+    ), "."
+
+
+SHALL = Modal("", ("soll", "sollst", "soll", "sollen"))

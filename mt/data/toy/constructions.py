@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from mt.data.toy.asking import helping, request_because, tell_me, two_requests
+from mt.data.toy.asking import helping, request_because, tell_me, told_to, two_requests
 from mt.data.toy.at_table import also_at_once, asking_for
 from mt.data.toy.being import comparison, existence, identity, presentation
 from mt.data.toy.belongings import anyone, everything, how_much_is, how_much_of_it, mine, too_much
@@ -78,6 +78,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (4, reported),
     (3.2, uncertain),
     (2, embedded_question),
+    (1.4, told_to),
     (3, relative_subject),
     (3.5, relative_object),
     (0.8, relative_place),
@@ -138,7 +139,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.2, for_a_birthday),
     (2, let_us),
     (1.6, do_not_forget_to),
-    (0.9, feeling_cold),
+    (1.4, feeling_cold),
     (1.4, something_to_eat),
     (1.6, meeting),
     (0.6, hurrying),

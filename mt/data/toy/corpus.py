@@ -1,6 +1,6 @@
 """The corpus: distinct sentence pairs, split into training, validation and test.
 
-`python -m mt.data.toy.corpus 100` prints a hundred pairs.
+`python -m mt.data.toy.corpus 100` prints a hundred pairs, `… words` every English word.
 """
 
 import re
@@ -9,9 +9,6 @@ import sys
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.constructions import CONSTRUCTIONS
-from mt.data.toy.nouns import NOUNS
-from mt.data.toy.verbs import ENTRIES
-from mt.data.toy.words import ADJECTIVE
 
 CONTRACTED_SHARE = 0.25
 TRAIN_STATION_SHARE = 0.4  # the train station: the same Bahnhof
@@ -71,11 +68,11 @@ def generate(*, seed: int, train_pairs: int, validation_pairs: int, test_pairs: 
     return {"train": pairs[held_out:], "validation": pairs[:validation_pairs], "test": pairs[validation_pairs:held_out]}
 
 
-def describe() -> str:
-    """The words the corpus knows, by class, one class to a line."""
-    nouns = ", ".join(NOUNS)
-    verbs = ", ".join(dict.fromkeys(f"{found.verb.english} {found.verb.english_rest}".strip() for found in ENTRIES))
-    return f"nouns: {nouns}\nverbs: {verbs}\nadjectives: {', '.join(ADJECTIVE)}"
+def vocabulary() -> list[str]:
+    """Every English word of the default corpus, in alphabetical order."""
+    texts = (source for source, _ in generate(seed=1, train_pairs=44_000, validation_pairs=0, test_pairs=0)["train"])
+    words = {word for text in texts for word in re.findall(r"[\w']+", text)}
+    return sorted(words - {word.capitalize() for word in words if word.islower()}, key=str.lower)
 
 
 def main(count: int, seed: int) -> None:
@@ -85,5 +82,8 @@ def main(count: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[1:]]
-    main(*(numbers + [100, 1][len(numbers) :])[:2])
+    if sys.argv[1:] == ["words"]:
+        print(" ".join(vocabulary()))
+    else:
+        numbers = [int(argument) for argument in sys.argv[1:]]
+        main(*(numbers + [100, 1][len(numbers) :])[:2])

@@ -83,6 +83,9 @@ def clock(choice: Choice) -> Phrase:
     """at eight o'clock, at eight o'clock in the morning."""
     if choice.chance(0.25):
         return past_the_hour(choice)
+    if choice.chance(0.08):
+        (hour, uhr), word = choice.pick(NUMBER_WORDS), choice.pick((("before", "vor"), ("after", "nach")))
+        return Phrase(f"{word[0]} {hour} o'clock", f"{word[1]} {uhr} Uhr")
     number = choice.weighted([1] * len(NUMBER_WORDS))
     english, german = NUMBER_WORDS[number]
     parts = [part for part, hours in PARTS if number + 2 in hours]  # the words begin with two

@@ -12,7 +12,7 @@ from mt.data.toy.pairs import somebody
 from mt.data.toy.places import fixed_places
 from mt.data.toy.questions import with_word
 from mt.data.toy.statements import plain
-from mt.data.toy.times import NOW, clock, coming_time, habit_time, past_time
+from mt.data.toy.times import NOW, clock, coming_time, habit_time, past_time, phrases
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
     HABITS,
@@ -51,8 +51,13 @@ def timetable(choice: Choice) -> Sentence:
     if choice.chance(0.25):
         return said_or_asked(choice, Clause(who, BE, form, complements=(LATE,), negated=choice.chance(0.1)), 0.3)
     body = Clause(who, entry(choice.pick(("leave", "arrive", "leave"))).verb, form, time=clock(choice))
-    if choice.chance(0.25):
+    if choice.chance(0.3):
         asked = choice.pick((Phrase("when", "wann"), Phrase("what time", "um wie viel Uhr")))
+        if form == "present" and choice.chance(0.4):
+            day = choice.pick(
+                phrases("tomorrow/morgen, today/heute, on Sunday/am Sonntag, tomorrow morning/morgen früh")
+            )
+            return with_word(replace(body, time=day), asked, ""), "?"
         return with_word(body, asked, "time"), "?"
     return said_or_asked(choice, body, 0.15)
 

@@ -53,6 +53,7 @@ hurry | beeilen beeilt beeilt sich | adult
 sit sat sat (down) | setzen setzt gesetzt sich | adult,young @sit_to
 feel felt felt | fühlen fühlt gefühlt sich | feeling $state
 look (forward) | freuen freut gefreut sich | adult to:auf:accusative=awaited,meal $state $known
+lie lay lain | liegen liegt gelegen | adult,young,pet @!lie ; portable,clothes @!thing_at
 sit sat sat | sitzen sitzt gesessen | adult,young,pet @!seat
 stand stood stood | stehen steht gestanden | adult,young @!stand
 eat ate eaten | essen isst gegessen | adult,young >food,dish,snack,vegetable @eat %slowly,fast

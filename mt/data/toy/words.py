@@ -54,6 +54,7 @@ SOME_OF_IT = Determiner("some", "", "none")  # some bread: Brot
 MUCH = [
     Determiner("more", "mehr", "none"),
     Determiner("a lot of", "viel", "none"),
+    Determiner("less", "weniger", "none"),
     Determiner("too much", "zu viel", "none"),
     Determiner("so much", "so viel", "none"),
 ]
