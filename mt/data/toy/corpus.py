@@ -68,9 +68,10 @@ def generate(*, seed: int, train_pairs: int, validation_pairs: int, test_pairs: 
     return {"train": pairs[held_out:], "validation": pairs[:validation_pairs], "test": pairs[validation_pairs:held_out]}
 
 
-def vocabulary() -> list[str]:
-    """Every English word of the default corpus, in alphabetical order."""
-    texts = (source for source, _ in generate(seed=1, train_pairs=44_000, validation_pairs=0, test_pairs=0)["train"])
+def vocabulary(train_pairs: int = 44_000) -> list[str]:
+    """Every English word of so many pairs, by default all of the default corpus, in alphabetical order."""
+    pairs = generate(seed=1, train_pairs=train_pairs, validation_pairs=0, test_pairs=0)["train"]
+    texts = (source for source, _ in pairs)
     words = {word for text in texts for word in re.findall(r"[\w']+", text)}
     return sorted(words - {word.capitalize() for word in words if word.islower()}, key=str.lower)
 
