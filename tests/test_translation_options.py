@@ -209,3 +209,9 @@ def test_alignments_name_words_of_line_and_text(models: list[Transformer], token
             assert all(0 <= source < len(WORDS) for source, _ in one.alignment)
     assert plain.parts > 2
     assert max(source for source, _ in translation.alignment or []) > len(WORDS) // 2
+
+
+def test_early_stopping_reaches_the_search(models: list[Transformer], tokenizer: Tokenizer) -> None:
+    """From the setting to the search; unset is off."""
+    found = [translator(models, tokenizer, early_stopping=setting).search for setting in (True, False, None)]
+    assert [search.early_stopping for search in found] == [True, False, False]

@@ -15,7 +15,8 @@ class FinishedHypotheses:
     """Up to `num_kept` finished hypotheses of each sentence, best first.
 
     Of equal scores the hypothesis that finished earlier ranks higher, then the one offered first.
-    `max_lengths` holds each sentence's longest |Y|. With `most_ended` nothing changes after so many were offered.
+    `max_lengths` holds each sentence's longest |Y|. With `most_ended`
+    nothing is improvable any more once so many that are possible were offered.
     """
 
     def __init__(

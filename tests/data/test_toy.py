@@ -308,7 +308,7 @@ CONSTRUCTIONS = {
     "would rather": r" würden? lieber ",
     "used to": r" (habe|bin|hat|ist|haben|sind) früher ",
     "so cold that": r" war\w* so \w+, dass ",
-    "was not allowed to": r" durfte\w* (?!.*lieber).*nicht ",
+    "was not allowed to": r" durfte\w* .*nicht ",
     "ever been to": r"(Warst du|War \w+) schon einmal ",
     "never been to": r" war\w* noch nie ",
     "what a beautiful": r"^Was für (ein|eine|einen) ",
@@ -349,7 +349,7 @@ def test_every_construction_occurs(name: str, pairs: list[Pair]) -> None:
     assert len(found) >= 3
 
 
-@pytest.mark.parametrize("wrong", [r" mehr kein", r"\b(mich|dich|uns) ein\w* \w*kuchen g"])
+@pytest.mark.parametrize("wrong", [r" mehr kein", r"\b(mich|dich) einen \w*[kK]uchen "])
 def test_no_order_or_case_that_german_has_not(wrong: str, pairs: list[Pair]) -> None:
     """What once came out wrong."""
     assert [target for _, target in pairs if re.search(wrong, target)] == []

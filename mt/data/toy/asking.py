@@ -5,7 +5,7 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate, verb_clause
-from mt.data.toy.features import Clause, Modal, Nominal, NounPhrase, Phrase, Sentence, phrase_pair
+from mt.data.toy.features import Clause, Nominal, NounPhrase, Phrase, Sentence, phrase_pair
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.pairs import somebody
 from mt.data.toy.phrases import noun_phrase, object_phrase, sex_pronoun
@@ -21,6 +21,7 @@ from mt.data.toy.words import (
     HAVE_TO,
     HE,
     POLITE,
+    SHALL,
     SHE,
     SHOULD,
     THE,
@@ -210,6 +211,3 @@ def told_to(choice: Choice) -> Sentence:
     return Phrase(
         f"{english.clause(outer)} to {spoken}", f"{german.clause(outer, 'main')}, dass {german.clause(deed, 'final')}"
     ), "."
-
-
-SHALL = Modal("", ("soll", "sollst", "soll", "sollen"))

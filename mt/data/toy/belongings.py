@@ -68,7 +68,7 @@ def anyone(choice: Choice) -> Sentence:
 MINE: tuple[tuple[str, Nominal], ...] = (
     ("mine", I),
     ("yours", YOU),
-    ("hers", Pronoun("", "", "sie", "sie", "ihr", 3, False, "")),
+    ("hers", SHE),
     ("ours", WE),
     ("theirs", THEY),
 )
@@ -147,7 +147,7 @@ def everything(choice: Choice) -> Sentence:
 
 
 def how_much_is(choice: Choice) -> Sentence:
-    """How much is this red dress? Wie viel kostet dieses rote Kleid? How much are two tickets …"""
+    """How much is this red dress? Wie viel kostet dieses rote Kleid? How much do these shoes cost?"""
     noun = choice.rare(
         nouns_of(("clothes", "book", "bag", "lamp", "dish", "road", "wheels", "flower", "picture", "room", "pet"))
     )
@@ -207,6 +207,7 @@ HOW_MUCH = (
     ("buy", ("bread", "meat", "cheese", "chocolate", "fish", "milk")),
     ("eat", ("bread", "meat", "cheese", "chocolate", "fish")),
 )
+EVERY_DAY = Phrase("every day", "jeden Tag")
 
 
 def how_much_of_it(choice: Choice) -> Sentence:
@@ -220,6 +221,3 @@ def how_much_of_it(choice: Choice) -> Sentence:
     if name in ("drink", "eat", "buy") and choice.chance(0.5):
         body = replace(body, time=past_time(choice, long=False) if form == "past" else EVERY_DAY)
     return with_word(body, word, "accusative"), "?"
-
-
-EVERY_DAY = Phrase("every day", "jeden Tag")

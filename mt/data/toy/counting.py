@@ -5,8 +5,8 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate
-from mt.data.toy.comparisons import rank
-from mt.data.toy.features import Adjective, Clause, Form, Name, NounPhrase, Phrase, Sentence
+from mt.data.toy.comparisons import NICE, rank
+from mt.data.toy.features import Clause, Form, Name, NounPhrase, Phrase, Sentence
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import noun_phrase, subject
 from mt.data.toy.places import FIXED, fixed_places
@@ -152,7 +152,6 @@ def calendar(choice: Choice) -> Sentence:
     return Phrase(f"{word} birthday {past[0]} {when.english}", f"{stem} Geburtstag {past[1]} {when.german}"), "."
 
 
-NICE = Adjective("nice", "schön", "schön")  # of the weather; of people it is nett
 WEATHERS = (NICE, *(ADJECTIVE[word] for word in ("good", "bad", "beautiful", "cold", "warm")))
 
 

@@ -6,7 +6,7 @@ from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate, verb_clause
 from mt.data.toy.features import Clause, Form, Modal, Nominal, NounPhrase, Phrase, Pronoun, Sentence
-from mt.data.toy.nouns import NOUNS
+from mt.data.toy.nouns import NOUNS, entries
 from mt.data.toy.purposes import deed_of
 from mt.data.toy.scenes import IMPERSONAL, SCENE_LIST, effect_clause, person, state_clause
 from mt.data.toy.verbs import BE, ENTRIES, ONCE, entry
@@ -17,6 +17,7 @@ from mt.data.toy.words import (
     MAY,
     MUCH,
     NO,
+    POLITE,
     SHE,
     THE,
     THEY,
@@ -27,7 +28,6 @@ from mt.data.toy.words import (
 )
 
 WOULD = Modal("would", ("würde", "würdest", "würde", "würden"))
-MIGHT = Modal("could", ("könnte", "könntest", "könnte", "könnten"))
 WERE = replace(BE, english="be", english_past="were", preterite="wäre")
 HAD = replace(entry("have").verb, preterite="hätte")
 RATHER = Modal("would rather", WOULD.german)
@@ -35,10 +35,8 @@ USED_TO = Modal("used to", ("", "", "", ""))
 ALLOWED_THEN = Modal("", ("durfte", "durftest", "durfte", "durften"))
 
 # How it is not | what one would do if it were.
-IMAGINED = [
-    tuple(part.strip().split("; ") for part in line.split("|"))
-    for line in """
-rich; rich | buy>house,car,garden; go@TO; -work; give>money; buy>coat,dress,picture; stay@at_home; sell>flat
+IMAGINED_TABLE = """
+rich | buy>house,car,garden; go@TO; -work; buy>coat,dress,picture; stay@at_home; sell>flat
 young | learn>speech; go@TO; play>football; dance; run
 tired | sleep; go@home; go@to_bed; drink>coffee; stay@at_home
 sick | stay@at_home; call>doctor; sleep; stay@in_bed; -work
@@ -50,8 +48,8 @@ GARDEN | play@garden:in; sit@garden:in; buy>dog,flower; sit@tree:under
 COLD | stay@at_home; drink>tea; wear>coat; close>window
 WARM | go@beach:an; swim@lake:in; go swimming; sit@garden:in; open>window; go@park:to
 FINE | go@beach:an; go@park:to; play>football; sit@garden:in; go swimming
-""".strip().split("\n")
-]
+"""
+IMAGINED = [tuple(part.strip() for part in line.split("|")) for line in entries(IMAGINED_TABLE)]
 
 
 def imagined_state(choice: Choice, state: str, who: Nominal) -> tuple[str, str]:
@@ -77,17 +75,17 @@ def imagined_state(choice: Choice, state: str, who: Nominal) -> tuple[str, str]:
 
 def would_if(choice: Choice) -> Sentence:
     """If I were rich, I would buy a house: Wenn ich reich wäre, würde ich ein Haus kaufen. What would you do if …?"""
-    states, deeds = choice.pick(IMAGINED)
-    deed = choice.pick([one for one in deeds if not one.startswith("give")])
+    state, deeds = choice.pick(IMAGINED)
+    deed = choice.pick(deeds.split("; "))
     who: Pronoun = choice.pick((I, I, I, WE, WE, YOU, THEY, HE, SHE))
-    spoken, told = imagined_state(choice, states[0], who)
+    spoken, told = imagined_state(choice, state, who)
     if choice.chance(0.15):
         asked = choice.pick((YOU, YOU, WE, THEY))
-        spoken, told = imagined_state(choice, states[0], asked)
+        spoken, told = imagined_state(choice, state, asked)
         wouldst = WOULD.german[1 if asked == YOU else 3]
         return Phrase(f"what would {asked.english} do {spoken}", f"was {wouldst} {asked.nominative} tun, {told}"), "?"
     effect = effect_clause(choice, deed, who, "present")
-    effect = replace(effect, form="modal", modal=MIGHT if choice.chance(0.2) and not effect.negated else WOULD)
+    effect = replace(effect, form="modal", modal=POLITE if choice.chance(0.2) and not effect.negated else WOULD)
     if choice.chance(0.65):
         return Phrase(f"{spoken}, {english.clause(effect)}", f"{told}, {german.clause(effect, 'question')}"), "."
     return Phrase(f"{english.clause(effect)} {spoken}", f"{german.clause(effect, 'main')}, {told}"), "."

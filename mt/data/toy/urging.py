@@ -19,7 +19,7 @@ from mt.data.toy.sequences import circumstance
 from mt.data.toy.statements import REQUESTED, awkward, plain
 from mt.data.toy.times import clock, coming_time, habit_time, past_time
 from mt.data.toy.verbs import entry
-from mt.data.toy.words import CAN, HAVE_TO, MUST, NO, POLITE, SHOULD, THE, THEY, WANT, WE, WOULD_LIKE, YOU, I
+from mt.data.toy.words import CAN, HAVE_TO, MUST, NO, POLITE, SHALL, SHOULD, THE, THEY, WANT, WE, WOULD_LIKE, YOU, I
 
 
 def let_us(choice: Choice) -> Sentence:
@@ -40,9 +40,6 @@ def let_us(choice: Choice) -> Sentence:
         spoken, told = english.clause(state), german.clause(state, "final")
         return Phrase(f"if {spoken}, {english.clause(body)}", f"wenn {told}, {german.clause(body, 'question')}"), "."
     return plain(body), "."
-
-
-SHALL = replace(SHOULD, english="shall", german=("soll", "sollst", "soll", "sollen"))
 
 
 def do_not_forget_to(choice: Choice) -> Sentence:
