@@ -10,7 +10,7 @@ from mt.data.toy.features import Clause, Form, Name, Nominal, NounPhrase, Phrase
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.pairs import somebody
 from mt.data.toy.phrases import noun_phrase, with_adjective
-from mt.data.toy.questions import askable, with_word
+from mt.data.toy.questions import askable, price_of, with_word
 from mt.data.toy.statements import plain
 from mt.data.toy.things import it_for
 from mt.data.toy.times import past_time
@@ -155,14 +155,10 @@ def how_much_is(choice: Choice) -> Sentence:
     thing = with_adjective(
         choice, NounPhrase(noun, THESE if plural else choice.pick((THIS, THIS, THE, A)), plural), 0.4
     )
+    asked = price_of(thing)
     if choice.chance(0.5):
-        return Phrase(f"how much {'are' if plural else 'is'} {english.nominal(thing)}", cost(thing)), "?"
-    return Phrase(f"how much {'do' if plural else 'does'} {english.nominal(thing)} cost", cost(thing)), "?"
-
-
-def cost(thing: NounPhrase) -> str:
-    """wie viel kostet dieses Kleid."""
-    return f"wie viel {'kosten' if thing.plural else 'kostet'} {german.nominal(thing, 'nominative')}"
+        asked = Phrase(f"how much {'are' if plural else 'is'} {english.nominal(thing)}", asked.german)
+    return asked, "?"
 
 
 TOO_MUCH = (

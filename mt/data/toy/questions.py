@@ -276,12 +276,14 @@ def how(choice: Choice) -> Sentence:
         "shown",
         adjective=0.35,
     )
-    english_verb = "do" if thing.plural else "does"
-    german_verb = "kosten" if thing.plural else "kostet"
-    return Phrase(
-        f"how much {english_verb} {english.nominal(thing)} cost",
-        f"wie viel {german_verb} {german.nominal(thing, 'nominative')}",
-    ), "?"
+    return price_of(thing), "?"
+
+
+def price_of(thing: NounPhrase) -> Phrase:
+    """How much does it cost, how much do they cost."""
+    do, kosten = ("do", "kosten") if thing.plural else ("does", "kostet")
+    told = f"wie viel {kosten} {german.nominal(thing, 'nominative')}"
+    return Phrase(f"how much {do} {english.nominal(thing)} cost", told)
 
 
 def how_are_you(choice: Choice) -> Phrase:
