@@ -45,17 +45,13 @@ def corpora(data: data_options.Data) -> Splits:
         raise UserError("data.kind: an imported run has no corpora of its own; give data=files data.train=...")
     languages = {"source_language": data.source_language, "target_language": data.target_language}
     if isinstance(data, data_options.FilesData):
-        file = functools.partial(_file_corpus, languages=languages)
-        test = None if data.test is None else file(data.test)
-        return [file(corpus) for corpus in data.train], file(data.validation), test
+        train: list[Corpus] = [FileCorpus(**vars(corpus), **languages) for corpus in data.train]
+        test = None if data.test is None else FileCorpus(**vars(data.test), **languages)
+        return train, FileCorpus(**vars(data.validation), **languages), test
     names = ("path", "subset", "revision", "source_column", "target_column")
     hub = functools.partial(HubCorpus, **{name: getattr(data, name) for name in names}, **languages)
     splits = [None if split is None else hub(split=split) for split in (data.validation_split, data.test_split)]
     return [hub(split=data.train_split)], splits[0], splits[1]
-
-
-def _file_corpus(corpus: data_options.Corpus, languages: dict[str, str]) -> Corpus:
-    return FileCorpus(**vars(corpus), **languages)
 
 
 def _toy_corpora(data: data_options.ToyData) -> Splits:
@@ -252,17 +248,18 @@ def translator(
     further_models: Sequence[Transformer] = (),
     num_hypotheses: int = 1,
     alignments: bool = False,
+    copied: bool = False,
 ) -> Translator:
     """A model with the tokenizers of a run folder and the search settings of `decoding`."""
     source, target = tokenizer_paths(run_dir, config.tokenizer)
     device = next(model.parameters()).device
-    forbidden = [PAD, BOS, UNKNOWN] if config.tokenizer.byte_fallback else [PAD, BOS]
     return Translator(
         model=model,
         source_tokenizer=Tokenizer.load(source),
         target_tokenizer=Tokenizer.load(target),
         threads=torch.get_num_threads() if device.type == "cpu" else 1,
-        forbidden=forbidden,
+        copied=copied,
+        forbidden=[PAD, BOS, UNKNOWN] if config.tokenizer.byte_fallback else [PAD, BOS],
         **{**vars(decoding), "sampling": decoding.sampling and Sampling(**vars(decoding.sampling))}
         | {"precision": search_precision(decoding.precision, device)},
         further_models=further_models,
@@ -280,6 +277,7 @@ def translator_of_run(
     ensemble: Sequence[Path] = (),
     num_hypotheses: int = 1,
     alignments: bool = False,
+    copied: bool = False,
 ) -> Translator:
     """The translator that a finished run delivered, with the run's own search settings unless others are given.
 
@@ -297,4 +295,5 @@ def translator_of_run(
         further_models=models[1:],
         num_hypotheses=num_hypotheses,
         alignments=alignments,
+        copied=copied,
     )

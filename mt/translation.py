@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import torch
 
 from mt.alignment import word_alignment
+from mt.copies import Copies, can_copy
 from mt.data.batch import make_batch, source_tensor
 from mt.data.tokenizer import BOS, EOS, UNKNOWN, Tokenizer
 from mt.engine.decoder import PlacedDecoder
@@ -24,6 +25,7 @@ _WINDOW_BATCHES = 16
 # sentences that began together do not pass over each other's keys.
 _REFILLS = 16
 _SENTENCES_PER_THREAD = 4  # for fewer, another thread is not worth while
+_SENTENCES_PER_COPY = 32  # for fewer, a copy of the process is not
 
 Line = tuple[int, str, str]  # its number, its text, and the text with which its translation has to begin
 
@@ -36,7 +38,9 @@ class Translator:
 
     The models of `further_models` decide together with `model`, as `Ensemble` does. Of each line `num_hypotheses`
     translations are kept, and with `alignments` the words that belong together. The other settings are those of
-    `Search`. The weights are taken as they are now, in `precision`; `threads` searches run at the same time.
+    `Search`. The weights are taken as they are now, in `precision`; `threads` searches run at the same time, those of
+    many lines with `copied` in copies of the process, which a program without threads of its own may have: nothing
+    that is changed here afterwards reaches them.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class Translator:
         target_tokenizer: Tokenizer,
         precision: torch.dtype,
         threads: int,
+        copied: bool = False,
         forbidden: Sequence[int],
         beam_size: int,
         length_penalty: float,
@@ -64,14 +69,14 @@ class Translator:
         num_hypotheses: int = 1,
         alignments: bool = False,
     ) -> None:
-        self.model = model.eval()
-        self.models = [self.model, *(further.eval() for further in further_models)]
+        self.model, self.models = model, [each.eval() for each in (model, *further_models)]
         self.prepared = [PreparedModel(each, precision=precision) for each in self.models]
-        self.threads = threads
+        self.threads, self.copied = threads, copied and can_copy()
+        self.copies: Copies[list[list[Translation]]] | None = None
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
-        self.forbidden = forbidden
-        self.beam_size = beam_size
+        self.forbidden, self.beam_size = forbidden, beam_size
         self.batch_tokens, self.max_source_tokens = batch_tokens, max_source_tokens
+        self.batch_sentences: int | None = None  # in place of the tokens, where batches are to be compared
         self.joiner, self.alignments = joiner, alignments
         self.search = Search(
             bos=BOS,
@@ -123,23 +128,32 @@ class Translator:
         searches = [([parts[index] for index in share], places) for share, places in shares]
         prepared = self.prepared[0]
         with bf16_factors(enabled=prepared.device.type == "cpu" and prepared.precision == torch.bfloat16):
-            found = in_threads(self._search, searches, threads=self.threads)
+            found = self._found(searches)
         translations: list[list[Translation]] = [[]] * len(parts)
         for (share, _), translated in zip(shares, found, strict=True):
             for index, translation in zip(share, translated, strict=True):
                 translations[index] = translation
         return translations
 
+    def _found(self, searches: list[tuple[list[Part], int]]) -> list[list[list[Translation]]]:
+        sentences = sum(len(parts) for parts, _ in searches)
+        if not self.copied or self.threads == 1 or sentences < _SENTENCES_PER_COPY * self.threads:
+            return in_threads(self._search, searches, threads=self.threads)
+        if self.copies is None:
+            self.copies = Copies(self._search, count=self.threads)
+        return self.copies.map(searches)
+
     def _shares(self, parts: Sequence[Part]) -> Iterator[tuple[list[int], int]]:
         """What one thread translates in one search, longest first, and how many sentences at the same time.
 
-        As many as fit into `batch_tokens` with their padded source, once for each row; a beam search takes the next
-        sentence where one has ended. Threads get every second, third, … sentence, so that each has as much to do.
+        As many as `batch_sentences` says, or as fit into `batch_tokens` with their padded source, once for each row; a
+        beam search takes the next sentence where one has ended. Threads get every second, third, … sentence, so that
+        each has as much to do.
         """
         order = sorted(range(len(parts)), key=lambda index: -len(parts[index].pieces))
         while order:
             row_tokens = (len(parts[order[0]].pieces) + 1) * self.search.rows_per_sentence
-            places = max(1, self.batch_tokens // row_tokens)
+            places = self.batch_sentences or max(1, self.batch_tokens // row_tokens)
             threads = min(self.threads, -(-len(order) // _SENTENCES_PER_THREAD))
             refilled = self.search.sampling is None and self.prepared[0].device.type != "cpu"
             count = places * threads * (_REFILLS if refilled else 1)

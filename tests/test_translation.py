@@ -12,6 +12,7 @@ from tiny_models import tiny_model
 from torch import Tensor
 
 import mt.translation
+from mt.copies import can_copy
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
 from mt.engine.decoder import PlacedDecoder
 from mt.engine.prepared_model import PreparedModel
@@ -139,6 +140,20 @@ def test_batches_of_64_give_the_tokens_of_batches_of_1_but_for_near_ties(
     for found, expected in trials(zip(together, alone, strict=True)):
         assert found.tokens == expected.tokens or found.score == pytest.approx(expected.score, abs=1e-4)
     assert sum(found.tokens == expected.tokens for found, expected in zip(together, alone, strict=True)) >= 60
+
+
+@pytest.mark.skipif(not can_copy(), reason="processes are copied on Linux only")
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_copies_of_the_process_translate_as_its_threads_do(tokenizer: Tokenizer, precision: torch.dtype) -> None:
+    model = tiny_model(vocabulary_size=tokenizer.vocabulary_size, dtype=torch.float32)
+    settings: dict[str, Any] = {"precision": precision, "beam_size": 3, "threads": 2}
+    in_threads = translator(model, tokenizer, **settings)
+    in_copies = translator(model, tokenizer, **settings, copied=True)
+    lines = LINES * 15
+    assert in_copies.translate_all(lines) == in_threads.translate_all(lines)
+    assert in_copies.copies is not None
+    assert list(in_copies.translate(lines)) == list(in_threads.translate(lines))
+    in_copies.copies.close()
 
 
 @pytest.mark.parametrize("beam_size", [1, 2])

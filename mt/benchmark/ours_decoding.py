@@ -1,5 +1,6 @@
 """Our side of the decoding contest: the search that `mt-translate` runs, on the same pieces as the peers."""
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from mt.build import translator_of_run
 from mt.config import Decoding
 from mt.parts import Part
 from mt.runtime import keep_freed_memory
+from mt.translation import Translator
 
 
 class Ours:
@@ -24,7 +26,8 @@ class Ours:
         torch.set_num_threads(task["threads"])
         self.run_dir = Path(task["folder"])
         self.settings: dict[str, Any] = {**task["search"], "precision": task["precision"]}
-        self.translator = translator_of_run(self.run_dir, Decoding(**self.settings), "cpu")
+        self.translator = translator_of_run(self.run_dir, Decoding(**self.settings), "cpu", copied=True)
+        self.translators: dict[int, Translator] = {}
         tokenizer = self.translator.source_tokenizer
         self.ids = {piece: number for number, piece in enumerate(tokenizer.pieces(range(tokenizer.vocabulary_size)))}
 
@@ -37,9 +40,9 @@ class Ours:
         longest: int,  # noqa: ARG002  it knows
     ) -> list[Pieces]:
         """The best output of each sentence; the longest one is as the search's own settings have it."""
-        translator = self.translator
+        translator = self.translators.setdefault(beam_size, copy.copy(self.translator))
         translator.search = replace(translator.search, beam_size=beam_size)
-        translator.batch_tokens = batch * beam_size * (max(map(len, sentences)) + 1)
+        translator.batch_sentences = batch
         parts = [Part([self.ids[piece] for piece in sentence]) for sentence in sentences]
         return [translator.target_tokenizer.pieces(one[0].tokens) for one in translator.translate_parts(parts)]
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 _STEPS = 4  # so many are written before cells are left out
 _WIDTH = 16  # attended cells are a multiple: kernels take as long for 24 as for 32, and few different shapes reach them
@@ -40,6 +41,7 @@ class KeptCells:
 
         Every row is its own ancestor there. What places behind these or `idle` ones among these hold may be lost.
         """
+        self._hold(places)
         if self.end >= self.next_tidying:
             self.empty(idle)
             self._tidy(places)
@@ -62,36 +64,39 @@ class KeptCells:
 
     def empty(self, places: list[int]) -> None:
         """Leave the rows of these places no ancestors."""
+        self._hold(max(places, default=0) + 1)
         self.ancestors[places] = -math.inf
 
     def move(self, to: list[int], origin: list[int]) -> None:
         """Bring sentences to other places."""
+        self._hold(max(to) + 1)
         self.keys_values[:, :, to, : self.end] = self.keys_values[:, :, origin, : self.end]
         self.ancestors[to] = self.ancestors[origin]
 
+    def _hold(self, places: int) -> None:
+        """Have memory for at least so many places."""
+        missing = places - len(self.ancestors)
+        if missing > 0:
+            self.keys_values = functional.pad(self.keys_values, (0, 0, 0, 0, 0, missing))
+            self.ancestors = functional.pad(self.ancestors, (0, 0, 0, 0, 0, missing), value=-math.inf)
+
     def _tidy(self, places: int) -> None:
-        """Bring the cells that are somebody's ancestors to the front, in their order, and make room for new ones."""
+        """Bring the cells that are somebody's ancestors to the front, in their order, and make room for new ones.
+
+        What lies in that room is finite, which is enough for what is masked, and the places behind are given up.
+        """
         lines = self.ancestors[:places, :, : self.end]
         living = (lines == 0).any(dim=1)
+        order = living.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
         self.end = int(living.sum(dim=1).max())
-        order = living.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, : self.end]
+        self.next_tidying = self.end + _STEPS * self.rows
+        room = _multiple(self.next_tidying)
+        order = functional.pad(order[:, :room], (0, max(0, room - order.shape[1])))
         cells = order + torch.arange(places, device=order.device)[:, None] * self.ancestors.shape[2]
         kept = self.keys_values.flatten(2, 3).flatten(0, 1).index_select(1, cells.flatten())
-        lines = lines.gather(2, order[:, None].expand(-1, self.rows, -1))
-        self.next_tidying = self.end + _STEPS * self.rows
-        self._make_room(_multiple(self.next_tidying))
-        self.keys_values[:, :, :places, : self.end] = kept.view(
-            *self.keys_values.shape[:2], places, self.end, self.keys_values.shape[-1]
-        )
-        self.ancestors[:places, :, : self.end] = lines
-        self.ancestors[:places, :, self.end :] = -math.inf
-
-    def _make_room(self, needed: int) -> None:
-        """Have at least so many cells. They may hold anything finite: what is masked is multiplied by zero."""
-        layers, _, places, cells, d_model = self.keys_values.shape
-        if needed > cells:
-            self.keys_values = self.keys_values.new_zeros((layers, 2, places, needed, d_model))
-            self.ancestors = self.ancestors.new_empty((places, self.rows, needed))
+        self.keys_values = kept.view(*self.keys_values.shape[:2], places, room, kept.shape[-1])
+        self.ancestors = lines.gather(2, order[:, None].expand(-1, self.rows, -1))
+        self.ancestors[:, :, self.end :] = -math.inf
 
 
 def _multiple(cells: int) -> int:

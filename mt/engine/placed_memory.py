@@ -23,7 +23,7 @@ class PlacedMemory:
         self.encoded_end = self.waiting = 0  # sentences: up to where they are encoded, and who comes next
         width = -(-source.shape[1] // _WIDTH) * _WIDTH
         shape = (len(model.decoder), 2, places, model.num_heads, width, model.d_model // model.num_heads)
-        self.keys_values = torch.zeros(shape, dtype=model.precision, device=model.device)
+        self.keys_values = torch.empty(shape, dtype=model.precision, device=model.device)
         self.masks = torch.zeros(places, 1, 1, width, dtype=model.precision, device=model.device)
         self.mask: Float[Tensor, "places 1 1 source"] = self.masks
         """0 for the tokens of each sentence, minus infinity beyond its end."""
@@ -65,6 +65,7 @@ class PlacedMemory:
         block = slice(first, first + len(places))
         length = self.encoded.mask.shape[-1]
         self.keys_values[:, :, places, :, :length] = self.encoded.keys_values[:, :, block]
+        self.keys_values[:, :, places, :, length:] = 0  # anything finite: what is masked is multiplied by zero
         self.masks[places] = -math.inf
         self.masks[places, :, :, :length] = self.encoded.mask[block]
         for place in places:

@@ -36,11 +36,11 @@ def evaluate(config: EvaluateConfig) -> None:
     language = config.target_language or run.data.target_language
     check_scorable(language)
     if config.source is None:
-        translator = build.translator_of_run(run_dir, config.decoding, config.device)
+        translator = build.translator_of_run(run_dir, config.decoding, config.device, copied=True)
         score_split(run_dir, run, translator, config.split, language)
         return
     sources, references = _paired(str(config.source), str(config.reference))
-    translator = build.translator_of_run(run_dir, config.decoding, config.device)
+    translator = build.translator_of_run(run_dir, config.decoding, config.device, copied=True)
     hypotheses, seconds = _translate(translator, sources)
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
     origin = f"{config.source} against {config.reference}"

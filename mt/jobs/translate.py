@@ -47,6 +47,7 @@ def translate(config: TranslateConfig) -> None:
         ensemble=[Path(run_dir) for run_dir in config.ensemble],
         num_hypotheses=config.n_best or 1,
         alignments=config.alignments,
+        copied=True,
     )
     titled = titles is not None and (config.shard is None or shard_numbers(config.shard)[0] == 1)
     with _output(config, titled=titled) as output:

@@ -34,15 +34,18 @@ MAY_IMPORT = {
     "mt.training": {"mt.data.batch", "mt.data.loader", "mt.model.transformer", "mt.model.packing", "mt.runtime"},
     "mt.translation": {
         *("mt.data", "mt.engine", "mt.model.inspection", "mt.model.transformer", "mt.search"),
-        *("mt.alignment", "mt.parts", "mt.runtime"),
+        *("mt.alignment", "mt.copies", "mt.parts", "mt.runtime"),
     },
     "mt.parts": {"mt.alignment"},
     "mt.alignment": set(),
     "mt.benchmark.workers": set(),  # they run in the peers' environment too
-    "mt.benchmark.ours_decoding": {"mt.benchmark.workers", "mt.build", "mt.config", "mt.parts", "mt.runtime"},
+    "mt.benchmark.ours_decoding": {
+        *("mt.benchmark.workers", "mt.build", "mt.config", "mt.parts", "mt.runtime", "mt.translation")
+    },
     "mt.benchmark": {"mt.data", "mt.model.transformer", "mt.runtime", "mt.training"},
     "mt.export": {"mt.data.batch", "mt.data.tokenizer", "mt.model", "mt.search"},
     "mt.runtime": set(),
+    "mt.copies": set(),
     "mt.errors": set(),
     **dict.fromkeys(CONFIGURATION, CONFIGURATION | {"mt"}),
 }

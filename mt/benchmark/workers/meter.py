@@ -1,6 +1,7 @@
 """Time, peak memory and versions, alike for every contestant."""
 
 import importlib.metadata
+import os
 import platform
 import re
 import time
@@ -10,14 +11,14 @@ from typing import Any
 
 import torch
 
-_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_PROCESSES = Path("/proc")
 
 
 def measured(action: Callable[[], None], device: torch.device) -> dict[str, float]:
     """Seconds of an action, the device's queue included, and the peak of memory meanwhile in bytes.
 
-    On a GPU that is what tensors took at most; on a CPU the most that the process held of the machine's memory
-    (Linux tells; elsewhere it is left out).
+    On a GPU that is what tensors took at most; on a CPU the most that the process and its children held, each counted
+    whole although they share some (Linux tells; elsewhere it is left out).
     """
     _forget_peak(device)
     _synchronise(device)
@@ -47,14 +48,27 @@ def _synchronise(device: torch.device) -> None:
 def _forget_peak(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    elif _CLEAR.exists():
-        _CLEAR.write_text("5", encoding="ascii")  # proc(5): the peak becomes what is held now
+        return
+    for process in _processes():
+        (process / "clear_refs").write_text("5", encoding="ascii")  # proc(5): the peak becomes what is held now
 
 
 def _peak_bytes(device: torch.device) -> int | None:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated()
-    if not _STATUS.exists():
-        return None
-    found = re.search(r"VmHWM:\s*(\d+) kB", _STATUS.read_text(encoding="ascii"))
-    return int(found[1]) * 1024 if found else None
+    statuses = [(process / "status").read_text(encoding="ascii") for process in _processes()]
+    peaks = [re.search(r"VmHWM:\s*(\d+) kB", status) for status in statuses]
+    return sum(int(peak[1]) * 1024 for peak in peaks if peak) or None
+
+
+def _processes() -> list[Path]:
+    """The folders in which Linux tells of this process and of those that it has made."""
+    own = _PROCESSES / str(os.getpid())
+    children = own / "task" / str(os.getpid()) / "children"
+    if not own.exists():
+        return []
+    return [own, *(_PROCESSES / number for number in _words(children))]
+
+
+def _words(path: Path) -> list[str]:
+    return path.read_text(encoding="ascii").split() if path.exists() else []
