@@ -1,11 +1,13 @@
 """The prepared model as a next-token function of a search, for sentences that come and go."""
 
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from mt.engine.kept_cells import KeptCells
-from mt.engine.layers import attend
+from mt.engine.listed_cells import ListedCells
 from mt.engine.placed_memory import PlacedMemory
 from mt.engine.prepared_model import PreparedModel
 
@@ -35,14 +37,7 @@ class PlacedDecoder:
         self.rows_per_sentence = rows_per_sentence
         self.num_places = min(len(source), places or len(source))
         self.memory = PlacedMemory(model, source, places=self.num_places)
-        self.kept = KeptCells(
-            num_layers=len(model.decoder),
-            places=self.num_places,
-            rows=rows_per_sentence,
-            d_model=model.d_model,
-            precision=model.precision,
-            device=model.device,
-        )
+        self.kept = self._kept_cells(together=self.num_places == len(source))
         self.steps = 0
         self.begins = [0] * self.num_places  # steps that were over when the sentence came
         self.lengths = torch.zeros(self.num_places, dtype=torch.int64, device=model.device)
@@ -67,18 +62,12 @@ class PlacedDecoder:
             tokens = tokens[self.places_to_rows]
         positions = model.positions(self.steps - min(self.begins[:places]) + 1)[self.lengths[:places, None]]
         x = model.embed(model.target_embedding, tokens.view(places, -1)[:, :width], positions)
-        cells = self.kept.open(places, idle=self.idle)
-        kept, ancestors = self.kept.window(places)
-        memory, source_mask = self.memory.attended, self.memory.mask
-        for layer, newest, keys_values, source_keys_values in zip(model.decoder, cells, kept, memory, strict=True):
-            query, key_value = layer.project(x)
-            newest.copy_(key_value)
-            key, value = layer.in_heads(keys_values)
-            attended = attend(query, key, value, ancestors[:, :, :width])
-            x = layer.norm(layer.output.add_to(x, attended))
-            query = layer.project_cross_query(x)
-            attended = attend(query, source_keys_values[0], source_keys_values[1], source_mask)
-            x = layer.cross_norm(layer.cross_output.add_to(x, attended))
+        self.kept.open(places, idle=self.idle, width=width)
+        for number, layer in enumerate(model.decoder):
+            attended = self.kept.attend(number, layer.projection(x))
+            x = layer.norm(x, layer.output, attended)
+            attended = self.memory.attend(number, layer.cross_query(x))
+            x = layer.cross_norm(x, layer.cross_output, attended)
             x = layer.feed_forward(x)
         self.steps += 1
         self.lengths += 1
@@ -86,6 +75,15 @@ class PlacedDecoder:
             x = x.flatten(0, 1)
             return model.logits(x if self.rows_to_places is None else x[self.rows_to_places])
         return model.logits(x[self.places, 0]).repeat_interleave(self.rows_per_sentence, dim=0)
+
+    def _kept_cells(self, *, together: bool) -> KeptCells | ListedCells:
+        """The cache: by lists where all sentences begin together and a kernel is there to read them."""
+        model, places, rows = self.model, self.num_places, self.rows_per_sentence
+        shape: dict[str, Any] = {"num_layers": len(model.decoder), "places": places, "rows": rows}
+        if together and model.cell_attention is not None:
+            return ListedCells(model.cell_attention, **shape, precision=model.precision)
+        options: dict[str, Any] = {"precision": model.precision, "device": model.device}
+        return KeptCells(**shape, num_heads=model.num_heads, d_model=model.d_model, **options)
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i what row `rows[i]` was; a sentence keeps all its rows or none."""

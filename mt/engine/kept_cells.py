@@ -15,6 +15,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
+from mt.engine.layers import attend
+
 _STEPS = 4  # so many are written before cells are left out
 _WIDTH = 16  # attended cells are a multiple: kernels take as long for 24 as for 32, and few different shapes reach them
 
@@ -23,9 +25,17 @@ class KeptCells:
     """The cache of all layers for `places` sentences of `rows` rows each."""
 
     def __init__(
-        self, *, num_layers: int, places: int, rows: int, d_model: int, precision: torch.dtype, device: torch.device
+        self,
+        *,
+        num_layers: int,
+        places: int,
+        rows: int,
+        num_heads: int,
+        d_model: int,
+        precision: torch.dtype,
+        device: torch.device,
     ) -> None:
-        self.rows = rows
+        self.rows, self.num_heads = rows, num_heads
         self.end = 0
         self.next_tidying = _STEPS * rows
         cells = _multiple(self.next_tidying)
@@ -36,8 +46,8 @@ class KeptCells:
         self.ancestors: Float[Tensor, "places rows cells"] = torch.full((places, rows, cells), -math.inf, **options)
         self.own = torch.full((rows, rows), -math.inf, **options).fill_diagonal_(0.0)
 
-    def open(self, places: int, *, idle: list[int]) -> tuple[Float[Tensor, "2 places rows d_model"], ...]:
-        """Begin a cell for each row of the first `places` places and return where each layer writes them.
+    def open(self, places: int, *, idle: list[int], width: int) -> None:
+        """Begin a cell for each row of the first places; the same for all rows where only `width` = 1 is computed.
 
         Every row is its own ancestor there. What places behind these or `idle` ones among these hold may be lost.
         """
@@ -48,14 +58,21 @@ class KeptCells:
         cells = slice(self.end, self.end + self.rows)
         self.ancestors[:places, :, cells] = self.own
         self.end += self.rows
-        return self.keys_values[:, :, :places, cells].unbind()
+        self.newest = self.keys_values[:, :, :places, cells].unbind()
+        attended = self.keys_values[:, :, :places, : _multiple(self.end)]
+        self.attended = attended.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2).unbind()
+        self.mask = self.ancestors[:places, None, :width, : _multiple(self.end)]
 
-    def window(
-        self, places: int
-    ) -> tuple[tuple[Float[Tensor, "2 places memory d_model"], ...], Float[Tensor, "places 1 rows memory"]]:
-        """For each layer the keys and values to attend to, and the mask that leaves each row its ancestors."""
-        cells = slice(_multiple(self.end))
-        return self.keys_values[:, :, :places, cells].unbind(), self.ancestors[:places, None, :, cells]
+    def attend(
+        self, layer: int, projected: Float[Tensor, "places rows features"]
+    ) -> Float[Tensor, "places rows d_model"]:
+        """Keep each row's newest key and value, and attend to all of its prefix."""
+        query, *key_value = projected.chunk(3, dim=-1)
+        for kept, made in zip(self.newest[layer], key_value, strict=True):
+            kept.copy_(made)
+        query = query.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2)
+        keys, values = self.attended[layer]
+        return attend(query, keys, values, self.mask)
 
     def inherit(self, rows: Int[Tensor, " all_rows"]) -> None:
         """Let row i continue what row `rows[i]` was; both count through the places and stay in the same one."""

@@ -9,6 +9,7 @@ from mt.engine.packed_linear import PackedLinear
 from mt.model.attention import MultiHeadAttention
 from mt.model.feed_forward import FeedForward
 from mt.model.stacks import AddAndNorm, DecoderLayer, EncoderLayer
+from mt.native.norm import NormOfSum
 
 
 def attend(
@@ -23,16 +24,24 @@ def attend(
 
 
 class PreparedNorm:
-    """LayerNorm of a sum that is already formed; its gains and biases keep the model's precision."""
+    """LayerNorm of a residual sum; its gains and biases keep the model's precision."""
 
-    def __init__(self, add_and_norm: AddAndNorm) -> None:
+    def __init__(self, add_and_norm: AddAndNorm, *, precision: torch.dtype) -> None:
         norm = add_and_norm.norm
         self.shape, self.epsilon = norm.normalized_shape, norm.eps
         self.weight, self.bias = norm.weight.detach().clone(), norm.bias.detach().clone()
+        self.of_sum = NormOfSum.of(self.weight, self.bias, self.epsilon, precision=precision)
 
-    def __call__(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length d_model"]:
-        """Normalise the last dimension."""
-        return functional.layer_norm(x, self.shape, self.weight, self.bias, self.epsilon)
+    def __call__(
+        self,
+        residual: Float[Tensor, "batch length d_model"],
+        linear: PackedLinear,
+        x: Float[Tensor, "batch length inner"],
+    ) -> Float[Tensor, "batch length d_model"]:
+        """LayerNorm(residual + x Wᵀ + b)."""
+        if self.of_sum is not None:
+            return self.of_sum(residual, linear(x))
+        return functional.layer_norm(linear.add_to(residual, x), self.shape, self.weight, self.bias, self.epsilon)
 
 
 class PreparedFeedForward:
@@ -41,12 +50,12 @@ class PreparedFeedForward:
     def __init__(self, feed_forward: FeedForward, norm: AddAndNorm, *, precision: torch.dtype) -> None:
         self.inner = packed(feed_forward.inner, precision=precision)
         self.outer = packed(feed_forward.outer, precision=precision)
-        self.norm = PreparedNorm(norm)
+        self.norm = PreparedNorm(norm, precision=precision)
         self.activation = feed_forward.activation
 
     def __call__(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length d_model"]:
         """LayerNorm(x + FFN(x))."""
-        return self.norm(self.outer.add_to(x, self.inner.activated(x, self.activation)))
+        return self.norm(x, self.outer, self.inner.activated(x, self.activation))
 
 
 class PreparedEncoderLayer:
@@ -56,7 +65,7 @@ class PreparedEncoderLayer:
         self.num_heads = layer.self_attention.num_heads
         self.projection = packed(layer.self_attention.projection, precision=precision)
         self.output = packed(layer.self_attention.output, precision=precision)
-        self.norm = PreparedNorm(layer.self_attention_norm)
+        self.norm = PreparedNorm(layer.self_attention_norm, precision=precision)
         self.feed_forward = PreparedFeedForward(layer.feed_forward, layer.feed_forward_norm, precision=precision)
 
     def __call__(
@@ -64,7 +73,7 @@ class PreparedEncoderLayer:
     ) -> Float[Tensor, "batch source d_model"]:
         """Self-attention and feed-forward."""
         query, key, value = self.projection(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
-        x = self.norm(self.output.add_to(x, attend(query, key, value, mask)))
+        x = self.norm(x, self.output, attend(query, key, value, mask))
         return self.feed_forward(x)
 
 
@@ -76,28 +85,11 @@ class PreparedDecoderLayer:
         self.num_heads = attention.num_heads
         self.projection = packed(layer.self_attention.projection, precision=precision)
         self.output = packed(layer.self_attention.output, precision=precision)
-        self.norm = PreparedNorm(layer.self_attention_norm)
+        self.norm = PreparedNorm(layer.self_attention_norm, precision=precision)
         self.cross_query = packed(attention.projection, precision=precision, rows=slice(attention.d_model))
         self.cross_output = packed(attention.output, precision=precision)
-        self.cross_norm = PreparedNorm(layer.cross_attention_norm)
+        self.cross_norm = PreparedNorm(layer.cross_attention_norm, precision=precision)
         self.feed_forward = PreparedFeedForward(layer.feed_forward, layer.feed_forward_norm, precision=precision)
-
-    def project(
-        self, x: Float[Tensor, "places rows d_model"]
-    ) -> tuple[Float[Tensor, "places heads rows d_k"], Float[Tensor, "2 places rows d_model"]]:
-        """The queries of self-attention, and its newest keys and values."""
-        projected = self.projection(x).unflatten(-1, (3, -1)).permute(2, 0, 1, 3)
-        return self.in_heads(projected[0]), projected[1:]
-
-    def in_heads(
-        self, x: Float[Tensor, "*many places length d_model"]
-    ) -> Float[Tensor, "*many places heads length d_k"]:
-        """Each head's share of the features."""
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2)
-
-    def project_cross_query(self, x: Float[Tensor, "places rows d_model"]) -> Float[Tensor, "places heads rows d_k"]:
-        """The queries to the source."""
-        return self.in_heads(self.cross_query(x))
 
 
 def cross_projection(layers: list[DecoderLayer], *, precision: torch.dtype) -> PackedLinear:

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from mt.engine.layers import attend
 from mt.engine.prepared_model import Memory, PreparedModel
 
 _WIDTH = 16  # attended source positions are a multiple, as in KeptCells
@@ -29,6 +30,8 @@ class PlacedMemory:
         """0 for the tokens of each sentence, minus infinity beyond its end."""
         self.attended: tuple[Float[Tensor, "2 places heads source d_k"], ...] = self.keys_values.unbind()
         """For each layer of the decoder its keys and values."""
+        self.counts: Int[Tensor, " places"] = torch.zeros(places, dtype=torch.int32)
+        """The tokens of the sentences."""
 
     def admit(self, places: list[int]) -> None:
         """Give these places to the next sentences."""
@@ -51,6 +54,15 @@ class PlacedMemory:
         width = -(-max(self.lengths[place] for place in places) // _WIDTH) * _WIDTH
         self.mask = self.masks[:count, :, :, :width]
         self.attended = self.keys_values[:, :, :count, :, :width].unbind()
+        self.counts.zero_()
+        self.counts[places] = torch.tensor([self.lengths[place] for place in places], dtype=torch.int32)
+
+    def attend(self, layer: int, query: Float[Tensor, "places rows d_model"]) -> Float[Tensor, "places rows d_model"]:
+        """What the rows of each place attend to in its source."""
+        key, value = self.attended[layer]
+        if self.model.cell_attention is not None:
+            return self.model.cell_attention(query, key, value, self.counts[: len(key)])
+        return attend(query.unflatten(-1, (self.model.num_heads, -1)).transpose(-3, -2), key, value, self.mask)
 
     def _encode(self) -> None:
         """Encode as many sentences as there are places."""

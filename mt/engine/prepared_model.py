@@ -12,6 +12,7 @@ from mt.engine.layers import PreparedDecoderLayer, PreparedEncoderLayer, cross_p
 from mt.engine.packed_linear import PackedLinear
 from mt.model.embedding import positional_encoding
 from mt.model.transformer import Transformer
+from mt.native.attention import CellAttention
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,12 @@ class PreparedModel:
             library=None if exact else "onednn",
         )
         self.table = model.positions.table.to(precision)
+        self.cell_attention = CellAttention.of(
+            num_heads=self.num_heads,
+            d_k=self.d_model // self.num_heads,
+            precision=precision,
+            device=self.target_embedding.device,
+        )
 
     @property
     def device(self) -> torch.device:

@@ -28,6 +28,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from mt.native.ranking import can_rank, ranked_extensions
 from mt.search.candidates import best_extensions, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import FinishedHypotheses
@@ -81,13 +82,10 @@ def beam_search(
     )
     while len(beam.sentences):
         logits = next_token(torch.from_numpy(beam.newest).to(device))
-        at_limit = beam.rows_at_limit(device)
-        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=at_limit)
-        for constraint in constraints:
-            constraint.exclude(log_probabilities, beam.rows(device))
-        beam, rows = _step(beam, log_probabilities, finished, eos=eos)
+        candidates = _considered(beam, logits, forbidden=forbidden, eos=eos, constraints=constraints)
+        beam, rows = _step(beam, candidates, finished, eos=eos)
         admitted = _admissible(places - len(beam.sentences), places=places, waiting=len(limits) - waiting)
-        if not np.array_equal(rows, np.arange(len(log_probabilities))) and (len(rows) or admitted):
+        if not np.array_equal(rows, np.arange(len(logits))) and (len(rows) or admitted):
             next_token.reorder(torch.from_numpy(rows).to(device))
         if admitted:
             assert isinstance(next_token, AdmittingNextToken)
@@ -167,10 +165,9 @@ class _Candidates:
 
 
 def _step(
-    beam: _Beam, log_probabilities: Float[Tensor, "rows vocabulary"], finished: FinishedHypotheses, *, eos: int
+    beam: _Beam, candidates: _Candidates, finished: FinishedHypotheses, *, eos: int
 ) -> tuple[_Beam, Int[np.ndarray, " new_rows"]]:
-    """Extend every live prefix by a token; return the beam of what goes on, and for each of its rows the old row."""
-    candidates = _considered(beam, log_probabilities)
+    """Finish or keep the candidates; return the beam of what goes on, and for each of its rows the old row."""
     _finish(candidates, beam, finished, eos=eos)
     survivors = _survivors(candidates, beam_size=beam.log_probabilities.shape[1], eos=eos)
     going_on = finished.improvable(
@@ -181,12 +178,25 @@ def _step(
     return _advanced(beam, survivors, going_on.nonzero()[0])
 
 
-def _considered(beam: _Beam, log_probabilities: Float[Tensor, "rows vocabulary"]) -> _Candidates:
-    """Rank the extensions of each sentence's live prefixes; return the first 2 * beam_size - 1, best first."""
-    vocabulary_size = log_probabilities.shape[1]
-    totals = torch.from_numpy(beam.log_probabilities).to(log_probabilities)
-    best, extensions = best_extensions(log_probabilities, totals, 2 * beam.log_probabilities.shape[1] - 1)
-    slots, tokens = np.divmod(extensions, vocabulary_size)
+def _considered(
+    beam: _Beam,
+    logits: Float[Tensor, "rows vocabulary"],
+    *,
+    forbidden: Sequence[int],
+    eos: int,
+    constraints: Sequence[Constraint],
+) -> _Candidates:
+    """Rank the permitted extensions of each sentence's live prefixes; return the first 2 * beam_size - 1."""
+    totals, device = beam.log_probabilities, logits.device
+    count, at_limit = 2 * totals.shape[1] - 1, beam.rows_at_limit(device)
+    if not constraints and can_rank(logits):
+        best, extensions = ranked_extensions(logits, totals, count, forbidden=forbidden, eos=eos, end_only=at_limit)
+    else:
+        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=at_limit)
+        for constraint in constraints:
+            constraint.exclude(log_probabilities, beam.rows(device))
+        best, extensions = best_extensions(log_probabilities, torch.from_numpy(totals).to(log_probabilities), count)
+    slots, tokens = np.divmod(extensions, logits.shape[1])
     return _Candidates(log_probabilities=best, slots=slots, tokens=tokens)
 
 

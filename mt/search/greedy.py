@@ -1,11 +1,13 @@
 """Greedy search: always the most probable next token, for any next-token function."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from mt.native.ranking import can_rank, ranked_extensions
 from mt.search.candidates import most_probable, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import FinishedHypotheses
@@ -45,11 +47,9 @@ def greedy_search(
     prefixes = torch.zeros((len(max_lengths), max(limits)), dtype=torch.int64, device=max_lengths.device)
     for length in range(1, max(limits) + 1):
         end_only = max_lengths[sentences] == length if length in limits else None
-        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
-        for constraint in constraints:
-            constraint.exclude(log_probabilities, Prefixes.of_one_length(prefixes, length - 1, sentences))
-        values, tokens = (best[:, 0] for best in most_probable(log_probabilities, 1))
-        totals = totals + values
+        so_far = Prefixes.of_one_length(prefixes, length - 1, sentences)
+        permitted: dict[str, Any] = {"forbidden": forbidden, "eos": eos, "end_only": end_only}
+        totals, tokens = _extended(totals, logits, constraints, so_far, **permitted)
         prefixes[:, length - 1] = tokens
         ends = tokens == eos
         ended = (each[ends].cpu().numpy() for each in (sentences, totals, prefixes[:, : length - 1]))
@@ -63,3 +63,26 @@ def greedy_search(
             next_token.reorder(rows)
         logits = next_token(prefixes[:, length - 1])
     return finished.to_lists()
+
+
+def _extended(
+    totals: Float[Tensor, " rows"],
+    logits: Float[Tensor, "rows vocabulary"],
+    constraints: Sequence[Constraint],
+    prefixes: Prefixes,
+    *,
+    forbidden: Sequence[int],
+    eos: int,
+    end_only: Bool[Tensor, " rows"] | None,
+) -> tuple[Float[Tensor, " rows"], Int[Tensor, " rows"]]:
+    """Each row's most probable next token, and the log-probability of the prefix with it."""
+    if not constraints and can_rank(logits):
+        best, extensions = ranked_extensions(
+            logits, totals[:, None].numpy(), 1, forbidden=forbidden, eos=eos, end_only=end_only
+        )
+        return torch.from_numpy(best)[:, 0], torch.from_numpy(extensions)[:, 0]
+    log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
+    for constraint in constraints:
+        constraint.exclude(log_probabilities, prefixes)
+    values, tokens = (best[:, 0] for best in most_probable(log_probabilities, 1))
+    return totals + values, tokens

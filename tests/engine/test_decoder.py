@@ -6,9 +6,11 @@ from tiny_models import BOS, FIRST_PIECE, VOCABULARY_SIZE, sentences, tiny_model
 from torch import Tensor
 
 from mt.engine.decoder import PlacedDecoder
+from mt.engine.listed_cells import ListedCells
 from mt.engine.prepared_model import PreparedModel
 from mt.model.decoding import KeptDecoder
 from mt.model.transformer import Transformer
+from mt.native.library import kernels
 
 LENGTHS = [9, 9, 7, 6, 6, 5, 4, 3, 2, 2, 1, 7]
 
@@ -66,6 +68,22 @@ def test_step_by_step_equals_the_whole(rows_per_sentence: int, places: int | Non
         steps += 1
     assert steps > 30
     assert walk.waiting == len(LENGTHS)
+
+
+@pytest.mark.parametrize("rows_per_sentence", [1, 4])
+@pytest.mark.parametrize(("num_heads", "d_model"), [(2, 32), (1, 64), (2, 256)])
+def test_listed_cells_equal_the_whole(rows_per_sentence: int, num_heads: int, d_model: int) -> None:
+    """The kernels in C, where the machine has a compiler, in fp32; long enough for the cache to be enlarged twice."""
+    model = tiny_model(d_model=d_model, num_heads=num_heads, dtype=torch.float32)
+    walk = Walk(model, rows_per_sentence=rows_per_sentence, places=None, seed=d_model)
+    decoder = PlacedDecoder(
+        PreparedModel(model, precision=torch.float32), walk.source, rows_per_sentence=rows_per_sentence
+    )
+    assert isinstance(decoder.kept, ListedCells) == (kernels() is not None)
+    for _ in range(70):
+        if walk.alive:
+            torch.testing.assert_close(decoder(walk.newest()), walk.expected(), rtol=0, atol=2e-4)
+            walk.move(decoder)
 
 
 def test_it_equals_the_plain_form_step_by_step() -> None:

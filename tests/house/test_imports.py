@@ -27,8 +27,9 @@ CONFIGURATION = {
 }
 MAY_IMPORT = {
     "mt.model": set(),
-    "mt.search": set(),
-    "mt.engine": {"mt.model"},
+    "mt.search": {"mt.native"},
+    "mt.engine": {"mt.model", "mt.native"},
+    "mt.native": set(),
     "mt.data": set(),
     "mt.evaluation": set(),
     "mt.training": {"mt.data.batch", "mt.data.loader", "mt.model.transformer", "mt.model.packing", "mt.runtime"},

@@ -1,0 +1,81 @@
+"""The cache of `KeptCells` where there is a C compiler: a row attends to its ancestors alone, by a list of them."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from mt.native.attention import CellAttention
+
+_STEPS = 32  # room at first, and so many more whenever it is full
+
+
+class ListedCells:
+    """Keys and values of the target positions so far, for sentences that all begin together.
+
+    Each step of a search writes a cell for every row, and a row's list names the cells of its prefix. Continuing
+    another row's prefix is copying its list; keys and values stay where they were written, and nothing is computed
+    with those that are nobody's.
+    """
+
+    def __init__(
+        self, attention: CellAttention, *, num_layers: int, places: int, rows: int, precision: torch.dtype
+    ) -> None:
+        self.attention, self.rows = attention, rows
+        self.end = self.steps = 0
+        shape = (num_layers, 2, places, _STEPS * rows, attention.num_heads * attention.d_k)
+        self.keys_values = torch.empty(shape, dtype=precision)
+        self.cells: Int[Tensor, "places rows steps"] = torch.zeros((places, rows, _STEPS), dtype=torch.int32)
+        self.counts: Int[Tensor, " places"] = torch.zeros(places, dtype=torch.int32)
+        self._lay_out()
+
+    def open(self, places: int, *, idle: list[int], width: int) -> None:
+        """Begin a cell for each of the first `width` rows of the first places; the other rows take the last of those.
+
+        What `idle` places hold is lost.
+        """
+        if self.steps == self.cells.shape[2]:
+            self._make_room()
+        newest = torch.arange(self.rows, dtype=torch.int32).clamp_(max=width - 1).add_(self.end)
+        self.cells[torch.arange(places), :, self.counts[:places].long()] = newest
+        self.counts[:places] += 1
+        self.counts[idle] = 0
+        self.end += self.rows
+        self.steps += 1
+
+    def attend(
+        self, layer: int, projected: Float[Tensor, "places rows features"]
+    ) -> Float[Tensor, "places rows d_model"]:
+        """Keep each row's newest key and value, and attend to all of its prefix."""
+        keys, values = self.of_layers[layer]
+        return self.attention(projected, keys, values, self.counts, self.cells)
+
+    def inherit(self, rows: Int[Tensor, " all_rows"]) -> None:
+        """Let row i continue what row `rows[i]` was; both count through the places and stay in the same one."""
+        lists = self.cells.flatten(0, 1)[: len(rows), : self.steps]
+        lists.copy_(lists.index_select(0, rows))
+
+    def empty(self, places: list[int]) -> None:
+        """Leave the rows of these places no ancestors."""
+        self.counts[places] = 0
+
+    def move(self, to: list[int], origin: list[int]) -> None:
+        """Bring sentences to other places."""
+        self.keys_values[:, :, to, : self.end] = self.keys_values[:, :, origin, : self.end]
+        self.cells[to], self.counts[to] = self.cells[origin], self.counts[origin]
+
+    def _make_room(self) -> None:
+        options: dict[str, Any] = {"dtype": self.keys_values.dtype}
+        layers, _, places, cells, d_model = self.keys_values.shape
+        larger = torch.empty((layers, 2, places, cells + _STEPS * self.rows, d_model), **options)
+        larger[:, :, :, :cells] = self.keys_values
+        self.keys_values = larger
+        self.cells = functional.pad(self.cells, (0, _STEPS))
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """For each layer its keys and values as the attention takes them."""
+        heads = self.keys_values.unflatten(-1, (self.attention.num_heads, -1)).transpose(-3, -2)
+        self.of_layers = [(layer[0], layer[1]) for layer in heads.unbind()]

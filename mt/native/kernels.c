@@ -1,0 +1,245 @@
+/* Attention of the few rows of a beam, and the choice of their best extensions.
+
+   Every function has a twin of torch operations in mt/engine or mt/search, which is taken where no C compiler is, and
+   a test that holds the two together. Vectors of 16 floats are those of GCC and Clang; a processor with shorter ones
+   gets several instructions for each. */
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LANES 16
+#define CHUNK (8 * LANES)
+#define MOST 16 /* vectors in a head: d_k is 256 at most */
+
+typedef float floats __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t ints __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t words __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint16_t halves __attribute__((vector_size(32), aligned(2), may_alias));
+typedef float floats8 __attribute__((vector_size(32)));
+typedef float floats4 __attribute__((vector_size(16)));
+typedef int32_t ints8 __attribute__((vector_size(32)));
+typedef int32_t ints4 __attribute__((vector_size(16)));
+typedef uint16_t bf16;
+
+static inline floats all(float x) { return x - (floats){0}; }
+#define LARGER(A, B, WHOLE) ((__typeof__(A))(((WHOLE)(A) & ((A) > (B))) | ((WHOLE)(B) & ~((A) > (B)))))
+static inline floats larger(floats a, floats b) { return LARGER(a, b, ints); }
+
+static inline floats load_float(const float *from) { return *(const floats *)from; }
+static inline void store_float(float *to, floats x) { *(floats *)to = x; }
+static inline floats load_bf16(const bf16 *from) {
+    return (floats)(__builtin_convertvector(*(const halves *)from, words) << 16);
+}
+static inline void store_bf16(bf16 *to, floats x) { /* to the nearest, of two the even one */
+    words bits = (words)x;
+    *(halves *)to = __builtin_convertvector((bits + 0x7fff + ((bits >> 16) & 1)) >> 16, halves);
+}
+
+static inline float sum(floats x) {
+    floats8 low, high;
+    memcpy(&low, &x, 32), memcpy(&high, (char *)&x + 32, 32);
+    low += high;
+    floats4 first, second;
+    memcpy(&first, &low, 16), memcpy(&second, (char *)&low + 16, 16);
+    first += second;
+    return (first[0] + first[2]) + (first[1] + first[3]);
+}
+
+static inline float largest(floats x) {
+    floats8 low, high;
+    memcpy(&low, &x, 32), memcpy(&high, (char *)&x + 32, 32);
+    low = LARGER(low, high, ints8);
+    floats4 first, second;
+    memcpy(&first, &low, 16), memcpy(&second, (char *)&low + 16, 16);
+    first = LARGER(first, second, ints4);
+    float one = first[0] > first[2] ? first[0] : first[2], other = first[1] > first[3] ? first[1] : first[3];
+    return one > other ? one : other;
+}
+
+/* e^x for x <= 0: 2^n e^r with |r| <= ln 2 / 2, and Taylor's series to the seventh power for e^r. */
+static inline floats exponential(floats x) {
+    const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
+    x = larger(all(-87.0f), x); /* in this order, so that what is not a number stays so */
+    floats n = (x * 1.44269504f + shift) - shift;
+    floats r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    floats series = all(1.0f / 5040);
+    series = series * r + 1.0f / 720, series = series * r + 1.0f / 120, series = series * r + 1.0f / 24;
+    series = series * r + 1.0f / 6, series = series * r + 0.5f, series = series * r + 1.0f, series = series * r + 1.0f;
+    return (floats)((ints)series + (__builtin_convertvector(n, ints) << 23));
+}
+
+/* Scores become weights that add up to 1; the array is filled up to a multiple of LANES. */
+static inline void softmax(float *scores, long count) {
+    long padded = (count + LANES - 1) / LANES * LANES;
+    for (long i = count; i < padded; i++) scores[i] = -INFINITY;
+    floats most = load_float(scores), total = {0};
+    for (long i = LANES; i < padded; i += LANES) most = larger(most, load_float(scores + i));
+    floats top = all(largest(most));
+    for (long i = 0; i < padded; i += LANES) {
+        floats weights = exponential(load_float(scores + i) - top);
+        store_float(scores + i, weights);
+        total += weights;
+    }
+    floats share = all(1.0f / sum(total));
+    for (long i = 0; i < padded; i += LANES) store_float(scores + i, load_float(scores + i) * share);
+}
+
+/* Bring memory near that is read soon: a place's keys and values are far apart, and nothing else foretells them. */
+static inline void fetch(const void *start, long bytes) {
+    for (long at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)start + at);
+}
+
+/* Equation (1) for `rows` queries in each of `places`, in every head: `out` is contiguous, places x rows x heads * d_k.
+
+   Row r of place p attends to the `counts[p]` cells that `cells` lists for it, or without `cells` to the first so many.
+   A cell of a head is d_k numbers in a row; the strides, in numbers, lead from place to place, head to head, cell to
+   cell. With `newest`, each row's own key and value, which stand there d_model and 2 d_model behind its query, are
+   first copied to the last of its cells. */
+#define DEFINE_ATTEND(NAME, TYPE, LOAD, STORE)                                                                        \
+    static inline __attribute__((always_inline)) void NAME##_row(                                                     \
+        const TYPE *query, const TYPE *keys, const TYPE *values, long cell_stride, const int32_t *cells, long count,  \
+        TYPE *out, const int vectors, float *scores) {                                                                     \
+        floats q[MOST], mixed[MOST];                                                                                  \
+        float scale = 1.0f / sqrtf((float)(vectors * LANES));                                                         \
+        for (int v = 0; v < vectors; v++) q[v] = LOAD(query + v * LANES) * scale, mixed[v] = all(0.0f);              \
+        for (long i = 0; i < count; i++) {                                                                            \
+            const TYPE *key = keys + (cells ? cells[i] : i) * cell_stride;                                            \
+            floats product = q[0] * LOAD(key);                                                                        \
+            for (int v = 1; v < vectors; v++) product += q[v] * LOAD(key + v * LANES);                               \
+            scores[i] = sum(product);                                                                                 \
+        }                                                                                                             \
+        if (count) softmax(scores, count);                                                                            \
+        for (long i = 0; i < count; i++) {                                                                            \
+            const TYPE *value = values + (cells ? cells[i] : i) * cell_stride;                                        \
+            for (int v = 0; v < vectors; v++) mixed[v] += scores[i] * LOAD(value + v * LANES);                       \
+        }                                                                                                             \
+        for (int v = 0; v < vectors; v++) STORE(out + v * LANES, mixed[v]);                                          \
+    }                                                                                                                 \
+    void NAME(const TYPE *query, long query_stride, TYPE *keys, TYPE *values, long place_stride, long head_stride,    \
+              long cell_stride, const int32_t *cells, long cells_of_place, long cells_of_row, const int32_t *counts,  \
+              long newest, TYPE *out, long places, long rows, long heads, long d_k) {                                 \
+        long d_model = heads * d_k;                                                                                   \
+        for (long place = 0; place < places; place++) {                                                               \
+            long count = counts[place];                                                                               \
+            float scores[count + LANES];                                                                              \
+            TYPE *own_keys = keys + place * place_stride, *own_values = values + place * place_stride;                \
+            for (long row = 0; newest && count && row < rows; row++) {                                                \
+                const TYPE *made = query + (place * rows + row) * query_stride;                                       \
+                long cell = cells[place * cells_of_place + row * cells_of_row + count - 1];                           \
+                memcpy(own_keys + cell * cell_stride, made + d_model, d_model * sizeof(TYPE));                        \
+                memcpy(own_values + cell * cell_stride, made + 2 * d_model, d_model * sizeof(TYPE));                  \
+            }                                                                                                         \
+            long next = place + 1 < places ? counts[place + 1] : 0;                                                   \
+            for (long i = 0; i < next; i++) { /* the first row's; mostly they are the others' too */                  \
+                long cell = cells ? cells[(place + 1) * cells_of_place + i] : i;                                      \
+                for (long head = 0; head < heads; head++) {                                                           \
+                    long start = (place + 1) * place_stride + head * head_stride + cell * cell_stride;                \
+                    fetch(keys + start, d_k * sizeof(TYPE)), fetch(values + start, d_k * sizeof(TYPE));               \
+                }                                                                                                     \
+            }                                                                                                         \
+            for (long row = 0; row < rows; row++)                                                                     \
+                for (long head = 0; head < heads; head++) {                                                           \
+                    const TYPE *asking = query + (place * rows + row) * query_stride + head * d_k;                    \
+                    const TYPE *key = own_keys + head * head_stride, *value = own_values + head * head_stride;        \
+                    const int32_t *listed = cells ? cells + place * cells_of_place + row * cells_of_row : 0;          \
+                    TYPE *to = out + ((place * rows + row) * heads + head) * d_k;                                     \
+                    if (d_k == 64)                                                                                    \
+                        NAME##_row(asking, key, value, cell_stride, listed, count, to, 4, scores);                    \
+                    else                                                                                              \
+                        NAME##_row(asking, key, value, cell_stride, listed, count, to, d_k / LANES, scores);          \
+                }                                                                                                     \
+        }                                                                                                             \
+    }
+
+DEFINE_ATTEND(attend_float, float, load_float, store_float)
+DEFINE_ATTEND(attend_bf16, bf16, load_bf16, store_bf16)
+
+/* LayerNorm of the sum of two rows, for each of `rows` of them; gains and biases are fp32. */
+#define DEFINE_NORM(NAME, TYPE, LOAD, STORE)                                                                          \
+    void NAME(const TYPE *residual, const TYPE *added, const float *gain, const float *bias, float epsilon,           \
+              TYPE *out, long rows, long d_model) {                                                                   \
+        float kept[d_model];                                                                                          \
+        for (long row = 0; row < rows; row++, residual += d_model, added += d_model, out += d_model) {                \
+            floats total = {0}, squares = {0};                                                                        \
+            for (long i = 0; i < d_model; i += LANES) {                                                               \
+                floats x = LOAD(residual + i) + LOAD(added + i);                                                      \
+                store_float(kept + i, x);                                                                             \
+                total += x;                                                                                           \
+            }                                                                                                         \
+            floats mean = all(sum(total) / d_model);                                                                  \
+            for (long i = 0; i < d_model; i += LANES) {                                                               \
+                floats x = load_float(kept + i) - mean;                                                               \
+                squares += x * x;                                                                                     \
+            }                                                                                                         \
+            floats scale = all(1.0f / sqrtf(sum(squares) / d_model + epsilon));                                       \
+            for (long i = 0; i < d_model; i += LANES)                                                                 \
+                STORE(out + i, (load_float(kept + i) - mean) * scale * load_float(gain + i) + load_float(bias + i));  \
+        }                                                                                                             \
+    }
+
+DEFINE_NORM(norm_of_sum_float, float, load_float, store_float)
+DEFINE_NORM(norm_of_sum_bf16, bf16, load_bf16, store_bf16)
+
+/* The normaliser of a row's log-probabilities, log sum e^x as a largest x and a logarithm behind it; and the largest
+   of every CHUNK scores. */
+static float normaliser(const float *scores, long vocabulary, float *chunk_best, float *top) {
+    long whole = vocabulary / CHUNK * CHUNK;
+    float best = -INFINITY;
+    for (long start = 0; start < whole; start += CHUNK) {
+        floats most = load_float(scores + start);
+        for (long i = LANES; i < CHUNK; i += LANES) most = larger(most, load_float(scores + start + i));
+        float found = largest(most);
+        chunk_best[start / CHUNK] = found;
+        best = found > best ? found : best;
+    }
+    if (whole < vocabulary) {
+        float found = -INFINITY;
+        for (long i = whole; i < vocabulary; i++) found = scores[i] > found ? scores[i] : found;
+        chunk_best[whole / CHUNK] = found;
+        best = found > best ? found : best;
+    }
+    floats totals = {0};
+    long vectors = vocabulary / LANES * LANES;
+    for (long i = 0; i < vectors; i += LANES) totals += exponential(load_float(scores + i) - best);
+    double total = sum(totals);
+    for (long i = vectors; i < vocabulary; i++) total += expf(scores[i] - best);
+    *top = best;
+    return (float)log(total);
+}
+
+/* For each sentence the `count` best of its slots' extensions by a token, best first; of equals the lower slot, then
+   the lower token. What is excluded keeps its share of the probability: `forbidden` tokens, and in the rows of
+   `end_only` (if there are any) all but `eos`. Where there are too few, minus infinity and extension 0 stand. */
+void best_extensions(const float *logits, const float *totals, long sentences, long slots, long vocabulary,
+                     const int64_t *forbidden, long num_forbidden, long eos, const uint8_t *end_only, long count,
+                     float *values, int64_t *extensions) {
+    float chunk_best[vocabulary / CHUNK + 1];
+    for (long sentence = 0; sentence < sentences; sentence++) {
+        float *best = values + sentence * count;
+        int64_t *which = extensions + sentence * count;
+        for (long i = 0; i < count; i++) best[i] = -INFINITY, which[i] = 0;
+        for (long slot = 0; slot < slots; slot++) {
+            long row = sentence * slots + slot;
+            const float *scores = logits + row * vocabulary;
+            float top, so_far = totals[row];
+            if (!(so_far > -INFINITY)) continue;
+            float rest = normaliser(scores, vocabulary, chunk_best, &top);
+            int ends = end_only && end_only[row];
+            for (long start = 0; start < vocabulary; start += CHUNK) {
+                if (!(((chunk_best[start / CHUNK] - top) - rest) + so_far > best[count - 1])) continue;
+                long end = start + CHUNK < vocabulary ? start + CHUNK : vocabulary;
+                for (long token = start; token < end; token++) {
+                    float value = ((scores[token] - top) - rest) + so_far;
+                    if (!(value > best[count - 1]) || (ends && token != eos)) continue;
+                    int excluded = 0;
+                    for (long i = 0; i < num_forbidden; i++) excluded |= forbidden[i] == token;
+                    if (excluded) continue;
+                    long at = count - 1;
+                    for (; at > 0 && value > best[at - 1]; at--) best[at] = best[at - 1], which[at] = which[at - 1];
+                    best[at] = value, which[at] = slot * vocabulary + token;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+"""The kernels in C against the operations of torch that stand in for them elsewhere."""
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from mt.native import library
+from mt.native.attention import CellAttention
+from mt.native.norm import NormOfSum
+from mt.native.ranking import can_rank, ranked_extensions
+from mt.search.candidates import best_extensions, permitted_log_probabilities
+
+compiled = pytest.mark.skipif(library.kernels() is None, reason="no C compiler here")
+CPU = torch.device("cpu")
+TOLERANCES = [(torch.float32, 2e-6), (torch.bfloat16, 2e-2)]
+
+
+def attention(num_heads: int, d_k: int, precision: torch.dtype) -> CellAttention:
+    found = CellAttention.of(num_heads=num_heads, d_k=d_k, precision=precision, device=CPU)
+    assert found is not None
+    return found
+
+
+def expected_attention(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """In fp32, by torch; query: places, rows, heads, d_k."""
+    heads = functional.scaled_dot_product_attention(
+        query.float().transpose(1, 2), keys.float(), values.float(), attn_mask=mask
+    )
+    return heads.transpose(1, 2).flatten(2)
+
+
+@compiled
+@pytest.mark.parametrize(("precision", "tolerance"), TOLERANCES)
+@pytest.mark.parametrize(("num_heads", "d_k"), [(4, 64), (3, 16), (2, 32), (1, 256)])
+def test_attention_to_the_first_cells(precision: torch.dtype, tolerance: float, num_heads: int, d_k: int) -> None:
+    torch.manual_seed(d_k)
+    places, rows, cells = 5, 3, 37
+    query = torch.randn(places, rows, num_heads, d_k).to(precision)
+    keys, values = torch.randn(2, places, num_heads, cells, d_k).to(precision)
+    counts = torch.tensor([1, 15, 16, 17, 37], dtype=torch.int32)
+    mask = torch.arange(cells)[None] < counts[:, None]
+    found = attention(num_heads, d_k, precision)(query.flatten(2), keys, values, counts)
+    wanted = expected_attention(query, keys, values, mask[:, None, None])
+    torch.testing.assert_close(found.float(), wanted, rtol=tolerance, atol=tolerance)
+
+
+@compiled
+@pytest.mark.parametrize(("precision", "tolerance"), TOLERANCES)
+def test_attention_to_listed_cells_takes_in_the_newest(precision: torch.dtype, tolerance: float) -> None:
+    torch.manual_seed(0)
+    places, rows, heads, d_k, cells = 4, 2, 2, 64, 30
+    projected = torch.randn(places, rows, 3, heads, d_k).to(precision)
+    cache = torch.full((2, places, cells, heads * d_k), math.nan).to(precision)  # what is not listed is not read
+    listed = torch.zeros(places, rows, 12, dtype=torch.int32)
+    counts = torch.tensor([12, 7, 1, 0], dtype=torch.int32)
+    mask = torch.zeros(places, rows, cells, dtype=torch.bool)
+    for place, count in enumerate(counts.tolist()):
+        shared = torch.randperm(cells - rows)[: count - 1] if count else torch.empty(0, dtype=torch.int64)
+        cache[:, place, shared] = torch.randn(2, len(shared), heads * d_k).to(precision)
+        for row in range(rows if count else 0):
+            own = torch.cat([shared, torch.tensor([cells - rows + row])])
+            listed[place, row, :count] = own.int()
+            mask[place, row, own] = True
+    keys, values = cache.unflatten(-1, (heads, d_k)).transpose(2, 3)
+    found = attention(heads, d_k, precision)(projected.flatten(2), keys, values, counts, listed)
+    assert torch.equal(cache[0, 0, -rows:], projected[0, :, 1].flatten(1))
+    assert torch.equal(cache[1, 0, -rows:], projected[0, :, 2].flatten(1))
+    wanted = expected_attention(
+        projected[:, :, 0], keys[:places].nan_to_num(), values[:places].nan_to_num(), mask[:, None]
+    )
+    torch.testing.assert_close(found[:3].float(), wanted[:3], rtol=tolerance, atol=tolerance)
+    assert not found[3].any()  # a place without a sentence
+
+
+@compiled
+@pytest.mark.parametrize(("precision", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 4e-2)])
+@pytest.mark.parametrize("d_model", [16, 256])
+def test_norm_of_a_sum(precision: torch.dtype, tolerance: float, d_model: int) -> None:
+    torch.manual_seed(1)
+    x, y = (torch.randn(2, 7, d_model).mul_(3).add_(1).to(precision) for _ in range(2))
+    weight, bias = torch.randn(2, d_model)
+    norm = NormOfSum.of(weight, bias, 1e-3, precision=precision)
+    assert norm is not None
+    wanted = functional.layer_norm(x.float() + y.float(), (d_model,), weight, bias, 1e-3)
+    torch.testing.assert_close(norm(x, y).float(), wanted, rtol=tolerance, atol=tolerance)
+
+
+@compiled
+@pytest.mark.parametrize("vocabulary_size", [1, 5, 16, 127, 128, 300, 8064])
+@pytest.mark.parametrize("slots", [1, 4])
+def test_ranking_is_that_of_torch(vocabulary_size: int, slots: int) -> None:
+    """Order, ties, dead slots, forbidden tokens, rows that must end; fewer extensions than asked for."""
+    eos, sentences, generator = min(2, vocabulary_size - 1), 6, torch.Generator().manual_seed(vocabulary_size)
+    forbidden = [] if vocabulary_size < 5 else [0, 3]
+    for coarse in (False, True):
+        logits = torch.randn(sentences * slots, vocabulary_size, generator=generator) * 3
+        totals = -torch.rand(sentences, slots, generator=generator) * 5
+        logits, totals = (logits.round(), totals * 0) if coarse else (logits, totals)
+        totals[0, 1:] = -math.inf
+        end_only = torch.arange(sentences * slots) // slots == 1
+        count = 2 * slots - 1
+        wanted, extensions = best_extensions(
+            permitted_log_probabilities(logits.clone(), forbidden=forbidden, eos=eos, end_only=end_only), totals, count
+        )
+        settings = {"forbidden": forbidden, "eos": eos, "end_only": end_only}
+        found, chosen = ranked_extensions(logits, totals.numpy(), count, **settings)
+        finite = found > -math.inf
+        assert (finite[:, : wanted.shape[1]] == np.isfinite(wanted)).all()
+        width = wanted.shape[1]
+        np.testing.assert_allclose(found[:, :width], wanted, atol=4e-6)
+        if not coarse:  # log-probabilities that are equal in fp32 may be rounded apart by torch
+            assert (chosen[:, :width] == extensions)[finite[:, :width]].all()
+        else:
+            for values, places in zip(found, chosen, strict=True):
+                order = np.lexsort((places, -values))
+                assert (order == np.arange(len(order)))[values > -math.inf].all()
+
+
+@compiled
+def test_what_is_not_a_number_has_no_extension() -> None:
+    logits = torch.randn(3, 300)
+    logits[0, 7], logits[1, 299] = math.nan, math.nan
+    found, _ = ranked_extensions(logits, np.zeros((3, 1), np.float32), 1, forbidden=[], eos=2, end_only=None)
+    assert (found[:2] == -math.inf).all()
+    assert found[2] > -math.inf
+
+
+def test_only_contiguous_fp32_scores_of_a_cpu_are_ranked() -> None:
+    assert can_rank(torch.zeros(2, 3)) == (library.kernels() is not None)
+    assert not can_rank(torch.zeros(2, 3, dtype=torch.float64))
+    assert not can_rank(torch.zeros(3, 2).T)
+
+
+WITHOUT = "from mt.native.library import kernels; raise SystemExit(kernels() is not None)"
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"MT_NATIVE": "0"}, {"CC": "there-is-no-such-compiler"}, {"CC": "false"}],
+    ids=["refused", "missing", "failing"],
+)
+def test_without_a_compiler_there_are_no_kernels(environment: dict[str, str], tmp_path: Path) -> None:
+    settings = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "MT_CACHE_DIR": str(tmp_path)} | environment
+    assert subprocess.run([sys.executable, "-c", WITHOUT], check=False, env=settings).returncode == 0
+
+
+@compiled
+def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    settings = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
+    (tmp_path / "file").touch()
+    for folder, kept in (("cache", 1), ("cache", 1), ("file/beneath", 0)):
+        environment = settings | {"MT_CACHE_DIR": str(tmp_path / folder)}
+        assert subprocess.run([sys.executable, "-c", WITHOUT], check=False, env=environment).returncode == 1
+        assert len(list((tmp_path / folder).glob("*.so"))) == kept
