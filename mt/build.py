@@ -262,6 +262,7 @@ def translator(
         forbidden=[PAD, BOS, UNKNOWN] if config.tokenizer.byte_fallback else [PAD, BOS],
         **{**vars(decoding), "sampling": decoding.sampling and Sampling(**vars(decoding.sampling))}
         | {"precision": search_precision(decoding.precision, device)},
+        split_products=decoding.precision == "bf16x3",
         further_models=further_models,
         num_hypotheses=num_hypotheses,
         alignments=alignments,

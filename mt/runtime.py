@@ -52,7 +52,10 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
 
 
 def search_precision(name: str | None, device: torch.device) -> torch.dtype:
-    """The same for translating, where `auto` and None are fp32 on a CPU: bf16 rounds scores to 8 bits."""
+    """The same for translating, where `auto` and None are fp32 on a CPU: bf16 rounds scores to 8 bits.
+
+    `bf16x3` is a way to form the products of fp32 numbers.
+    """
     unsaid = "fp32" if device.type == "cpu" else "auto"
     return choose_precision(unsaid if name in (None, "auto") else str(name), device)
 

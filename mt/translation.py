@@ -38,9 +38,9 @@ class Translator:
 
     The models of `further_models` decide together with `model`, as `Ensemble` does. Of each line `num_hypotheses`
     translations are kept, and with `alignments` the words that belong together. The other settings are those of
-    `Search`. The weights are taken as they are now, in `precision`; `threads` searches run at the same time, those of
-    many lines with `copied` in copies of the process, which a program without threads of its own may have: nothing
-    that is changed here afterwards reaches them.
+    `Search`. The weights are taken as they are now, in `precision`, and multiplied as `PreparedModel` says; `threads`
+    searches run at the same time, those of many lines with `copied` in copies of the process, which a program without
+    threads of its own may have: nothing that is changed here afterwards reaches them.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class Translator:
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         precision: torch.dtype,
+        split_products: bool = False,
         threads: int,
         copied: bool = False,
         forbidden: Sequence[int],
@@ -70,11 +71,10 @@ class Translator:
         alignments: bool = False,
     ) -> None:
         self.model, self.models = model, [each.eval() for each in (model, *further_models)]
-        self.prepared = [PreparedModel(each, precision=precision) for each in self.models]
+        self.prepared = [PreparedModel(each, precision=precision, split=split_products) for each in self.models]
         self.threads, self.copied = threads, copied and can_copy()
         self.copies: Copies[list[list[Translation]]] | None = None
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
-        self.forbidden, self.beam_size = forbidden, beam_size
         self.batch_tokens, self.max_source_tokens = batch_tokens, max_source_tokens
         self.batch_sentences: int | None = None  # in place of the tokens, where batches are to be compared
         self.joiner, self.alignments = joiner, alignments

@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from mt.model.feed_forward import Activation
+from mt.native.linear import TiledLinear
 
-Library = Literal["mkl", "onednn", "torch"]
+Library = Literal["mkl", "onednn", "torch", "tiles"]
 
 
 class PackedLinear:
@@ -22,7 +23,8 @@ class PackedLinear:
     every call: MKL's for fp32 on Intel's processors, where it was the faster for the few rows of a single sentence,
     and oneDNN's for bf16 and on others, where MKL was the slower. Elsewhere torch's own kernels are called. What a row
     becomes does not depend on the number of rows (with MKL that holds for matrices of more than 64 x 64; below, a
-    single row may differ in its last bit).
+    single row may differ in its last bit). bf16 weights, and fp32 ones with `split`, are multiplied in tiles where
+    `TiledLinear` can be had; its results may be in another precision, `out`.
     """
 
     def __init__(
@@ -31,10 +33,14 @@ class PackedLinear:
         bias: Float[Tensor, " out_features"] | None,
         *,
         library: Library | None = None,
+        split: bool = False,
+        out: torch.dtype | None = None,
     ) -> None:
-        self.library = library or _library(weight)
+        tiled = library is None and (split or weight.dtype == torch.bfloat16)
+        self.tiles = TiledLinear.of(weight, bias, out=out or weight.dtype) if tiled else None
+        self.library = "tiles" if self.tiles else library or _library(weight)
         self.bias = bias
-        self.weight = weight
+        self.weight = weight if self.tiles is None else self.tiles.weight
         self.shape: Float[Tensor, "out_features in_features"] | None = None
         if self.library == "mkl":
             self.weight = torch.ops.mkl._mkl_reorder_linear_weight(weight, _TYPICAL_ROWS)
@@ -44,6 +50,8 @@ class PackedLinear:
 
     def __call__(self, x: Float[Tensor, "*rows in_features"]) -> Float[Tensor, "*rows out_features"]:
         """The product and the bias."""
+        if self.tiles is not None:
+            return self.tiles(x)
         if self.library == "mkl":
             return _mkl_linear(x, self.weight, self.shape, self.bias, x.numel() // x.shape[-1])
         if self.library == "onednn":
@@ -54,6 +62,8 @@ class PackedLinear:
         self, x: Float[Tensor, "*rows in_features"], activation: Activation
     ) -> Float[Tensor, "*rows out_features"]:
         """The product and the bias, cut off below zero or times their sigmoid."""
+        if self.tiles is not None and activation == "relu":
+            return self.tiles(x, relu=True)
         if self.library == "onednn":
             return _onednn_linear(x, self.weight, self.bias, activation, [], "")
         wide = self(x)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -10,7 +11,7 @@ from torch.nn import functional
 
 from mt.engine.layers import PreparedDecoderLayer, PreparedEncoderLayer, cross_projection
 from mt.engine.packed_linear import PackedLinear
-from mt.model.embedding import positional_encoding
+from mt.model.embedding import TokenEmbedding, positional_encoding
 from mt.model.transformer import Transformer
 from mt.native.attention import CellAttention
 
@@ -30,12 +31,13 @@ class PreparedModel:
     """The weights of a trained model in `precision`; later training of that model does not reach them.
 
     In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once, those of the logits not at
-    all: eight bits would make equals of many, and another order of more. They take fp32 weights, from which oneDNN
-    forms products of bf16 factors inside `mt.runtime.bf16_factors`; outside it computes them in fp32.
+    all: eight bits would make equals of many, and another order of more. Where `TiledLinear` cannot be had they take
+    fp32 weights, from which oneDNN forms products of bf16 factors inside `mt.runtime.bf16_factors`; outside it computes
+    them in fp32. With `split` the products of fp32 are sums of three of bf16, where `TiledLinear` can be had.
     """
 
     @torch.no_grad()
-    def __init__(self, model: Transformer, *, precision: torch.dtype) -> None:
+    def __init__(self, model: Transformer, *, precision: torch.dtype, split: bool = False) -> None:
         self.pad = model.pad
         self.precision = precision
         self.num_heads = model.decoder_layers()[0].self_attention.num_heads
@@ -44,16 +46,11 @@ class PreparedModel:
         self.source_embedding = self.target_embedding
         if model.source_embedding is not model.target_embedding:
             self.source_embedding = model.source_embedding.weight.detach().to(precision, copy=True)
-        self.encoder = [PreparedEncoderLayer(layer, precision=precision) for layer in model.encoder_layers()]
-        self.decoder = [PreparedDecoderLayer(layer, precision=precision) for layer in model.decoder_layers()]
-        self.cross = cross_projection(model.decoder_layers(), precision=precision)
-        self.scores_precision = _scores_precision(self.target_embedding)
-        exact, bias = self.scores_precision == precision, model.target_embedding.bias
-        self.output = PackedLinear(
-            self.target_embedding if exact else model.target_embedding.weight.detach().to(self.scores_precision),
-            None if bias is None else bias.detach().to(self.scores_precision),
-            library=None if exact else "onednn",
-        )
+        arithmetic: dict[str, Any] = {"precision": precision, "split": split}
+        self.encoder = [PreparedEncoderLayer(layer, **arithmetic) for layer in model.encoder_layers()]
+        self.decoder = [PreparedDecoderLayer(layer, **arithmetic) for layer in model.decoder_layers()]
+        self.cross = cross_projection(model.decoder_layers(), **arithmetic)
+        self.output, self.scored = _output(model.target_embedding, self.target_embedding, split=split)
         self.table = model.positions.table.to(precision)
         self.cell_attention = CellAttention.of(
             num_heads=self.num_heads,
@@ -88,7 +85,7 @@ class PreparedModel:
 
     def logits(self, x: Float[Tensor, "rows d_model"]) -> Float[Tensor, "rows vocabulary"]:
         """Scores of every piece, by the embedding matrix once more (section 3.4)."""
-        return self.output(x.to(self.scores_precision))
+        return self.output(x.to(self.scored))
 
     def positions(self, length: int) -> Float[Tensor, "longer d_model"]:
         """The position table, at least so long."""
@@ -97,7 +94,17 @@ class PreparedModel:
         return self.table
 
 
-def _scores_precision(embedding: Tensor) -> torch.dtype:
-    """Logits of a bf16 model on a CPU are fp32, if oneDNN is there to form them quickly."""
-    rounded = embedding.device.type == "cpu" and embedding.dtype == torch.bfloat16
-    return torch.float32 if rounded and torch.backends.mkldnn.is_available() else embedding.dtype
+def _output(
+    embedding: TokenEmbedding, weight: Float[Tensor, "vocabulary d_model"], *, split: bool
+) -> tuple[PackedLinear, torch.dtype]:
+    """What makes logits, and the precision it takes: those of a bf16 model on a CPU are fp32, if quickly formed.
+
+    `weight` is the embedding matrix in the model's precision.
+    """
+    bias = None if embedding.bias is None else embedding.bias.detach().to(weight.dtype, copy=True)
+    rounded = weight.device.type == "cpu" and weight.dtype == torch.bfloat16
+    output = PackedLinear(weight, bias, split=split, out=torch.float32 if rounded else None)
+    if not rounded or output.library == "tiles" or not torch.backends.mkldnn.is_available():
+        return output, weight.dtype
+    exact = embedding.weight.detach().float()
+    return PackedLinear(exact, None if bias is None else bias.float(), library="onednn"), torch.float32

@@ -60,7 +60,7 @@ def score_split(run_dir: Path, run: TrainConfig, translator: Translator, split: 
     if not source.exists():
         raise UserError(f"{run_dir}: its data has no {split} split; give source=FILE reference=FILE")
     sources, references = _paired(str(source), str(target))
-    tell(f"translating the {split} split: {len(sources):,} sentences, beam {translator.beam_size}")
+    tell(f"translating the {split} split: {len(sources):,} sentences, beam {translator.search.beam_size}")
     hypotheses, seconds = _translate(translator, sources)
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
     lines = [report(scores)]

@@ -125,7 +125,7 @@ def _huggingface(leaving: _Leaving, aside: Path) -> Proof:
         languages=(run.data.source_language, run.data.target_language),
         longest=max(run.decoding.max_source_tokens, _longest(run.decoding)),
         settings=_generation_settings(run.decoding),
-        forbidden=sorted({token for token, ours in enumerate(rows[1]) if ours in translator.forbidden}),
+        forbidden=sorted({token for token, ours in enumerate(rows[1]) if ours in translator.search.forbidden}),
     )
     write_files(aside, {**files, **leaving.tokenizer_files()})
     proof = prove_apart(leaving.run_dir, aside, engine="huggingface", vocabularies=vocabularies, texts=leaving.texts)
@@ -139,7 +139,7 @@ def _ctranslate2(leaving: _Leaving, aside: Path, quantization: str) -> tuple[Pro
     tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
     source, target = (tokenizer.pieces(range(tokenizer.vocabulary_size)) for tokenizer in tokenizers)
     vocabularies = Vocabularies(OWN, len(source), len(target))
-    settings = _batch_settings(decoding, [target[token] for token in translator.forbidden])
+    settings = _batch_settings(decoding, [target[token] for token in translator.search.forbidden])
     proofs = {}
     for kind in dict.fromkeys(("float32", quantization)):
         shutil.rmtree(aside)

@@ -86,7 +86,7 @@ def _prove(run_dir: str, folder: str, engine: str, vocabularies: Vocabularies, t
         model=translator.model,
         source_tokenizer=tokenizers[0],
         target_tokenizer=tokenizers[1],
-        forbidden=translator.forbidden,
+        forbidden=translator.search.forbidden,
         source_ids=ids[0],
         target_ids=ids[1],
         target_rows=our_ids(special, sizes[1]),

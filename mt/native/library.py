@@ -14,15 +14,26 @@ from typing import Any
 _SOURCE = Path(__file__).with_name("kernels.c")
 _OPTIONS = ("-O3", "-march=native", "-fno-math-errno", "-fPIC", "-shared")
 _SECONDS = 60
-_POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_long
+_POINTER, _NUMBER, _FLAG = ctypes.c_void_p, ctypes.c_long, ctypes.c_int
 _ATTEND = [
     *(_POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER, _POINTER, _NUMBER, _NUMBER, _POINTER),
     *(_NUMBER, _POINTER, _NUMBER, _NUMBER, _NUMBER, _NUMBER),
 ]
 _NORM = [_POINTER, _POINTER, _POINTER, _POINTER, ctypes.c_float, _POINTER, _NUMBER, _NUMBER]
-_BEST_EXTENSIONS = [
-    *(_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER, _POINTER, _NUMBER, _NUMBER, _POINTER, _NUMBER, _POINTER, _POINTER)
-]
+_SIGNATURES: dict[str, list[Any]] = {
+    "attend_float": _ATTEND,
+    "attend_bf16": _ATTEND,
+    "norm_of_sum_float": _NORM,
+    "norm_of_sum_bf16": _NORM,
+    "best_extensions": [
+        *(_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER, _POINTER, _NUMBER, _NUMBER, _POINTER, _NUMBER),
+        *(_POINTER, _POINTER),
+    ],
+    "tiles_permitted": [],
+    "linear_in_tiles": [
+        *(_POINTER, _FLAG, _NUMBER, _NUMBER, _POINTER, _POINTER, _POINTER, _FLAG, _POINTER, _FLAG, _NUMBER)
+    ],
+}
 
 
 @functools.cache
@@ -37,15 +48,9 @@ def kernels() -> Any | None:
         library = _loaded(compiler)
     except (OSError, subprocess.SubprocessError):
         return None
-    for name, arguments in (
-        ("attend_float", _ATTEND),
-        ("attend_bf16", _ATTEND),
-        ("norm_of_sum_float", _NORM),
-        ("norm_of_sum_bf16", _NORM),
-        ("best_extensions", _BEST_EXTENSIONS),
-    ):
+    for name, arguments in _SIGNATURES.items():
         function = getattr(library, name)
-        function.argtypes, function.restype = arguments, None
+        function.argtypes, function.restype = arguments, ctypes.c_int
     return library
 
 

@@ -109,7 +109,7 @@ def test_transformers_computes_the_same(
     engine = HuggingFaceEngine(tmp_path / "out")
     translator = build.translator_of_run(run_dir, device="cpu")
     assert engine.pieces(TYPED) == translator.source_tokenizer.encode_many(TYPED)
-    assert engine.model.generation_config.num_beams == translator.beam_size
+    assert engine.model.generation_config.num_beams == translator.search.beam_size
     assert "greedy search on 17 sentences" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
     if "tokenizer.joint=false" not in changes:  # the way in knows one vocabulary
         words = [f"folder={tmp_path / 'out'}", f"run_dir={tmp_path / 'back'}", f"sentences={sentences}", *LANGUAGES]

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from mt.native import library
 from mt.native.attention import CellAttention
+from mt.native.linear import TiledLinear, has_tiles
 from mt.native.norm import NormOfSum
 from mt.native.ranking import can_rank, ranked_extensions
 from mt.search.candidates import best_extensions, permitted_log_probabilities
@@ -90,6 +91,42 @@ def test_norm_of_a_sum(precision: torch.dtype, tolerance: float, d_model: int) -
     assert norm is not None
     wanted = functional.layer_norm(x.float() + y.float(), (d_model,), weight, bias, 1e-3)
     torch.testing.assert_close(norm(x, y).float(), wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.skipif(not has_tiles(), reason="no processor with AMX")
+@pytest.mark.parametrize("rows", [1, 15, 16, 17, 32, 33, 70])
+@pytest.mark.parametrize(("in_features", "out_features"), [(32, 32), (96, 64), (256, 1024)])
+@pytest.mark.parametrize("relu", [False, True])
+def test_products_in_tiles(rows: int, in_features: int, out_features: int, relu: bool) -> None:
+    """bf16 factors give what fp32 gives of them; split into two, what fp32 gives of all but the last bits."""
+    torch.manual_seed(rows)
+    x, bias = torch.randn(rows, in_features), torch.randn(out_features)
+    weight = torch.randn(out_features, in_features) / in_features**0.5
+
+    def expected(x: Tensor, weight: Tensor) -> Tensor:
+        y = functional.linear(x.double(), weight.double(), bias.double())
+        return (y.relu() if relu else y).float()
+
+    rounded = (x.bfloat16(), weight.bfloat16())
+    for out, tolerance in ((torch.float32, 3e-5), (torch.bfloat16, 2e-2)):
+        linear = TiledLinear.of(rounded[1], bias, out=out)
+        assert linear is not None
+        for given in (x, rounded[0]):
+            y = linear(given, relu=relu)
+            assert y.dtype == out
+            torch.testing.assert_close(y.float(), expected(*rounded), rtol=tolerance, atol=tolerance)
+    split = TiledLinear.of(weight, bias, out=torch.float32)
+    assert split is not None
+    torch.testing.assert_close(split(x, relu=relu), expected(x, weight), rtol=5e-5, atol=5e-5)
+    unbiased = TiledLinear.of(weight, None, out=torch.float32)
+    assert unbiased is not None
+    torch.testing.assert_close(unbiased(x), functional.linear(x, weight), rtol=5e-5, atol=5e-5)
+
+
+def test_sizes_that_fill_no_tiles_are_left_to_others() -> None:
+    for shape in ((40, 32), (32, 40)):
+        assert TiledLinear.of(torch.zeros(shape), None, out=torch.float32) is None
+    assert TiledLinear.of(torch.zeros(32, 32, dtype=torch.float64), None, out=torch.float32) is None
 
 
 @compiled
