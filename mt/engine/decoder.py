@@ -10,6 +10,7 @@ from mt.engine.kept_cells import KeptCells
 from mt.engine.listed_cells import ListedCells
 from mt.engine.placed_memory import PlacedMemory
 from mt.engine.prepared_model import PreparedModel
+from mt.native.decoder import KeysValues
 
 _PLACES = 4  # the places in use are a multiple, so that few different shapes reach the kernels
 
@@ -63,18 +64,28 @@ class PlacedDecoder:
         positions = model.positions(self.steps - min(self.begins[:places]) + 1)[self.lengths[:places, None]]
         x = model.embed(model.target_embedding, tokens.view(places, -1)[:, :width], positions)
         self.kept.open(places, idle=self.idle, width=width)
-        for number, layer in enumerate(model.decoder):
-            attended = self.kept.attend(number, layer.projection(x))
-            x = layer.norm(x, layer.output, attended)
-            attended = self.memory.attend(number, layer.cross_query(x))
-            x = layer.cross_norm(x, layer.cross_output, attended)
-            x = layer.feed_forward(x)
+        x = self._through_layers(x)
         self.steps += 1
         self.lengths += 1
         if width == self.rows_per_sentence:
             x = x.flatten(0, 1)
             return model.logits(x if self.rows_to_places is None else x[self.rows_to_places])
         return model.logits(x[self.places, 0]).repeat_interleave(self.rows_per_sentence, dim=0)
+
+    def _through_layers(self, x: Float[Tensor, "places rows d_model"]) -> Float[Tensor, "places rows d_model"]:
+        """Figure 1 from the embedding to the last layer, for the newest tokens."""
+        kept, memory = self.kept, self.memory
+        if isinstance(kept, ListedCells) and self.model.decoder_in_one_call is not None:
+            target, source = KeysValues(kept.in_heads, kept.counts), KeysValues(memory.keys_values, memory.counts)
+            self.model.decoder_in_one_call(x, target, kept.cells, source)
+            return x
+        for number, layer in enumerate(self.model.decoder):
+            attended = kept.attend(number, layer.projection(x))
+            x = layer.norm(x, layer.output, attended)
+            attended = memory.attend(number, layer.cross_query(x))
+            x = layer.cross_norm(x, layer.cross_output, attended)
+            x = layer.feed_forward(x)
+        return x
 
     def _kept_cells(self, *, together: bool) -> KeptCells | ListedCells:
         """The cache: by lists where all sentences begin together and a kernel is there to read them."""

@@ -9,6 +9,7 @@ from mt.engine.packed_linear import PackedLinear
 from mt.model.attention import MultiHeadAttention
 from mt.model.feed_forward import FeedForward
 from mt.model.stacks import AddAndNorm, DecoderLayer, EncoderLayer
+from mt.native.decoder import LayerParts
 from mt.native.norm import NormOfSum
 
 
@@ -93,6 +94,14 @@ class PreparedDecoderLayer:
         self.cross_norm = PreparedNorm(layer.cross_attention_norm, precision=precision)
         self.feed_forward = PreparedFeedForward(
             layer.feed_forward, layer.feed_forward_norm, precision=precision, split=split
+        )
+
+    def parts(self) -> LayerParts:
+        """What kernels need to compute the layer in one call, as far as it can be had."""
+        network = self.feed_forward
+        linears = (self.projection, self.output, self.cross_query, self.cross_output, network.inner, network.outer)
+        return LayerParts(
+            [linear.tiles for linear in linears], [self.norm.of_sum, self.cross_norm.of_sum, network.norm.of_sum]
         )
 
 

@@ -29,6 +29,7 @@ class ListedCells:
         self.keys_values = torch.empty(shape, dtype=precision)
         self.cells: Int[Tensor, "places rows steps"] = torch.zeros((places, rows, _STEPS), dtype=torch.int32)
         self.counts: Int[Tensor, " places"] = torch.zeros(places, dtype=torch.int32)
+        self.newest = torch.arange(rows, dtype=torch.int32)
         self._lay_out()
 
     def open(self, places: int, *, idle: list[int], width: int) -> None:
@@ -38,10 +39,11 @@ class ListedCells:
         """
         if self.steps == self.cells.shape[2]:
             self._make_room()
-        newest = torch.arange(self.rows, dtype=torch.int32).clamp_(max=width - 1).add_(self.end)
-        self.cells[torch.arange(places), :, self.counts[:places].long()] = newest
-        self.counts[:places] += 1
-        self.counts[idle] = 0
+        newest = self.newest if width == self.rows else self.newest.clamp(max=width - 1)
+        self.cells[:places, :, self.steps] = newest + self.end
+        self.counts[:places] = self.steps + 1
+        if idle:
+            self.counts[idle] = 0
         self.end += self.rows
         self.steps += 1
 
@@ -76,6 +78,6 @@ class ListedCells:
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """For each layer its keys and values as the attention takes them."""
-        heads = self.keys_values.unflatten(-1, (self.attention.num_heads, -1)).transpose(-3, -2)
-        self.of_layers = [(layer[0], layer[1]) for layer in heads.unbind()]
+        """Keys and values as the attention takes them, together and for each layer."""
+        self.in_heads = self.keys_values.unflatten(-1, (self.attention.num_heads, -1)).transpose(-3, -2)
+        self.of_layers = [(layer[0], layer[1]) for layer in self.in_heads.unbind()]

@@ -14,6 +14,7 @@ from mt.engine.packed_linear import PackedLinear
 from mt.model.embedding import TokenEmbedding, positional_encoding
 from mt.model.transformer import Transformer
 from mt.native.attention import CellAttention
+from mt.native.decoder import LayersInOneCall
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class PreparedModel:
             precision=precision,
             device=self.target_embedding.device,
         )
+        self.decoder_in_one_call = None
+        if self.cell_attention is not None and all(layer.feed_forward.activation == "relu" for layer in self.decoder):
+            self.decoder_in_one_call = LayersInOneCall.of(
+                [layer.parts() for layer in self.decoder], num_heads=self.num_heads, d_k=self.d_model // self.num_heads
+            )
 
     @property
     def device(self) -> torch.device:

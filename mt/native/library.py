@@ -30,6 +30,10 @@ _SIGNATURES: dict[str, list[Any]] = {
         *(_POINTER, _POINTER),
     ],
     "tiles_permitted": [],
+    "decoder_layers": [
+        *(_POINTER, _FLAG, _POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER),
+        *(_NUMBER, _NUMBER, _NUMBER, _NUMBER),
+    ],
     "linear_in_tiles": [
         *(_POINTER, _FLAG, _NUMBER, _NUMBER, _POINTER, _POINTER, _POINTER, _FLAG, _POINTER, _FLAG, _NUMBER)
     ],

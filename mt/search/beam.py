@@ -217,8 +217,9 @@ def _survivors(candidates: _Candidates, *, beam_size: int, eos: int) -> _Candida
     They come in the order of the slots that they extend, so that most rows of kept state stay where they are.
     """
     best = (candidates.tokens == eos).argsort(axis=1, kind="stable")[:, :beam_size]
-    by_slot = np.take_along_axis(candidates.slots, best, axis=1).argsort(axis=1, kind="stable")
-    chosen = candidates.take(np.take_along_axis(best, by_slot, axis=1))
+    sentences = np.arange(len(best))[:, None]
+    by_slot = candidates.slots[sentences, best].argsort(axis=1, kind="stable")
+    chosen = candidates.take(best[sentences, by_slot])
     chosen.log_probabilities[chosen.tokens == eos] = -np.inf
     return chosen
 
