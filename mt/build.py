@@ -23,7 +23,7 @@ from mt.data.toy import corpus as toy
 from mt.errors import BadFileError, UserError
 from mt.loading import load_run
 from mt.model.transformer import Transformer
-from mt.runtime import autocast, choose_device, choose_precision, launched_as, search_precision, seed_everything
+from mt.runtime import autocast, choose_device, choose_precision, launched_as, search_arithmetic, seed_everything
 from mt.search.search import Sampling
 from mt.training.checkpoint import check_undamaged, load_model_tensors, read_tensors, vocabulary_of
 from mt.training.ranks import ALONE, Alone, Ranks
@@ -261,8 +261,7 @@ def translator(
         copied=copied,
         forbidden=[PAD, BOS, UNKNOWN] if config.tokenizer.byte_fallback else [PAD, BOS],
         **{**vars(decoding), "sampling": decoding.sampling and Sampling(**vars(decoding.sampling))}
-        | {"precision": search_precision(decoding.precision, device)},
-        split_products=decoding.precision == "bf16x3",
+        | search_arithmetic(decoding.precision, device),
         further_models=further_models,
         num_hypotheses=num_hypotheses,
         alignments=alignments,

@@ -51,13 +51,20 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     return torch.float32
 
 
-def search_precision(name: str | None, device: torch.device) -> torch.dtype:
-    """The same for translating, where `auto` and None are fp32 on a CPU: bf16 rounds scores to 8 bits.
+def search_arithmetic(name: str | None, device: torch.device) -> dict[str, Any]:
+    """The `precision` of a translator and how its `products` are formed.
 
-    `bf16x3` is a way to form the products of fp32 numbers.
+    `auto` and None are fp32 on a CPU: bf16 rounds scores to 8 bits. `bf16x3` is a way to form the products of fp32
+    numbers, `int8` one to form those of bf16 numbers.
     """
     unsaid = "fp32" if device.type == "cpu" else "auto"
-    return choose_precision(unsaid if name in (None, "auto") else str(name), device)
+    precision, products = {
+        None: (unsaid, "plain"),
+        "auto": (unsaid, "plain"),
+        "bf16x3": ("fp32", "split"),
+        "int8": ("bf16", "int8"),
+    }.get(name, (str(name), "plain"))
+    return {"precision": choose_precision(precision, device), "products": products}
 
 
 def autocast(device: torch.device, precision: torch.dtype) -> contextlib.AbstractContextManager[None]:

@@ -14,6 +14,7 @@ from mt.engine.prepared_model import PreparedModel
 from mt.errors import UserError
 from mt.model.inspection import alignment_attention
 from mt.model.transformer import Transformer
+from mt.native.linear import Products
 from mt.parts import Part, Translation, join, seed_of, split
 from mt.runtime import bf16_factors, in_threads
 from mt.search.ensemble import Ensemble
@@ -50,7 +51,7 @@ class Translator:
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         precision: torch.dtype,
-        split_products: bool = False,
+        products: Products = "plain",
         threads: int,
         copied: bool = False,
         forbidden: Sequence[int],
@@ -71,7 +72,7 @@ class Translator:
         alignments: bool = False,
     ) -> None:
         self.model, self.models = model, [each.eval() for each in (model, *further_models)]
-        self.prepared = [PreparedModel(each, precision=precision, split=split_products) for each in self.models]
+        self.prepared = [PreparedModel(each, precision=precision, products=products) for each in self.models]
         self.threads, self.copied = threads, copied and can_copy()
         self.copies: Copies[list[list[Translation]]] | None = None
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer

@@ -61,7 +61,10 @@ class PlacedDecoder:
         width = self.rows_per_sentence if self.steps else 1
         if self.places_to_rows is not None:
             tokens = tokens[self.places_to_rows]
-        positions = model.positions(self.steps - min(self.begins[:places]) + 1)[self.lengths[:places, None]]
+        begins = self.begins[:places]
+        table = model.positions(self.steps - min(begins) + 1)
+        together = min(begins) == max(begins)
+        positions = table[self.steps - begins[0]] if together else table[self.lengths[:places, None]]
         x = model.embed(model.target_embedding, tokens.view(places, -1)[:, :width], positions)
         self.kept.open(places, idle=self.idle, width=width)
         x = self._through_layers(x)

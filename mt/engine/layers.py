@@ -10,6 +10,7 @@ from mt.model.attention import MultiHeadAttention
 from mt.model.feed_forward import FeedForward
 from mt.model.stacks import AddAndNorm, DecoderLayer, EncoderLayer
 from mt.native.decoder import LayerParts
+from mt.native.linear import Products
 from mt.native.norm import NormOfSum
 
 
@@ -48,9 +49,11 @@ class PreparedNorm:
 class PreparedFeedForward:
     """Equation (2) with its residual sum and norm."""
 
-    def __init__(self, feed_forward: FeedForward, norm: AddAndNorm, *, precision: torch.dtype, split: bool) -> None:
-        self.inner = packed(feed_forward.inner, precision=precision, split=split)
-        self.outer = packed(feed_forward.outer, precision=precision, split=split)
+    def __init__(
+        self, feed_forward: FeedForward, norm: AddAndNorm, *, precision: torch.dtype, products: Products
+    ) -> None:
+        self.inner = packed(feed_forward.inner, precision=precision, products=products)
+        self.outer = packed(feed_forward.outer, precision=precision, products=products)
         self.norm = PreparedNorm(norm, precision=precision)
         self.activation = feed_forward.activation
 
@@ -62,13 +65,13 @@ class PreparedFeedForward:
 class PreparedEncoderLayer:
     """One encoder layer."""
 
-    def __init__(self, layer: EncoderLayer, *, precision: torch.dtype, split: bool) -> None:
+    def __init__(self, layer: EncoderLayer, *, precision: torch.dtype, products: Products) -> None:
         self.num_heads = layer.self_attention.num_heads
-        self.projection = packed(layer.self_attention.projection, precision=precision, split=split)
-        self.output = packed(layer.self_attention.output, precision=precision, split=split)
+        self.projection = packed(layer.self_attention.projection, precision=precision, products=products)
+        self.output = packed(layer.self_attention.output, precision=precision, products=products)
         self.norm = PreparedNorm(layer.self_attention_norm, precision=precision)
         self.feed_forward = PreparedFeedForward(
-            layer.feed_forward, layer.feed_forward_norm, precision=precision, split=split
+            layer.feed_forward, layer.feed_forward_norm, precision=precision, products=products
         )
 
     def __call__(
@@ -83,17 +86,19 @@ class PreparedEncoderLayer:
 class PreparedDecoderLayer:
     """One decoder layer, cut where the keys and values of the target and of the source come from a cache."""
 
-    def __init__(self, layer: DecoderLayer, *, precision: torch.dtype, split: bool) -> None:
+    def __init__(self, layer: DecoderLayer, *, precision: torch.dtype, products: Products) -> None:
         attention = layer.cross_attention
         self.num_heads = attention.num_heads
-        self.projection = packed(layer.self_attention.projection, precision=precision, split=split)
-        self.output = packed(layer.self_attention.output, precision=precision, split=split)
+        self.projection = packed(layer.self_attention.projection, precision=precision, products=products)
+        self.output = packed(layer.self_attention.output, precision=precision, products=products)
         self.norm = PreparedNorm(layer.self_attention_norm, precision=precision)
-        self.cross_query = packed(attention.projection, precision=precision, split=split, rows=slice(attention.d_model))
-        self.cross_output = packed(attention.output, precision=precision, split=split)
+        self.cross_query = packed(
+            attention.projection, precision=precision, products=products, rows=slice(attention.d_model)
+        )
+        self.cross_output = packed(attention.output, precision=precision, products=products)
         self.cross_norm = PreparedNorm(layer.cross_attention_norm, precision=precision)
         self.feed_forward = PreparedFeedForward(
-            layer.feed_forward, layer.feed_forward_norm, precision=precision, split=split
+            layer.feed_forward, layer.feed_forward_norm, precision=precision, products=products
         )
 
     def parts(self) -> LayerParts:
@@ -105,15 +110,15 @@ class PreparedDecoderLayer:
         )
 
 
-def cross_projection(layers: list[DecoderLayer], *, precision: torch.dtype, split: bool) -> PackedLinear:
+def cross_projection(layers: list[DecoderLayer], *, precision: torch.dtype, products: Products) -> PackedLinear:
     """K W^K and V W^V of every decoder layer over the source, as one product."""
     attentions: list[MultiHeadAttention] = [layer.cross_attention for layer in layers]
     weights = [attention.projection.weight[attention.d_model :] for attention in attentions]
     biases = [attention.projection.bias[attention.d_model :] for attention in attentions]
-    return PackedLinear(torch.cat(weights).to(precision), torch.cat(biases).to(precision), split=split)
+    return PackedLinear(torch.cat(weights), torch.cat(biases), precision=precision, products=products)
 
 
-def packed(linear: nn.Linear, *, precision: torch.dtype, split: bool, rows: slice = slice(None)) -> PackedLinear:
+def packed(linear: nn.Linear, *, precision: torch.dtype, products: Products, rows: slice = slice(None)) -> PackedLinear:
     """A linear layer, or these rows of its matrix, in another precision."""
-    weight, bias = (each.detach()[rows].to(precision, copy=True) for each in (linear.weight, linear.bias))
-    return PackedLinear(weight, bias, split=split)
+    weight, bias = (each.detach()[rows].clone() for each in (linear.weight, linear.bias))
+    return PackedLinear(weight, bias, precision=precision, products=products)

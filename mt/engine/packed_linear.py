@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from mt.model.feed_forward import Activation
-from mt.native.linear import TiledLinear
+from mt.native.linear import Products, TiledLinear
 
 Library = Literal["mkl", "onednn", "torch", "tiles"]
 
@@ -23,8 +23,9 @@ class PackedLinear:
     every call: MKL's for fp32 on Intel's processors, where it was the faster for the few rows of a single sentence,
     and oneDNN's for bf16 and on others, where MKL was the slower. Elsewhere torch's own kernels are called. What a row
     becomes does not depend on the number of rows (with MKL that holds for matrices of more than 64 x 64; below, a
-    single row may differ in its last bit). bf16 weights, and fp32 ones with `split`, are multiplied in tiles where
-    `TiledLinear` can be had; its results may be in another precision, `out`.
+    single row may differ in its last bit). Weights that become bf16 by their `precision`, and those of other `products`
+    than plain ones, are multiplied in tiles where `TiledLinear` can be had; its results may have a precision of their
+    own, `out`.
     """
 
     def __init__(
@@ -32,12 +33,15 @@ class PackedLinear:
         weight: Float[Tensor, "out_features in_features"],
         bias: Float[Tensor, " out_features"] | None,
         *,
+        precision: torch.dtype | None = None,
         library: Library | None = None,
-        split: bool = False,
+        products: Products = "plain",
         out: torch.dtype | None = None,
     ) -> None:
-        tiled = library is None and (split or weight.dtype == torch.bfloat16)
-        self.tiles = TiledLinear.of(weight, bias, out=out or weight.dtype) if tiled else None
+        precision = precision or weight.dtype
+        tiled = library is None and (products != "plain" or precision == torch.bfloat16)
+        self.tiles = TiledLinear.of(weight, bias, products=products, out=out or precision) if tiled else None
+        weight, bias = weight.to(precision), None if bias is None else bias.to(precision)
         self.library = "tiles" if self.tiles else library or _library(weight)
         self.bias = bias
         self.weight = weight if self.tiles is None else self.tiles.weight

@@ -15,6 +15,7 @@ from mt.model.embedding import TokenEmbedding, positional_encoding
 from mt.model.transformer import Transformer
 from mt.native.attention import CellAttention
 from mt.native.decoder import LayersInOneCall
+from mt.native.linear import Products
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,11 @@ class PreparedModel:
     In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once, those of the logits not at
     all: eight bits would make equals of many, and another order of more. Where `TiledLinear` cannot be had they take
     fp32 weights, from which oneDNN forms products of bf16 factors inside `mt.runtime.bf16_factors`; outside it computes
-    them in fp32. With `split` the products of fp32 are sums of three of bf16, where `TiledLinear` can be had.
+    them in fp32. `products` other than plain ones are those of `TiledLinear`, where it can be had.
     """
 
     @torch.no_grad()
-    def __init__(self, model: Transformer, *, precision: torch.dtype, split: bool = False) -> None:
+    def __init__(self, model: Transformer, *, precision: torch.dtype, products: Products = "plain") -> None:
         self.pad = model.pad
         self.precision = precision
         self.num_heads = model.decoder_layers()[0].self_attention.num_heads
@@ -47,11 +48,11 @@ class PreparedModel:
         self.source_embedding = self.target_embedding
         if model.source_embedding is not model.target_embedding:
             self.source_embedding = model.source_embedding.weight.detach().to(precision, copy=True)
-        arithmetic: dict[str, Any] = {"precision": precision, "split": split}
+        arithmetic: dict[str, Any] = {"precision": precision, "products": products}
         self.encoder = [PreparedEncoderLayer(layer, **arithmetic) for layer in model.encoder_layers()]
         self.decoder = [PreparedDecoderLayer(layer, **arithmetic) for layer in model.decoder_layers()]
         self.cross = cross_projection(model.decoder_layers(), **arithmetic)
-        self.output, self.scored = _output(model.target_embedding, self.target_embedding, split=split)
+        self.output, self.scored = _output(model.target_embedding, self.target_embedding, products)
         self.table = model.positions.table.to(precision)
         self.cell_attention = CellAttention.of(
             num_heads=self.num_heads,
@@ -101,16 +102,17 @@ class PreparedModel:
 
 
 def _output(
-    embedding: TokenEmbedding, weight: Float[Tensor, "vocabulary d_model"], *, split: bool
+    embedding: TokenEmbedding, copied: Float[Tensor, "vocabulary d_model"], products: Products
 ) -> tuple[PackedLinear, torch.dtype]:
     """What makes logits, and the precision it takes: those of a bf16 model on a CPU are fp32, if quickly formed.
 
-    `weight` is the embedding matrix in the model's precision.
+    `copied` is the embedding matrix in the model's precision.
     """
-    bias = None if embedding.bias is None else embedding.bias.detach().to(weight.dtype, copy=True)
-    rounded = weight.device.type == "cpu" and weight.dtype == torch.bfloat16
-    output = PackedLinear(weight, bias, split=split, out=torch.float32 if rounded else None)
-    if not rounded or output.library == "tiles" or not torch.backends.mkldnn.is_available():
-        return output, weight.dtype
+    bias = None if embedding.bias is None else embedding.bias.detach().clone()
+    if copied.device.type != "cpu" or copied.dtype != torch.bfloat16:
+        return PackedLinear(copied, None if bias is None else bias.to(copied.dtype), products=products), copied.dtype
     exact = embedding.weight.detach().float()
+    output = PackedLinear(exact, bias, precision=copied.dtype, products=products, out=torch.float32)
+    if output.library == "tiles" or not torch.backends.mkldnn.is_available():
+        return output, copied.dtype
     return PackedLinear(exact, None if bias is None else bias.float(), library="onednn"), torch.float32

@@ -10,20 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from mt.native.library import kernels
-from mt.native.linear import TiledLinear
+from mt.native.linear import LinearStructure, TiledLinear
 from mt.native.norm import NormOfSum
 
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_long
-
-
-class _Linear(ctypes.Structure):
-    _fields_ = (
-        ("weight", _POINTER),
-        ("rest", _POINTER),
-        ("bias", _POINTER),
-        ("inner", _NUMBER),
-        ("columns", _NUMBER),
-    )
 
 
 class _Norm(ctypes.Structure):
@@ -32,7 +22,7 @@ class _Norm(ctypes.Structure):
 
 class _Layer(ctypes.Structure):
     _fields_ = (
-        *((f"linear_{number}", _Linear) for number in range(6)),
+        *((f"linear_{number}", LinearStructure) for number in range(6)),
         *((f"norm_{number}", _Norm) for number in range(3)),
     )
 
@@ -119,8 +109,7 @@ def _layer(parts: LayerParts) -> _Layer:
     linears, norms = [], []
     for linear in parts.linears:
         assert linear is not None
-        pointers = (each if each is None else each.data_ptr() for each in (linear.weight, linear.rest, linear.bias))
-        linears.append(_Linear(*pointers, linear.shape[1], linear.shape[0]))
+        linears.append(linear.structure)
     for norm in parts.norms:
         assert norm is not None
         norms.append(_Norm(norm.weight.data_ptr(), norm.bias.data_ptr(), norm.epsilon))

@@ -1,5 +1,6 @@
 """The kernels as functions: compiled by the machine's C compiler when they are first asked for, then kept on disk."""
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -11,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-_SOURCE = Path(__file__).with_name("kernels.c")
+_SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 _OPTIONS = ("-O3", "-march=native", "-fno-math-errno", "-fPIC", "-shared")
 _SECONDS = 60
 _POINTER, _NUMBER, _FLAG = ctypes.c_void_p, ctypes.c_long, ctypes.c_int
@@ -34,15 +35,13 @@ _SIGNATURES: dict[str, list[Any]] = {
         *(_POINTER, _FLAG, _POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER),
         *(_NUMBER, _NUMBER, _NUMBER, _NUMBER),
     ],
-    "linear_in_tiles": [
-        *(_POINTER, _FLAG, _NUMBER, _NUMBER, _POINTER, _POINTER, _POINTER, _FLAG, _POINTER, _FLAG, _NUMBER)
-    ],
+    "linear_in_tiles": [_POINTER, _FLAG, _NUMBER, _POINTER, _FLAG, _POINTER, _FLAG],
 }
 
 
 @functools.cache
 def kernels() -> Any | None:
-    """The compiled functions of kernels.c; None where they cannot be had or MT_NATIVE=0 says not to use them."""
+    """The compiled functions; None where they cannot be had or MT_NATIVE=0 says not to use them."""
     if os.environ.get("MT_NATIVE") == "0":
         return None
     compiler = shutil.which(os.environ.get("CC", "cc"))
@@ -63,17 +62,18 @@ def _loaded(compiler: str) -> ctypes.CDLL:
     name = f"kernels-{_mark(compiler)}.so"
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     kept = Path(os.environ.get("MT_CACHE_DIR") or Path(home) / "mt") / name
-    if kept.exists():
+    with contextlib.suppress(OSError):  # it is not there, or damaged
         return ctypes.CDLL(str(kept))
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / name
-        command = [compiler, *_OPTIONS, "-o", str(made), str(_SOURCE), "-lm"]
+        sources = [str(path) for path in _SOURCES if path.suffix == ".c"]
+        command = [compiler, *_OPTIONS, "-o", str(made), *sources, "-lm"]
         subprocess.run(command, check=True, capture_output=True, timeout=_SECONDS)  # noqa: S603  the machine's compiler
         try:
             kept.parent.mkdir(parents=True, exist_ok=True)
-            beside = kept.with_name(f"{name}.{os.getpid()}")
-            shutil.copyfile(made, beside)
-            beside.replace(kept)
+            with tempfile.TemporaryDirectory(dir=kept.parent) as beside:
+                copied = Path(shutil.copy(made, beside))
+                copied.replace(kept)
         except OSError:
             return ctypes.CDLL(str(made))
     return ctypes.CDLL(str(kept))
@@ -84,5 +84,11 @@ def _mark(compiler: str) -> str:
     processors = Path("/proc/cpuinfo")
     lines = processors.read_text(encoding="utf-8").split("\n") if processors.exists() else []
     processor = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
-    parts = (_SOURCE.read_text(encoding="utf-8"), compiler, *_OPTIONS, platform.machine(), *processor)
+    parts = (
+        *(path.read_text(encoding="utf-8") for path in _SOURCES),
+        compiler,
+        *_OPTIONS,
+        platform.machine(),
+        *processor,
+    )
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -1,22 +1,37 @@
-"""Matrix products in C, for processors with AMX: bf16 factors in tiles of the processor, sums in fp32."""
+"""Matrix products in C, for processors with AMX: factors in tiles of the processor."""
 
-from typing import Any
+import ctypes
+from typing import Any, Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from mt.native.library import kernels
 
-_TILE, _DEPTH = 16, 32  # columns of a tile, and places of a column in it
+Products = Literal["plain", "split", "int8"]
+
+_TILE = 16  # columns of a tile
+_LINE_BYTES = 64  # of a row of a tile, for each column four of them
+_COLUMNS = 32  # are computed at once
 _PRECISIONS = (torch.float32, torch.bfloat16)
+
+
+class LinearStructure(ctypes.Structure):
+    """`struct linear` of kernels.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("weight", "rest", "scales", "bias")),
+        *((name, ctypes.c_long) for name in ("inner", "columns")),
+    )
 
 
 class TiledLinear:
     """x Wᵀ + b, with weights laid out as tiles once. Make it with `of`, which tells whether it can be had.
 
-    bf16 weights are multiplied with x rounded to bf16. fp32 weights are split, as x is, into two bf16 numbers each, and
-    three products added up: errors of about 2e-5 of the largest factor, where fp32 leaves 3e-6.
+    `plain` rounds weights and x to bf16. `split` takes two bf16 numbers for each of either, and adds up three products:
+    errors of about 2e-5 of the largest factor, where fp32 leaves 3e-6. `int8` rounds to 127 steps on either side of 0,
+    up to the largest weight of an output feature and the largest number in a row of x.
     """
 
     def __init__(
@@ -24,13 +39,23 @@ class TiledLinear:
         weight: Float[Tensor, "out_features in_features"],
         bias: Float[Tensor, " out_features"] | None,
         *,
+        products: Products,
         out: torch.dtype,
     ) -> None:
-        high = weight.to(torch.bfloat16)
-        self.shape, self.out = weight.shape, out
-        self.weight = _in_tiles(high)
-        self.rest = None if weight.dtype == torch.bfloat16 else _in_tiles((weight - high.float()).to(torch.bfloat16))
-        self.bias = None if bias is None else bias.float()
+        self.out_features, self.in_features = weight.shape
+        self.out = out
+        self.rest = self.scales = None
+        self.bias = None if bias is None else bias.float().contiguous()
+        if products == "int8":
+            self.scales = weight.float().abs().amax(dim=1).clamp(min=1e-30) / 127
+            self.weight = _in_tiles((weight.float() / self.scales[:, None]).round().to(torch.int8))
+        else:
+            self.weight = _in_tiles(weight.to(torch.bfloat16))
+        if products == "split":
+            self.rest = _in_tiles((weight - weight.to(torch.bfloat16)).to(torch.bfloat16))
+        tensors = (self.weight, self.rest, self.scales, self.bias)
+        pointers = (None if each is None else each.data_ptr() for each in tensors)
+        self.structure = LinearStructure(*pointers, self.in_features, self.out_features)
 
     @classmethod
     def of(
@@ -38,34 +63,31 @@ class TiledLinear:
         weight: Float[Tensor, "out_features in_features"],
         bias: Float[Tensor, " out_features"] | None,
         *,
+        products: Products,
         out: torch.dtype,
     ) -> "TiledLinear | None":
         """The layer with results in the precision `out`, None where it cannot be had."""
         suitable = weight.device.type == "cpu" and weight.dtype in _PRECISIONS and out in _PRECISIONS
-        if not suitable or any(size % _DEPTH for size in weight.shape) or not has_tiles():
+        depth = _LINE_BYTES if products == "int8" else _LINE_BYTES // 2
+        if not suitable or weight.shape[0] % _COLUMNS or weight.shape[1] % depth or not has_tiles():
             return None
-        return cls(weight, bias, out=out)
+        return cls(weight, bias, products=products, out=out)
 
     def __call__(
         self, x: Float[Tensor, "*rows in_features"], *, relu: bool = False
     ) -> Float[Tensor, "*rows out_features"]:
         """The product and the bias, with `relu` cut off below zero. Raises MemoryError."""
-        out_features, in_features = self.shape
         x = x.contiguous()
-        y = x.new_empty((*x.shape[:-1], out_features), dtype=self.out)
+        y = x.new_empty((*x.shape[:-1], self.out_features), dtype=self.out)
         found: Any = kernels()
         done = found.linear_in_tiles(
             x.data_ptr(),
             x.dtype == torch.bfloat16,
-            x.numel() // in_features,
-            in_features,
-            self.weight.data_ptr(),
-            None if self.rest is None else self.rest.data_ptr(),
-            None if self.bias is None else self.bias.data_ptr(),
+            x.numel() // self.in_features,
+            ctypes.byref(self.structure),
             relu,
             y.data_ptr(),
             self.out == torch.bfloat16,
-            out_features,
         )
         if not done:
             raise MemoryError
@@ -78,7 +100,11 @@ def has_tiles() -> bool:
     return found is not None and bool(found.tiles_permitted())
 
 
-def _in_tiles(weight: Float[Tensor, "out_features in_features"]) -> Float[Tensor, "columns depths pairs in_tile two"]:
+def _in_tiles(
+    weight: Shaped[Tensor, "out_features in_features"],
+) -> Shaped[Tensor, "columns depths lines in_tile four"]:
+    """In place of each column of a tile, four bytes after four: two bf16 numbers, or four int8 ones."""
     out_features, in_features = weight.shape
-    pairs = weight.view(out_features // _TILE, _TILE, in_features // _DEPTH, _DEPTH // 2, 2)
-    return pairs.permute(0, 2, 3, 1, 4).contiguous()
+    depth, group = _LINE_BYTES // weight.element_size(), 4 // weight.element_size()
+    lines = weight.view(out_features // _TILE, _TILE, in_features // depth, depth // group, group)
+    return lines.permute(0, 2, 3, 1, 4).contiguous()

@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "mt.evaluation": set(),
     "mt.training": {"mt.data.batch", "mt.data.loader", "mt.model.transformer", "mt.model.packing", "mt.runtime"},
     "mt.translation": {
-        *("mt.data", "mt.engine", "mt.model.inspection", "mt.model.transformer", "mt.search"),
+        *("mt.data", "mt.engine", "mt.model.inspection", "mt.model.transformer", "mt.native", "mt.search"),
         *("mt.alignment", "mt.copies", "mt.parts", "mt.runtime"),
     },
     "mt.parts": {"mt.alignment"},

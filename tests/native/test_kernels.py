@@ -1,5 +1,6 @@
 """The kernels in C against the operations of torch that stand in for them elsewhere."""
 
+import functools
 import math
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from torch.nn import functional
 
 from mt.native import library
 from mt.native.attention import CellAttention
-from mt.native.linear import TiledLinear, has_tiles
+from mt.native.linear import Products, TiledLinear, has_tiles
 from mt.native.norm import NormOfSum
 from mt.native.ranking import can_rank, ranked_extensions
 from mt.search.candidates import best_extensions, permitted_log_probabilities
@@ -109,24 +110,46 @@ def test_products_in_tiles(rows: int, in_features: int, out_features: int, relu:
 
     rounded = (x.bfloat16(), weight.bfloat16())
     for out, tolerance in ((torch.float32, 3e-5), (torch.bfloat16, 2e-2)):
-        linear = TiledLinear.of(rounded[1], bias, out=out)
-        assert linear is not None
+        linear = tiled(rounded[1], bias, "plain", out)
         for given in (x, rounded[0]):
             y = linear(given, relu=relu)
             assert y.dtype == out
             torch.testing.assert_close(y.float(), expected(*rounded), rtol=tolerance, atol=tolerance)
-    split = TiledLinear.of(weight, bias, out=torch.float32)
-    assert split is not None
-    torch.testing.assert_close(split(x, relu=relu), expected(x, weight), rtol=5e-5, atol=5e-5)
-    unbiased = TiledLinear.of(weight, None, out=torch.float32)
-    assert unbiased is not None
-    torch.testing.assert_close(unbiased(x), functional.linear(x, weight), rtol=5e-5, atol=5e-5)
+    split = tiled(weight, bias, "split", torch.float32)(x, relu=relu)
+    torch.testing.assert_close(split, expected(x, weight), rtol=5e-5, atol=5e-5)
+    unbiased = tiled(weight, None, "split", torch.float32)(x)
+    torch.testing.assert_close(unbiased, functional.linear(x, weight), rtol=5e-5, atol=5e-5)
+
+
+@pytest.mark.skipif(not has_tiles(), reason="no processor with AMX")
+@pytest.mark.parametrize("rows", [1, 17, 33])
+def test_products_of_whole_numbers(rows: int) -> None:
+    """Numbers of 127 steps come out exactly; any others rounded to them, the rows each by its own largest."""
+    torch.manual_seed(rows)
+    whole = torch.randint(-127, 128, (rows, 128)).float()
+    weight, bias = torch.randint(-127, 128, (64, 128)).float(), torch.randn(64)
+    whole[:, 0] = weight[:, 0] = 127
+    scale, step = torch.rand(rows, 1) + 0.1, torch.rand(64, 1) + 0.1
+    exact = tiled(weight * step, bias, "int8", torch.float32)(whole * scale)
+    wanted = (functional.linear(whole, weight).double() * scale * step.T + bias).float()
+    torch.testing.assert_close(exact, wanted, rtol=1e-5, atol=1e-3)
+    x, other = torch.randn(rows, 256), torch.randn(64, 256) / 16
+    rounded = tiled(other, bias, "int8", torch.float32)(x)
+    assert (rounded - functional.linear(x, other, bias)).abs().max() < 0.06
+    x[0, 5] = math.nan
+    assert tiled(other, bias, "int8", torch.float32)(x)[0].isnan().all()
+
+
+def tiled(weight: Tensor, bias: Tensor | None, products: Products, out: torch.dtype) -> TiledLinear:
+    found = TiledLinear.of(weight, bias, products=products, out=out)
+    assert found is not None
+    return found
 
 
 def test_sizes_that_fill_no_tiles_are_left_to_others() -> None:
-    for shape in ((40, 32), (32, 40)):
-        assert TiledLinear.of(torch.zeros(shape), None, out=torch.float32) is None
-    assert TiledLinear.of(torch.zeros(32, 32, dtype=torch.float64), None, out=torch.float32) is None
+    for shape, products in (((40, 32), "plain"), ((32, 40), "split"), ((32, 96), "int8")):
+        assert TiledLinear.of(torch.zeros(shape), None, products=products, out=torch.float32) is None
+    assert TiledLinear.of(torch.zeros(32, 32, dtype=torch.float64), None, products="plain", out=torch.float32) is None
 
 
 @compiled
@@ -195,4 +218,17 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None
     for folder, kept in (("cache", 1), ("cache", 1), ("file/beneath", 0)):
         environment = settings | {"MT_CACHE_DIR": str(tmp_path / folder)}
         assert subprocess.run([sys.executable, "-c", WITHOUT], check=False, env=environment).returncode == 1
-        assert len(list((tmp_path / folder).glob("*.so"))) == kept
+        assert len(list((tmp_path / folder).glob("*"))) == kept
+
+
+@compiled
+def test_a_damaged_library_is_made_anew(tmp_path: Path) -> None:
+    settings = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "MT_CACHE_DIR": str(tmp_path)}
+    run = functools.partial(subprocess.run, [sys.executable, "-c", WITHOUT], check=False, env=settings)
+    assert run().returncode == 1
+    [library_file] = tmp_path.iterdir()
+    whole = library_file.read_bytes()
+    for damaged in (b"", whole[:1000], b"text"):
+        library_file.write_bytes(damaged)
+        assert run().returncode == 1
+        assert library_file.read_bytes() == whole

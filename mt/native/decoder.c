@@ -1,0 +1,58 @@
+#include "kernels.h"
+#include <stdlib.h>
+
+/* The decoder's layers of figure 1 for the newest token of every row, as the functions above compute them one by one:
+   one call in place of eleven for each layer, which counts where few rows are computed. */
+struct norm { const float *gain, *bias; double epsilon; };
+struct layer { struct linear projection, output, cross_query, cross_output, wide, narrow; struct norm own, cross, last; };
+struct cache { char *start; long of_layer, to_values, of_place, of_head, of_cell; const int32_t *counts; };
+
+static int multiply(const void *x, const struct linear *by, int is_bf16, int relu, long rows, void *out) {
+    return linear_in_tiles(x, is_bf16, rows, by, relu, out, is_bf16);
+}
+
+static void add_and_norm(void *x, const void *added, const struct norm *norm, int is_bf16, long rows, long d_model) {
+    if (is_bf16) norm_of_sum_bf16(x, added, norm->gain, norm->bias, norm->epsilon, x, rows, d_model);
+    else norm_of_sum_float(x, added, norm->gain, norm->bias, norm->epsilon, x, rows, d_model);
+}
+
+static void attend(const void *query, long stride, const struct cache *to, long layer, const int32_t *cells,
+                   long cells_of_place, long cells_of_row, int is_bf16, void *out, long places, long rows, long heads,
+                   long d_k) {
+    char *keys = to->start + layer * to->of_layer, *values = keys + to->to_values;
+    if (is_bf16)
+        attend_bf16(query, stride, (bf16 *)keys, (bf16 *)values, to->of_place, to->of_head, to->of_cell, cells,
+                    cells_of_place, cells_of_row, to->counts, cells != 0, out, places, rows, heads, d_k);
+    else
+        attend_float(query, stride, (float *)keys, (float *)values, to->of_place, to->of_head, to->of_cell, cells,
+                     cells_of_place, cells_of_row, to->counts, cells != 0, out, places, rows, heads, d_k);
+}
+
+/* `x`, places x rows x d_model, becomes what the last layer makes of it. Whether there was memory for it. */
+int decoder_layers(void *x, int is_bf16, const struct layer *layers, long num_layers, const struct cache *target,
+                   const int32_t *cells, long cells_of_place, long cells_of_row, const struct cache *source,
+                   long places, long rows, long heads, long d_k) {
+    const long all_rows = places * rows, d_model = heads * d_k, size = is_bf16 ? sizeof(bf16) : sizeof(float);
+    long widest = 3 * d_model;
+    for (long i = 0; i < num_layers; i++) widest = layers[i].wide.columns > widest ? layers[i].wide.columns : widest;
+    char *wide = aligned_alloc(64, (all_rows * (widest + 2 * d_model) * size + 63) / 64 * 64);
+    if (!wide) return 0;
+    char *one = wide + all_rows * widest * size, *other = one + all_rows * d_model * size;
+    int done = 1;
+    for (long i = 0; i < num_layers && done; i++) {
+        const struct layer *layer = layers + i;
+        done &= multiply(x, &layer->projection, is_bf16, 0, all_rows, wide);
+        attend(wide, 3 * d_model, target, i, cells, cells_of_place, cells_of_row, is_bf16, one, places, rows, heads, d_k);
+        done &= multiply(one, &layer->output, is_bf16, 0, all_rows, other);
+        add_and_norm(x, other, &layer->own, is_bf16, all_rows, d_model);
+        done &= multiply(x, &layer->cross_query, is_bf16, 0, all_rows, one);
+        attend(one, d_model, source, i, 0, 0, 0, is_bf16, other, places, rows, heads, d_k);
+        done &= multiply(other, &layer->cross_output, is_bf16, 0, all_rows, one);
+        add_and_norm(x, one, &layer->cross, is_bf16, all_rows, d_model);
+        done &= multiply(x, &layer->wide, is_bf16, 1, all_rows, wide);
+        done &= multiply(wide, &layer->narrow, is_bf16, 0, all_rows, one);
+        add_and_norm(x, one, &layer->last, is_bf16, all_rows, d_model);
+    }
+    free(wide);
+    return done;
+}

@@ -1,0 +1,93 @@
+/* What the kernels share: vectors of 16 floats, which GCC and Clang break down for processors with shorter ones, and
+   what each of the files offers the others.
+
+   Every function that Python calls has a twin of torch operations in mt/engine or mt/search, which is taken where no C
+   compiler is, and a test that holds the two together. */
+
+#ifndef KERNELS_H
+#define KERNELS_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LANES 16
+
+typedef float floats __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t ints __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t words __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint16_t halves __attribute__((vector_size(32), aligned(2), may_alias));
+typedef float floats8 __attribute__((vector_size(32)));
+typedef float floats4 __attribute__((vector_size(16)));
+typedef int32_t ints8 __attribute__((vector_size(32)));
+typedef int32_t ints4 __attribute__((vector_size(16)));
+typedef uint16_t bf16;
+
+static inline floats all(float x) { return x - (floats){0}; }
+#define LARGER(A, B, WHOLE) ((__typeof__(A))(((WHOLE)(A) & ((A) > (B))) | ((WHOLE)(B) & ~((A) > (B)))))
+static inline floats larger(floats a, floats b) { return LARGER(a, b, ints); }
+
+static inline floats load_float(const float *from) { return *(const floats *)from; }
+static inline void store_float(float *to, floats x) { *(floats *)to = x; }
+static inline floats load_bf16(const bf16 *from) {
+    return (floats)(__builtin_convertvector(*(const halves *)from, words) << 16);
+}
+static inline void store_bf16(bf16 *to, floats x) { /* to the nearest, of two the even one */
+    words bits = (words)x;
+    *(halves *)to = __builtin_convertvector((bits + 0x7fff + ((bits >> 16) & 1)) >> 16, halves);
+}
+
+static inline float sum(floats x) {
+    floats8 low, high;
+    memcpy(&low, &x, 32), memcpy(&high, (char *)&x + 32, 32);
+    low += high;
+    floats4 first, second;
+    memcpy(&first, &low, 16), memcpy(&second, (char *)&low + 16, 16);
+    first += second;
+    return (first[0] + first[2]) + (first[1] + first[3]);
+}
+
+static inline float largest(floats x) {
+    floats8 low, high;
+    memcpy(&low, &x, 32), memcpy(&high, (char *)&x + 32, 32);
+    low = LARGER(low, high, ints8);
+    floats4 first, second;
+    memcpy(&first, &low, 16), memcpy(&second, (char *)&low + 16, 16);
+    first = LARGER(first, second, ints4);
+    float one = first[0] > first[2] ? first[0] : first[2], other = first[1] > first[3] ? first[1] : first[3];
+    return one > other ? one : other;
+}
+
+/* e^x for x <= 0: 2^n e^r with |r| <= ln 2 / 2, and Taylor's series to the seventh power for e^r. */
+static inline floats exponential(floats x) {
+    const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
+    x = larger(all(-87.0f), x); /* in this order, so that what is not a number stays so */
+    floats n = (x * 1.44269504f + shift) - shift;
+    floats r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    floats series = all(1.0f / 5040);
+    series = series * r + 1.0f / 720, series = series * r + 1.0f / 120, series = series * r + 1.0f / 24;
+    series = series * r + 1.0f / 6, series = series * r + 0.5f, series = series * r + 1.0f, series = series * r + 1.0f;
+    return (floats)((ints)series + (__builtin_convertvector(n, ints) << 23));
+}
+
+void attend_float(const float *query, long query_stride, float *keys, float *values, long place_stride,
+                  long head_stride, long cell_stride, const int32_t *cells, long cells_of_place, long cells_of_row,
+                  const int32_t *counts, long newest, float *out, long places, long rows, long heads, long d_k);
+void attend_bf16(const bf16 *query, long query_stride, bf16 *keys, bf16 *values, long place_stride, long head_stride,
+                 long cell_stride, const int32_t *cells, long cells_of_place, long cells_of_row, const int32_t *counts,
+                 long newest, bf16 *out, long places, long rows, long heads, long d_k);
+void norm_of_sum_float(const float *residual, const float *added, const float *gain, const float *bias, float epsilon,
+                       float *out, long rows, long d_model);
+void norm_of_sum_bf16(const bf16 *residual, const bf16 *added, const float *gain, const float *bias, float epsilon,
+                      bf16 *out, long rows, long d_model);
+
+/* A matrix and a bias as tiles take them: see tiles.c. */
+struct linear {
+    const void *weight, *rest;
+    const float *scales, *bias;
+    long inner, columns;
+};
+int linear_in_tiles(const void *x, int x_is_bf16, long rows, const struct linear *by, int relu, void *out,
+                    int out_is_bf16);
+
+#endif
