@@ -10,7 +10,6 @@ from mt.engine.kept_cells import KeptCells
 from mt.engine.listed_cells import ListedCells
 from mt.engine.placed_memory import PlacedMemory
 from mt.engine.prepared_model import PreparedModel
-from mt.native.decoder import KeysValues
 
 _PLACES = 4  # the places in use are a multiple, so that few different shapes reach the kernels
 
@@ -79,8 +78,7 @@ class PlacedDecoder:
         """Figure 1 from the embedding to the last layer, for the newest tokens."""
         kept, memory = self.kept, self.memory
         if isinstance(kept, ListedCells) and self.model.decoder_in_one_call is not None:
-            target, source = KeysValues(kept.in_heads, kept.counts), KeysValues(memory.keys_values, memory.counts)
-            self.model.decoder_in_one_call(x, target, kept.cells, source)
+            self.model.decoder_in_one_call(x, kept.structure, kept.cells, memory.structure)
             return x
         for number, layer in enumerate(self.model.decoder):
             attended = kept.attend(number, layer.projection(x))

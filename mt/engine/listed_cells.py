@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from mt.native.attention import CellAttention
+from mt.native.decoder import CacheStructure
 
 _STEPS = 32  # room at first, and so many more whenever it is full
 
@@ -79,5 +80,6 @@ class ListedCells:
 
     def _lay_out(self) -> None:
         """Keys and values as the attention takes them, together and for each layer."""
-        self.in_heads = self.keys_values.unflatten(-1, (self.attention.num_heads, -1)).transpose(-3, -2)
-        self.of_layers = [(layer[0], layer[1]) for layer in self.in_heads.unbind()]
+        in_heads = self.keys_values.unflatten(-1, (self.attention.num_heads, -1)).transpose(-3, -2)
+        self.of_layers = [(layer[0], layer[1]) for layer in in_heads.unbind()]
+        self.structure = CacheStructure.of(in_heads, self.counts)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from mt.engine.layers import attend
 from mt.engine.prepared_model import Memory, PreparedModel
+from mt.native.decoder import CacheStructure
 
 _WIDTH = 16  # attended source positions are a multiple, as in KeptCells
 
@@ -32,6 +33,7 @@ class PlacedMemory:
         """For each layer of the decoder its keys and values."""
         self.counts: Int[Tensor, " places"] = torch.zeros(places, dtype=torch.int32)
         """The tokens of the sentences."""
+        self.structure = CacheStructure.of(self.keys_values, self.counts)
 
     def admit(self, places: list[int]) -> None:
         """Give these places to the next sentences."""

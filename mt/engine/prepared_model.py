@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 
 from mt.engine.layers import PreparedDecoderLayer, PreparedEncoderLayer, cross_projection
 from mt.engine.packed_linear import PackedLinear
@@ -88,7 +87,7 @@ class PreparedModel:
         positions: Float[Tensor, "*batch_length d_model"],
     ) -> Float[Tensor, "batch length d_model"]:
         """Scaled embeddings plus encoded positions (sections 3.4, 3.5)."""
-        return torch.add(positions, functional.embedding(tokens, embedding), alpha=math.sqrt(self.d_model))
+        return torch.add(positions, torch.embedding(embedding, tokens), alpha=math.sqrt(self.d_model))
 
     def logits(self, x: Float[Tensor, "rows d_model"]) -> Float[Tensor, "rows vocabulary"]:
         """Scores of every piece, by the embedding matrix once more (section 3.4)."""

@@ -3,7 +3,7 @@
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -27,7 +27,9 @@ class _Layer(ctypes.Structure):
     )
 
 
-class _Cache(ctypes.Structure):
+class CacheStructure(ctypes.Structure):
+    """`struct cache` of decoder.c, valid as long as the tensors are that it was made `of`."""
+
     _fields_ = (
         ("start", _POINTER),
         ("of_layer", _NUMBER),
@@ -38,12 +40,14 @@ class _Cache(ctypes.Structure):
         ("counts", _POINTER),
     )
 
-
-class KeysValues(NamedTuple):
-    """What the rows of every place attend to in all layers, and how many cells of it each place has."""
-
-    in_heads: Float[Tensor, "layers 2 places heads cells d_k"]
-    counts: Int[Tensor, " places"]
+    @classmethod
+    def of(
+        cls, keys_values: Float[Tensor, "layers 2 places heads cells d_k"], counts: Int[Tensor, " places"]
+    ) -> "CacheStructure":
+        """What the rows of every place attend to in all layers, and how many cells of it each place has."""
+        layer, values, *strides, _ = keys_values.stride()
+        size = keys_values.element_size()
+        return cls(keys_values.data_ptr(), layer * size, values * size, *strides, counts.data_ptr())
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,9 @@ class LayersInOneCall:
     def __call__(
         self,
         x: Float[Tensor, "places rows d_model"],
-        target: KeysValues,
+        target: CacheStructure,
         cells: Int[Tensor, "all_places all_rows steps"],
-        source: KeysValues,
+        source: CacheStructure,
     ) -> None:
         """Put in place of `x`, which is contiguous, what the last layer makes of it; `CellAttention` says the rest.
 
@@ -91,11 +95,11 @@ class LayersInOneCall:
             bf16,
             self.layers,
             len(self.layers),
-            ctypes.byref(_cache(target)),
+            ctypes.byref(target),
             cells.data_ptr(),
             cells.stride(0),
             cells.stride(1),
-            ctypes.byref(_cache(source)),
+            ctypes.byref(source),
             places,
             rows,
             self.num_heads,
@@ -114,10 +118,3 @@ def _layer(parts: LayerParts) -> _Layer:
         assert norm is not None
         norms.append(_Norm(norm.weight.data_ptr(), norm.bias.data_ptr(), norm.epsilon))
     return _Layer(*linears, *norms)
-
-
-def _cache(cached: KeysValues) -> _Cache:
-    keys_values, counts = cached
-    layer, values, *strides, _ = keys_values.stride()
-    size = keys_values.element_size()
-    return _Cache(keys_values.data_ptr(), layer * size, values * size, *strides, counts.data_ptr())

@@ -1,6 +1,5 @@
 """The kernels as functions: compiled by the machine's C compiler when they are first asked for, then kept on disk."""
 
-import contextlib
 import ctypes
 import functools
 import hashlib
@@ -58,25 +57,34 @@ def kernels() -> Any | None:
 
 
 def _loaded(compiler: str) -> ctypes.CDLL:
-    """The library from the user's cache, or compiled into it; where nothing can be kept, compiled for this process."""
-    name = f"kernels-{_mark(compiler)}.so"
+    """The library from the user's cache, or compiled into it; where nothing can be kept, compiled for this process.
+
+    Its name ends in a digest of its bytes: loading a damaged one would end the process.
+    """
+    name = f"kernels-{_mark(compiler)}"
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    kept = Path(os.environ.get("MT_CACHE_DIR") or Path(home) / "mt") / name
-    with contextlib.suppress(OSError):  # it is not there, or damaged
-        return ctypes.CDLL(str(kept))
+    cache = Path(os.environ.get("MT_CACHE_DIR") or Path(home) / "mt")
+    for kept in sorted(cache.glob(f"{name}-*.so")):
+        if kept.stem == f"{name}-{_digest(kept.read_bytes())}":
+            return ctypes.CDLL(str(kept))
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / name
+        made = Path(folder) / "kernels.so"
         sources = [str(path) for path in _SOURCES if path.suffix == ".c"]
         command = [compiler, *_OPTIONS, "-o", str(made), *sources, "-lm"]
         subprocess.run(command, check=True, capture_output=True, timeout=_SECONDS)  # noqa: S603  the machine's compiler
+        kept = cache / f"{name}-{_digest(made.read_bytes())}.so"
         try:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=kept.parent) as beside:
+            cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=cache) as beside:
                 copied = Path(shutil.copy(made, beside))
                 copied.replace(kept)
         except OSError:
             return ctypes.CDLL(str(made))
     return ctypes.CDLL(str(kept))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _mark(compiler: str) -> str:
@@ -91,4 +99,4 @@ def _mark(compiler: str) -> str:
         platform.machine(),
         *processor,
     )
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return _digest("\n".join(parts).encode())

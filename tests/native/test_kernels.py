@@ -226,9 +226,9 @@ def test_a_damaged_library_is_made_anew(tmp_path: Path) -> None:
     settings = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "MT_CACHE_DIR": str(tmp_path)}
     run = functools.partial(subprocess.run, [sys.executable, "-c", WITHOUT], check=False, env=settings)
     assert run().returncode == 1
-    [library_file] = tmp_path.iterdir()
-    whole = library_file.read_bytes()
+    [kept] = tmp_path.iterdir()
+    whole = kept.read_bytes()
     for damaged in (b"", whole[:1000], b"text"):
-        library_file.write_bytes(damaged)
+        kept.write_bytes(damaged)
         assert run().returncode == 1
-        assert library_file.read_bytes() == whole
+        assert kept.read_bytes() == whole
