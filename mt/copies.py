@@ -14,6 +14,8 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
+from mt.runtime import in_threads
+
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
 
@@ -29,7 +31,8 @@ class Copies(Generic[Result]):
     """`count` copies of this process, each of which computes `function` with one of torch's threads.
 
     They know what this process knew when they were made, and end with it. Make them where no thread of Python's is
-    at work. What a copy has not answered, because something ended it, is computed here.
+    at work. What a copy has not answered, because something ended it, is computed here. Raises OSError where the
+    system makes no further process.
     """
 
     def __init__(self, function: Callable[..., Result], *, count: int) -> None:
@@ -39,11 +42,19 @@ class Copies(Generic[Result]):
         for _ in range(count):
             connection, other_end = context.Pipe()
             process = context.Process(target=_serve, args=(function, other_end, os.getpid()), daemon=True)
-            with warnings.catch_warnings():  # of torch's threads, which wait and which the copy does without
-                warnings.simplefilter("ignore", DeprecationWarning)
-                process.start()
+            try:
+                with warnings.catch_warnings():  # of torch's threads, which wait and which the copy does without
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    process.start()
+            except OSError:
+                self.close()
+                raise
             other_end.close()
             self._workers[connection] = process
+
+    def __len__(self) -> int:
+        """How many are left."""
+        return len(self._workers)
 
     def map(self, arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
         """What the function returns for each of the arguments, in their order. Raises what it raises."""
@@ -53,7 +64,10 @@ class Copies(Generic[Result]):
         except BaseException:
             self.close()  # answers that nobody waits for would be taken for others
             raise
-        return [answers[index] if index in answers else self._function(*each) for index, each in enumerate(arguments)]
+        left = [index for index in range(len(arguments)) if index not in answers]
+        done = in_threads(self._function, [arguments[index] for index in left], threads=1)
+        answers |= zip(left, done, strict=True)
+        return [answers[index] for index in range(len(arguments))]
 
     def close(self) -> None:
         """End the copies, whatever they are at."""
@@ -84,7 +98,7 @@ class Copies(Generic[Result]):
 
 
 def _send(connection: Connection, task: tuple[Any, ...]) -> None:
-    with contextlib.suppress(BrokenPipeError):  # that it has ended, the waiting will notice
+    with contextlib.suppress(OSError):  # that it has ended, the waiting will notice
         connection.send(task)
 
 

@@ -1,5 +1,6 @@
 """Text in, text out: one line out for every line in, in order, whatever the lines hold."""
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -138,11 +139,11 @@ class Translator:
 
     def _found(self, searches: list[tuple[list[Part], int]]) -> list[list[list[Translation]]]:
         sentences = sum(len(parts) for parts, _ in searches)
-        if not self.copied or self.threads == 1 or sentences < _SENTENCES_PER_COPY * self.threads:
-            return in_threads(self._search, searches, threads=self.threads)
-        if self.copies is None:
-            self.copies = Copies(self._search, count=self.threads)
-        return self.copies.map(searches)
+        if self.copied and self.threads > 1 and sentences >= _SENTENCES_PER_COPY * self.threads:
+            with contextlib.suppress(OSError):  # a system that makes no further process
+                self.copies = self.copies or Copies(self._search, count=self.threads)
+                return self.copies.map(searches)
+        return in_threads(self._search, searches, threads=self.threads)
 
     def _shares(self, parts: Sequence[Part]) -> Iterator[tuple[list[int], int]]:
         """What one thread translates in one search, longest first, and how many sentences at the same time.

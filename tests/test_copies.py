@@ -1,5 +1,6 @@
 """Copies of a process: what they answer, and what becomes of it where they or their parent end."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -46,6 +47,7 @@ def test_every_answer_comes_at_its_place_from_a_copy(copies: Copies[tuple[int, i
 def test_what_a_copy_raises_is_raised_here(copies: Copies[tuple[int, int, int]]) -> None:
     with pytest.raises(UserError, match="3 is refused"):
         copies.map([(number, "refuse" if number == 3 else "work") for number in range(8)])
+    assert not len(copies)
     assert [number for number, _, _ in copies.map([(5, "work"), (6, "work")])] == [5, 6]
 
 
@@ -55,6 +57,22 @@ def test_what_a_copy_leaves_undone_is_done_here(ending: set[int], copies: Copies
     assert [number for number, _, _ in answers] == list(range(8))
     assert ending <= {number for number, process, _ in answers if process == HERE}
     assert [number for number, _, _ in copies.map([(5, "work"), (6, "work")])] == [5, 6]
+
+
+def test_where_no_process_can_be_made_an_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def fork() -> int:
+        if made:
+            raise BlockingIOError(errno.EAGAIN, "no more")
+        made.append(real())
+        return made[0]
+
+    real = os.fork
+    monkeypatch.setattr(os, "fork", fork)
+    with pytest.raises(BlockingIOError):
+        Copies(work, count=2)
+    assert not _runs(made[0])
 
 
 ORPHANS = """

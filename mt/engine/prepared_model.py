@@ -95,9 +95,10 @@ class PreparedModel:
 
     def positions(self, length: int) -> Float[Tensor, "longer d_model"]:
         """The position table, at least so long."""
-        if length > self.table.shape[0]:
-            self.table = positional_encoding(2 * length, self.d_model).to(self.table)
-        return self.table
+        table = self.table  # other threads may enlarge it too
+        if length > table.shape[0]:
+            self.table = table = positional_encoding(2 * length, self.d_model).to(table)
+        return table
 
 
 def _output(

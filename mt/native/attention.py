@@ -9,6 +9,7 @@ from torch import Tensor
 from mt.native.library import kernels
 
 _LANES = 16
+_WIDEST = 256  # numbers of a head
 _NAMES = {torch.float32: "attend_float", torch.bfloat16: "attend_bf16"}
 
 
@@ -24,7 +25,8 @@ class CellAttention:
     @classmethod
     def of(cls, *, num_heads: int, d_k: int, precision: torch.dtype, device: torch.device) -> "CellAttention | None":
         """The kernel for these shapes, None where there is none."""
-        found = kernels() if device.type == "cpu" and precision in _NAMES and d_k % _LANES == 0 else None
+        suitable = device.type == "cpu" and precision in _NAMES and d_k % _LANES == 0 and d_k <= _WIDEST
+        found = kernels() if suitable else None
         return None if found is None else cls(getattr(found, _NAMES[precision]), num_heads=num_heads, d_k=d_k)
 
     def __call__(

@@ -33,8 +33,9 @@ static inline floats load_bf16(const bf16 *from) {
     return (floats)(__builtin_convertvector(*(const halves *)from, words) << 16);
 }
 static inline void store_bf16(bf16 *to, floats x) { /* to the nearest, of two the even one */
-    words bits = (words)x;
-    *(halves *)to = __builtin_convertvector((bits + 0x7fff + ((bits >> 16) & 1)) >> 16, halves);
+    words bits = (words)x, none = (words)(x != x); /* rounding would carry what is not a number over to 0 */
+    words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    *(halves *)to = __builtin_convertvector((rounded & ~none) | (none & 0x7fc0), halves);
 }
 
 static inline float sum(floats x) {

@@ -1,5 +1,6 @@
 """The kernels as functions: compiled by the machine's C compiler when they are first asked for, then kept on disk."""
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -48,7 +49,7 @@ def kernels() -> Any | None:
         return None
     try:
         library = _loaded(compiler)
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, RuntimeError, subprocess.SubprocessError):  # also where nobody knows a home folder
         return None
     for name, arguments in _SIGNATURES.items():
         function = getattr(library, name)
@@ -62,11 +63,11 @@ def _loaded(compiler: str) -> ctypes.CDLL:
     Its name ends in a digest of its bytes: loading a damaged one would end the process.
     """
     name = f"kernels-{_mark(compiler)}"
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    cache = Path(os.environ.get("MT_CACHE_DIR") or Path(home) / "mt")
+    cache = _cache_folder()
     for kept in sorted(cache.glob(f"{name}-*.so")):
-        if kept.stem == f"{name}-{_digest(kept.read_bytes())}":
-            return ctypes.CDLL(str(kept))
+        with contextlib.suppress(OSError):
+            if kept.stem == f"{name}-{_digest(kept.read_bytes())}":
+                return ctypes.CDLL(str(kept))
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "kernels.so"
         sources = [str(path) for path in _SOURCES if path.suffix == ".c"]
@@ -78,9 +79,14 @@ def _loaded(compiler: str) -> ctypes.CDLL:
             with tempfile.TemporaryDirectory(dir=cache) as beside:
                 copied = Path(shutil.copy(made, beside))
                 copied.replace(kept)
-        except OSError:
+            return ctypes.CDLL(str(kept))
+        except OSError:  # no room, or a folder from which nothing may be run
             return ctypes.CDLL(str(made))
-    return ctypes.CDLL(str(kept))
+
+
+def _cache_folder() -> Path:
+    chosen, caches = os.environ.get("MT_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")
+    return Path(chosen) if chosen else Path(caches or Path("~/.cache").expanduser()) / "mt"
 
 
 def _digest(content: bytes) -> str:
@@ -97,6 +103,7 @@ def _mark(compiler: str) -> str:
         compiler,
         *_OPTIONS,
         platform.machine(),
+        *platform.libc_ver(),
         *processor,
     )
     return _digest("\n".join(parts).encode())

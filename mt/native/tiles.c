@@ -32,6 +32,7 @@ static void set_tile_shapes(void) {
         uint8_t rows[16];
     } shapes = {.palette = 1};
     for (int tile = 0; tile < 8; tile++) shapes.bytes[tile] = LINE, shapes.rows[tile] = TILE;
+    __asm__ volatile("" ::"r"(&shapes) : "memory"); /* some compilers do not know that all of it is read */
     _tile_loadconfig(&shapes);
 }
 
@@ -122,7 +123,7 @@ static inline void finish(const float *sums, const float *row_scales, const stru
                 y *= row_scales[i] * load_float(by->scales + column + j);
             }
             if (by->bias) y += load_float(by->bias + column + j);
-            if (relu) y = larger(y, all(0.0f));
+            if (relu) y = larger(all(0.0f), y); /* in this order, so that what is not a number stays so */
             const long at = i * by->columns + column + j;
             if (out_is_bf16) store_bf16((bf16 *)out + at, y);
             else store_float((float *)out + at, y);

@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "mt.benchmark": {"mt.data", "mt.model.transformer", "mt.runtime", "mt.training"},
     "mt.export": {"mt.data.batch", "mt.data.tokenizer", "mt.model", "mt.search"},
     "mt.runtime": set(),
-    "mt.copies": set(),
+    "mt.copies": {"mt.runtime"},
     "mt.errors": set(),
     **dict.fromkeys(CONFIGURATION, CONFIGURATION | {"mt"}),
 }

@@ -140,6 +140,36 @@ def test_products_of_whole_numbers(rows: int) -> None:
     assert tiled(other, bias, "int8", torch.float32)(x)[0].isnan().all()
 
 
+@pytest.mark.skipif(not has_tiles(), reason="no processor with AMX")
+@pytest.mark.parametrize("products", ["plain", "split", "int8"])
+@pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, -1])
+def test_what_is_not_a_number_comes_through_products(products: Products, bits: int) -> None:
+    """From x, a weight or a bias, also behind the cut at zero, however it is written."""
+    none = torch.tensor(bits, dtype=torch.int32).view(torch.float32)
+    for spoilt in range(3):
+        x, weight, bias = torch.ones(3, 64), torch.ones(32, 64), torch.ones(32)
+        (x[1], weight[5], bias[5:])[spoilt][0] = none
+        for out in (torch.float32, torch.bfloat16):
+            y = tiled(weight, bias, products, out)(x, relu=True)
+            assert (y[1] if spoilt == 0 else y[:, 5]).isnan().all()
+
+
+@compiled
+@pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, -1])
+def test_what_is_not_a_number_comes_through_norms(bits: int) -> None:
+    weight, bias = torch.ones(2, 32)
+    bias[3] = torch.tensor(bits, dtype=torch.int32).view(torch.float32)
+    for precision in (torch.float32, torch.bfloat16):
+        norm = NormOfSum.of(weight, bias, 1e-5, precision=precision)
+        assert norm is not None
+        assert norm(torch.ones(2, 32).to(precision), torch.ones(2, 32).to(precision))[:, 3].isnan().all()
+
+
+def test_heads_that_are_too_wide_are_left_to_torch() -> None:
+    for d_k in (272, 512, 24):
+        assert CellAttention.of(num_heads=1, d_k=d_k, precision=torch.float32, device=CPU) is None
+
+
 def tiled(weight: Tensor, bias: Tensor | None, products: Products, out: torch.dtype) -> TiledLinear:
     found = TiledLinear.of(weight, bias, products=products, out=out)
     assert found is not None
