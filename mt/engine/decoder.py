@@ -40,7 +40,6 @@ class PlacedDecoder:
         self.kept = self._kept_cells(together=self.num_places == len(source))
         self.steps = 0
         self.begins = [0] * self.num_places  # steps that were over when the sentence came
-        self.lengths = torch.zeros(self.num_places, dtype=torch.int64, device=model.device)
         self.places: list[int] = []  # of the caller's sentences, in the caller's order
         self.in_use = 0  # the first so many places are computed
         self.idle: list[int] = []  # those of them without a sentence
@@ -62,13 +61,14 @@ class PlacedDecoder:
             tokens = tokens[self.places_to_rows]
         begins = self.begins[:places]
         table = model.positions(self.steps - min(begins) + 1)
-        together = min(begins) == max(begins)
-        positions = table[self.steps - begins[0]] if together else table[self.lengths[:places, None]]
+        if min(begins) == max(begins):
+            positions = table[self.steps - begins[0]]
+        else:
+            positions = table[self.steps - torch.tensor(begins, device=table.device)[:, None]]
         x = model.embed(model.target_embedding, tokens.view(places, -1)[:, :width], positions)
         self.kept.open(places, idle=self.idle, width=width)
         x = self._through_layers(x)
         self.steps += 1
-        self.lengths += 1
         if width == self.rows_per_sentence:
             x = x.flatten(0, 1)
             return model.logits(x if self.rows_to_places is None else x[self.rows_to_places])
@@ -133,7 +133,7 @@ class PlacedDecoder:
         self.memory.narrow(self.places, count)
         self.rows_to_places = self.places_to_rows = None
         if self.places != list(range(count)):
-            width, device = self.rows_per_sentence, self.lengths.device
+            width, device = self.rows_per_sentence, self.model.device
             rows = torch.tensor(self.places, device=device)[:, None] * width + torch.arange(width, device=device)
             self.rows_to_places = rows.flatten()
             self.places_to_rows = torch.zeros(count * width, dtype=torch.int64, device=device)
@@ -143,7 +143,6 @@ class PlacedDecoder:
     def _move(self, to: list[int], origin: list[int]) -> None:
         self.kept.move(to, origin)
         self.memory.move(to, origin)
-        self.lengths[to] = self.lengths[origin]
         for new, old in zip(to, origin, strict=True):
             self.begins[new] = self.begins[old]
         moved = dict(zip(origin, to, strict=True))
@@ -152,6 +151,5 @@ class PlacedDecoder:
     def _empty(self, places: list[int]) -> None:
         """Places without a sentence, or with a new one, have no target yet."""
         self.kept.empty(places)
-        self.lengths[places] = 0
         for place in places:
             self.begins[place] = self.steps

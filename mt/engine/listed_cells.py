@@ -5,7 +5,6 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional
 
 from mt.native.attention import CellAttention
 from mt.native.decoder import CacheStructure
@@ -28,9 +27,8 @@ class ListedCells:
         self.end = self.steps = 0
         shape = (num_layers, 2, places, _STEPS * rows, attention.num_heads * attention.d_k)
         self.keys_values = torch.empty(shape, dtype=precision)
-        self.cells: Int[Tensor, "places rows steps"] = torch.zeros((places, rows, _STEPS), dtype=torch.int32)
+        self.cells: Int[Tensor, "places rows steps"] = self._own_cells(0).repeat(places, 1, 1)
         self.counts: Int[Tensor, " places"] = torch.zeros(places, dtype=torch.int32)
-        self.newest = torch.arange(rows, dtype=torch.int32)
         self._lay_out()
 
     def open(self, places: int, *, idle: list[int], width: int) -> None:
@@ -40,8 +38,8 @@ class ListedCells:
         """
         if self.steps == self.cells.shape[2]:
             self._make_room()
-        newest = self.newest if width == self.rows else self.newest.clamp(max=width - 1)
-        self.cells[:places, :, self.steps] = newest + self.end
+        if width < self.rows:
+            self.cells[:, width:, self.steps] = self.end + width - 1
         self.counts[:places] = self.steps + 1
         if idle:
             self.counts[idle] = 0
@@ -75,8 +73,13 @@ class ListedCells:
         larger = torch.empty((layers, 2, places, cells + _STEPS * self.rows, d_model), **options)
         larger[:, :, :, :cells] = self.keys_values
         self.keys_values = larger
-        self.cells = functional.pad(self.cells, (0, _STEPS))
+        self.cells = torch.cat([self.cells, self._own_cells(cells).expand(places, -1, -1)], dim=2)
         self._lay_out()
+
+    def _own_cells(self, begin: int) -> Int[Tensor, "1 rows steps"]:
+        """What every row's list says of steps to come: the cells that the row will write itself."""
+        steps, rows = (torch.arange(count, dtype=torch.int32) for count in (_STEPS, self.rows))
+        return (begin + steps * self.rows + rows[:, None])[None]
 
     def _lay_out(self) -> None:
         """Keys and values as the attention takes them, together and for each layer."""
