@@ -1,7 +1,7 @@
 """The layers of figure 1 with prepared weights, and attention for rows that share their keys."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -9,9 +9,12 @@ from mt.engine.packed_linear import PackedLinear
 from mt.model.attention import MultiHeadAttention
 from mt.model.feed_forward import FeedForward
 from mt.model.stacks import AddAndNorm, DecoderLayer, EncoderLayer
+from mt.native.attention import CellAttention
 from mt.native.decoder import LayerParts
 from mt.native.linear import Products
 from mt.native.norm import NormOfSum
+
+_FEW = 64  # positions, for which products of matrices are not yet worth while
 
 
 def attend(
@@ -75,12 +78,20 @@ class PreparedEncoderLayer:
         )
 
     def __call__(
-        self, x: Float[Tensor, "batch source d_model"], mask: Float[Tensor, "batch 1 1 source"]
+        self,
+        x: Float[Tensor, "batch source d_model"],
+        mask: Float[Tensor, "batch 1 1 source"],
+        lengths: Int[Tensor, " batch"],
+        cell_attention: CellAttention | None,
     ) -> Float[Tensor, "batch source d_model"]:
-        """Self-attention and feed-forward."""
-        query, key, value = self.projection(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
-        x = self.norm(x, self.output, attend(query, key, value, mask))
-        return self.feed_forward(x)
+        """Self-attention and feed-forward; the kernel, which takes `lengths` for the mask, is the faster for a few."""
+        projected = self.projection(x)
+        query, key, value = projected.unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
+        if cell_attention is not None and x.shape[1] <= _FEW:
+            attended = cell_attention(projected, key, value, lengths)
+        else:
+            attended = attend(query, key, value, mask)
+        return self.feed_forward(self.norm(x, self.output, attended))
 
 
 class PreparedDecoderLayer:

@@ -75,8 +75,9 @@ class PreparedModel:
         mask = torch.zeros_like(source, dtype=self.precision).masked_fill_(source == self.pad, -math.inf)[:, None, None]
         positions = self.positions(source.shape[1])[: source.shape[1]]
         x = self.embed(self.source_embedding, source, positions)
+        lengths = (source != self.pad).sum(dim=1).to(torch.int32)
         for layer in self.encoder:
-            x = layer(x, mask)
+            x = layer(x, mask, lengths, self.cell_attention)
         heads = self.cross(x).unflatten(-1, (len(self.decoder), 2, self.num_heads, -1)).permute(2, 3, 0, 4, 1, 5)
         return Memory(keys_values=heads, mask=mask)
 
