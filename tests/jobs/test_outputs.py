@@ -15,6 +15,7 @@ from mt.errors import DiskError, UserError
 from mt.jobs import attention, evaluate
 from mt.jobs.output import StreamOutput
 from mt.parts import Translation
+from mt.search.search import Search
 from mt.translation import Translator
 
 FULL = Path("/dev/full")
@@ -38,7 +39,7 @@ class Echo(Translator):
     """A translator whose translation of a line is the line."""
 
     def __init__(self) -> None:
-        self.beam_size = 1
+        self.search = cast(Search, SimpleNamespace(beam_size=1))
         self.source_tokenizer = cast(Tokenizer, SimpleNamespace(encode=str.split))
 
     def translate_all(self, lines: Sequence[str]) -> list[Translation]:
