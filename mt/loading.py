@@ -139,6 +139,8 @@ def _convert_union(kind: Any, value: Any, key: str) -> Any:
     if isinstance(value, str) and value in words:
         return value
     branches = [branch for branch in get_args(kind) if branch is not type(None) and get_origin(branch) is not Literal]
+    if not branches:
+        raise UserError(f"{key}: expected one of {', '.join(words)}; got {reprlib.repr(value)}")
     if len(branches) == 1:
         try:
             return _convert(branches[0], value, key)

@@ -48,13 +48,9 @@ def kernels() -> Any | None:
     if compiler is None:
         return None
     try:
-        library = _loaded(compiler)
+        return _loaded(compiler)
     except (OSError, RuntimeError, subprocess.SubprocessError):  # also where nobody knows a home folder
         return None
-    for name, arguments in _SIGNATURES.items():
-        function = getattr(library, name)
-        function.argtypes, function.restype = arguments, ctypes.c_int
-    return library
 
 
 def _loaded(compiler: str) -> ctypes.CDLL:
@@ -67,21 +63,29 @@ def _loaded(compiler: str) -> ctypes.CDLL:
     for kept in sorted(cache.glob(f"{name}-*.so")):
         with contextlib.suppress(OSError):
             if kept.stem == f"{name}-{_digest(kept.read_bytes())}":
-                return ctypes.CDLL(str(kept))
+                return _opened(kept)
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "kernels.so"
         sources = [str(path) for path in _SOURCES if path.suffix == ".c"]
         command = [compiler, *_OPTIONS, "-o", str(made), *sources, "-lm"]
         subprocess.run(command, check=True, capture_output=True, timeout=_SECONDS)  # noqa: S603  the machine's compiler
-        kept = cache / f"{name}-{_digest(made.read_bytes())}.so"
-        try:
+        library = _opened(made)
+        with contextlib.suppress(OSError):  # no room, or nobody may write there
             cache.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=cache) as beside:
-                copied = Path(shutil.copy(made, beside))
-                copied.replace(kept)
-            return ctypes.CDLL(str(kept))
-        except OSError:  # no room, or a folder from which nothing may be run
-            return ctypes.CDLL(str(made))
+                Path(shutil.copy(made, beside)).replace(cache / f"{name}-{_digest(made.read_bytes())}.so")
+        return library
+
+
+def _opened(path: Path) -> ctypes.CDLL:
+    """The library with its functions' arguments declared. Raises OSError where one is missing."""
+    library = ctypes.CDLL(str(path))
+    for name, arguments in _SIGNATURES.items():
+        if not hasattr(library, name):
+            raise OSError(f"{path} has no {name}")
+        function = getattr(library, name)
+        function.argtypes, function.restype = arguments, ctypes.c_int
+    return library
 
 
 def _cache_folder() -> Path:

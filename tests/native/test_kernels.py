@@ -233,12 +233,21 @@ WITHOUT = "from mt.native.library import kernels; raise SystemExit(kernels() is 
 
 @pytest.mark.parametrize(
     "environment",
-    [{"MT_NATIVE": "0"}, {"CC": "there-is-no-such-compiler"}, {"CC": "false"}],
-    ids=["refused", "missing", "failing"],
+    [{"MT_NATIVE": "0"}, {"CC": "there-is-no-such-compiler"}, {"CC": "false"}, {"CC": "true"}, {"CC": "FOREIGN"}],
+    ids=["refused", "missing", "failing", "idle", "foreign"],
 )
 def test_without_a_compiler_there_are_no_kernels(environment: dict[str, str], tmp_path: Path) -> None:
+    """Also where what it makes is a library, but not ours."""
+    if environment.get("CC") == "FOREIGN":
+        foreign = tmp_path / "foreign"
+        foreign.write_text('#!/bin/sh\nfor one; do [ "$last" = -o ] && made=$one; last=$one; done\n', encoding="utf-8")
+        with foreign.open("a", encoding="utf-8") as script:
+            script.write('echo "int x;" | cc -shared -x c -o "$made" -\n')
+        foreign.chmod(0o755)
+        environment = {"CC": str(foreign)}
     settings = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "MT_CACHE_DIR": str(tmp_path)} | environment
     assert subprocess.run([sys.executable, "-c", WITHOUT], check=False, env=settings).returncode == 0
+    assert not list(tmp_path.glob("*.so"))
 
 
 @compiled
