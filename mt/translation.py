@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 
 import torch
@@ -28,6 +29,8 @@ _WINDOW_BATCHES = 16
 _REFILLS = 16
 _SENTENCES_PER_THREAD = 4  # for fewer, another thread is not worth while
 _SENTENCES_PER_COPY = 32  # for fewer, a copy of the process is not
+
+_ALIGNING = threading.Lock()  # attention is read off by hooks on the models, which all threads share
 
 Line = tuple[int, str, str]  # its number, its text, and the text with which its translation has to begin
 
@@ -189,7 +192,7 @@ class Translator:
         """Note in each translation the words that belong together, by the mean attention of the models."""
         pairs = [(part, one) for part, several in zip(parts, translations, strict=True) for one in several]
         batch = make_batch([part.pieces for part, _ in pairs], [one.tokens for _, one in pairs]).to(device)
-        with torch.inference_mode():
+        with _ALIGNING, torch.inference_mode():
             attention = [alignment_attention(model, batch.source, batch.target_input) for model in self.models]
         for weights, (part, one) in zip(torch.stack(attention).mean(dim=0).cpu(), pairs, strict=True):
             words = self.target_tokenizer.words_of_output(one.tokens)
