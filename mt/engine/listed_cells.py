@@ -1,7 +1,5 @@
 """The cache of `KeptCells` where there is a C compiler: a row attends to its ancestors alone, by a list of them."""
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -68,9 +66,8 @@ class ListedCells:
         self.cells[to], self.counts[to] = self.cells[origin], self.counts[origin]
 
     def _make_room(self) -> None:
-        options: dict[str, Any] = {"dtype": self.keys_values.dtype}
         layers, _, places, cells, d_model = self.keys_values.shape
-        larger = torch.empty((layers, 2, places, cells + _STEPS * self.rows, d_model), **options)
+        larger = self.keys_values.new_empty((layers, 2, places, cells + _STEPS * self.rows, d_model))
         larger[:, :, :, :cells] = self.keys_values
         self.keys_values = larger
         self.cells = torch.cat([self.cells, self._own_cells(cells).expand(places, -1, -1)], dim=2)
@@ -82,7 +79,7 @@ class ListedCells:
         return (begin + steps * self.rows + rows[:, None])[None]
 
     def _lay_out(self) -> None:
-        """Keys and values as the attention takes them, together and for each layer."""
+        """Keys and values as the kernels take them, together and for each layer."""
         in_heads = self.keys_values.unflatten(-1, (self.attention.num_heads, -1)).transpose(-3, -2)
         self.of_layers = [(layer[0], layer[1]) for layer in in_heads.unbind()]
         self.structure = CacheStructure.of(in_heads, self.counts)

@@ -1,4 +1,4 @@
-"""The decoder's layers in one call, for processors with AMX: the structures of kernels.c, filled once."""
+"""The decoder's layers in one call, for processors with AMX: the structures of kernels.h and decoder.c, filled once."""
 
 import ctypes
 from collections.abc import Sequence
