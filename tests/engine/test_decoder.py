@@ -11,6 +11,7 @@ from mt.engine.prepared_model import PreparedModel
 from mt.model.decoding import KeptDecoder
 from mt.model.transformer import Transformer
 from mt.native.library import kernels
+from mt.native.linear import has_tiles
 
 LENGTHS = [9, 9, 7, 6, 6, 5, 4, 3, 2, 2, 1, 7]
 
@@ -83,6 +84,22 @@ def test_listed_cells_equal_the_whole(rows_per_sentence: int, num_heads: int, d_
     for _ in range(70):
         if walk.alive:
             torch.testing.assert_close(decoder(walk.newest()), walk.expected(), rtol=0, atol=2e-4)
+            walk.move(decoder)
+
+
+@pytest.mark.skipif(not has_tiles(), reason="no processor with AMX")
+@pytest.mark.parametrize("rows_per_sentence", [1, 4])
+@pytest.mark.parametrize(("num_heads", "d_model"), [(2, 32), (1, 64)])
+def test_layers_in_one_call_equal_the_whole(rows_per_sentence: int, num_heads: int, d_model: int) -> None:
+    """All of the decoder in C; split products, whose errors are small enough to tell a wrong layer from them."""
+    model = tiny_model(d_model=d_model, d_ff=96, num_heads=num_heads, dtype=torch.float32)
+    walk = Walk(model, rows_per_sentence=rows_per_sentence, places=None, seed=d_model)
+    prepared = PreparedModel(model, precision=torch.float32, products="split")
+    assert prepared.decoder_in_one_call is not None
+    decoder = PlacedDecoder(prepared, walk.source, rows_per_sentence=rows_per_sentence)
+    for _ in range(40):
+        if walk.alive:
+            torch.testing.assert_close(decoder(walk.newest()), walk.expected(), rtol=0, atol=5e-3)
             walk.move(decoder)
 
 
