@@ -55,7 +55,7 @@ class Translator:
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         precision: torch.dtype,
-        products: Products = "plain",
+        products: Products | None = None,
         threads: int,
         copied: bool = False,
         forbidden: Sequence[int],

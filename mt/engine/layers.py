@@ -53,7 +53,7 @@ class PreparedFeedForward:
     """Equation (2) with its residual sum and norm."""
 
     def __init__(
-        self, feed_forward: FeedForward, norm: AddAndNorm, *, precision: torch.dtype, products: Products
+        self, feed_forward: FeedForward, norm: AddAndNorm, *, precision: torch.dtype, products: Products | None
     ) -> None:
         self.inner = packed(feed_forward.inner, precision=precision, products=products)
         self.outer = packed(feed_forward.outer, precision=precision, products=products)
@@ -68,7 +68,7 @@ class PreparedFeedForward:
 class PreparedEncoderLayer:
     """One encoder layer."""
 
-    def __init__(self, layer: EncoderLayer, *, precision: torch.dtype, products: Products) -> None:
+    def __init__(self, layer: EncoderLayer, *, precision: torch.dtype, products: Products | None) -> None:
         self.num_heads = layer.self_attention.num_heads
         self.projection = packed(layer.self_attention.projection, precision=precision, products=products)
         self.output = packed(layer.self_attention.output, precision=precision, products=products)
@@ -97,7 +97,7 @@ class PreparedEncoderLayer:
 class PreparedDecoderLayer:
     """One decoder layer, cut where the keys and values of the target and of the source come from a cache."""
 
-    def __init__(self, layer: DecoderLayer, *, precision: torch.dtype, products: Products) -> None:
+    def __init__(self, layer: DecoderLayer, *, precision: torch.dtype, products: Products | None) -> None:
         attention = layer.cross_attention
         self.num_heads = attention.num_heads
         self.projection = packed(layer.self_attention.projection, precision=precision, products=products)
@@ -121,7 +121,7 @@ class PreparedDecoderLayer:
         )
 
 
-def cross_projection(layers: list[DecoderLayer], *, precision: torch.dtype, products: Products) -> PackedLinear:
+def cross_projection(layers: list[DecoderLayer], *, precision: torch.dtype, products: Products | None) -> PackedLinear:
     """K W^K and V W^V of every decoder layer over the source, as one product."""
     attentions: list[MultiHeadAttention] = [layer.cross_attention for layer in layers]
     weights = [attention.projection.weight[attention.d_model :] for attention in attentions]
@@ -129,7 +129,9 @@ def cross_projection(layers: list[DecoderLayer], *, precision: torch.dtype, prod
     return PackedLinear(torch.cat(weights), torch.cat(biases), precision=precision, products=products)
 
 
-def packed(linear: nn.Linear, *, precision: torch.dtype, products: Products, rows: slice = slice(None)) -> PackedLinear:
+def packed(
+    linear: nn.Linear, *, precision: torch.dtype, products: Products | None, rows: slice = slice(None)
+) -> PackedLinear:
     """A linear layer, or these rows of its matrix, in another precision."""
     weight, bias = (each.detach()[rows].clone() for each in (linear.weight, linear.bias))
     return PackedLinear(weight, bias, precision=precision, products=products)

@@ -23,9 +23,8 @@ class PackedLinear:
     every call: MKL's for fp32 on Intel's processors, where it was the faster for the few rows of a single sentence,
     and oneDNN's for bf16 and on others, where MKL was the slower. Elsewhere torch's own kernels are called. What a row
     becomes does not depend on the number of rows (with MKL that holds for matrices of more than 64 x 64; below, a
-    single row may differ in its last bit). Weights that become bf16 by their `precision`, and those of other `products`
-    than plain ones, are multiplied in tiles where `TiledLinear` can be had; its results may have a precision of their
-    own, `out`.
+    single row may differ in its last bit). Where `TiledLinear` can be had it comes first, with the `products` that keep
+    the layer's `precision` or others, and results in a precision of their own, `out`.
     """
 
     def __init__(
@@ -35,12 +34,14 @@ class PackedLinear:
         *,
         precision: torch.dtype | None = None,
         library: Library | None = None,
-        products: Products = "plain",
+        products: Products | None = None,
         out: torch.dtype | None = None,
     ) -> None:
         precision = precision or weight.dtype
-        tiled = library is None and (products != "plain" or precision == torch.bfloat16)
-        self.tiles = TiledLinear.of(weight, bias, products=products, out=out or precision) if tiled else None
+        products = products or _PRODUCTS.get(precision)
+        self.tiles = None
+        if library is None and products is not None:
+            self.tiles = TiledLinear.of(weight, bias, products=products, out=out or precision)
         weight, bias = weight.to(precision), None if bias is None else bias.to(precision)
         self.library = "tiles" if self.tiles else library or _library(weight)
         self.bias = bias
@@ -82,6 +83,7 @@ class PackedLinear:
         return self(x).add_(residual)
 
 
+_PRODUCTS: dict[torch.dtype, Products] = {torch.float32: "bf16x6", torch.bfloat16: "bf16"}
 _TYPICAL_ROWS = 128  # MKL lays the weights out for so many; more and fewer are computed alike
 _mkl_linear: Any = torch.ops.mkl._mkl_linear.default if torch.backends.mkl.is_available() else None
 _onednn_linear: Any = torch.ops.mkldnn._linear_pointwise.default if torch.backends.mkldnn.is_available() else None

@@ -34,11 +34,12 @@ class PreparedModel:
     In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once, those of the logits not at
     all: eight bits would make equals of many, and another order of more. Where `TiledLinear` cannot be had they take
     fp32 weights, from which oneDNN forms products of bf16 factors inside `mt.runtime.bf16_factors`; outside it computes
-    them in fp32. `products` other than plain ones are those of `TiledLinear`, where it can be had.
+    them in fp32. `products` are those of `TiledLinear`, where it can be had; None are those that keep the
+    precision.
     """
 
     @torch.no_grad()
-    def __init__(self, model: Transformer, *, precision: torch.dtype, products: Products = "plain") -> None:
+    def __init__(self, model: Transformer, *, precision: torch.dtype, products: Products | None = None) -> None:
         self.pad = model.pad
         self.precision = precision
         self.num_heads = model.decoder_layers()[0].self_attention.num_heads
@@ -103,7 +104,7 @@ class PreparedModel:
 
 
 def _output(
-    embedding: TokenEmbedding, copied: Float[Tensor, "vocabulary d_model"], products: Products
+    embedding: TokenEmbedding, copied: Float[Tensor, "vocabulary d_model"], products: Products | None
 ) -> tuple[PackedLinear, torch.dtype]:
     """What makes logits, and the precision it takes: those of a bf16 model on a CPU are fp32, if quickly formed.
 

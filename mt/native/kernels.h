@@ -10,6 +10,9 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
 
 #define LANES 16
 
@@ -32,11 +35,15 @@ static inline void store_float(float *to, floats x) { *(floats *)to = x; }
 static inline floats load_bf16(const bf16 *from) {
     return (floats)(__builtin_convertvector(*(const halves *)from, words) << 16);
 }
+#ifdef __AVX512BF16__
+static inline void store_bf16(bf16 *to, floats x) { *(halves *)to = (halves)_mm512_cvtneps_pbh((__m512)x); }
+#else
 static inline void store_bf16(bf16 *to, floats x) { /* to the nearest, of two the even one */
     words bits = (words)x, none = (words)(x != x); /* rounding would carry what is not a number over to 0 */
     words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
     *(halves *)to = __builtin_convertvector((rounded & ~none) | (none & 0x7fc0), halves);
 }
+#endif
 
 static inline float sum(floats x) {
     floats8 low, high;
@@ -84,9 +91,9 @@ void norm_of_sum_bf16(const bf16 *residual, const bf16 *added, const float *gain
 
 /* A matrix and a bias as tiles take them: see tiles.c. */
 struct linear {
-    const void *weight, *rest;
+    const void *weight;
     const float *scales, *bias;
-    long inner, columns;
+    long inner, columns, parts;
 };
 int linear_in_tiles(const void *x, int x_is_bf16, long rows, const struct linear *by, int relu, void *out,
                     int out_is_bf16);

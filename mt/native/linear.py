@@ -9,11 +9,12 @@ from torch import Tensor
 
 from mt.native.library import kernels
 
-Products = Literal["plain", "split", "int8"]
+Products = Literal["bf16", "bf16x3", "bf16x6", "int8"]
 
 _TILE = 16  # columns of a tile
 _LINE_BYTES = 64  # of a row of a tile, for each column four of them
 _COLUMNS = 32  # are computed at once
+_PARTS: dict[Products, int] = {"bf16": 1, "bf16x3": 2, "bf16x6": 3, "int8": 1}  # bf16 numbers in place of one
 _PRECISIONS = (torch.float32, torch.bfloat16)
 
 
@@ -21,17 +22,18 @@ class LinearStructure(ctypes.Structure):
     """`struct linear` of kernels.h."""
 
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("weight", "rest", "scales", "bias")),
-        *((name, ctypes.c_long) for name in ("inner", "columns")),
+        *((name, ctypes.c_void_p) for name in ("weight", "scales", "bias")),
+        *((name, ctypes.c_long) for name in ("inner", "columns", "parts")),
     )
 
 
 class TiledLinear:
     """x Wᵀ + b, with weights laid out as tiles once. Make it with `of`, which tells whether it can be had.
 
-    `plain` rounds weights and x to bf16. `split` takes two bf16 numbers for each of either, and adds up three products:
-    errors of about 2e-5 of the largest factor, where fp32 leaves 3e-6. `int8` rounds to 127 steps on either side of 0,
-    up to the largest weight of an output feature and the largest number in a row of x.
+    `bf16` rounds weights and x to it. `bf16x3` takes the sum of two bf16 numbers for each of either and adds up the
+    three products that matter; `bf16x6` takes three numbers, 24 bits as in fp32, and adds up six products, with errors
+    like those of MKL's fp32. `int8` rounds to 127 steps on either side of 0, up to the largest weight of an output
+    feature and the largest number in a row of x.
     """
 
     def __init__(
@@ -44,18 +46,16 @@ class TiledLinear:
     ) -> None:
         self.out_features, self.in_features = weight.shape
         self.out = out
-        self.rest = self.scales = None
+        self.scales = None
         self.bias = None if bias is None else bias.float().contiguous()
+        parts = _PARTS[products]
         if products == "int8":
             self.scales = weight.float().abs().amax(dim=1).clamp(min=1e-30) / 127
-            self.weight = _in_tiles((weight.float() / self.scales[:, None]).round().to(torch.int8))
+            self.weight = _in_tiles((weight.float() / self.scales[:, None]).round().to(torch.int8)[None])
         else:
-            self.weight = _in_tiles(weight.to(torch.bfloat16))
-        if products == "split":
-            self.rest = _in_tiles((weight - weight.to(torch.bfloat16)).to(torch.bfloat16))
-        tensors = (self.weight, self.rest, self.scales, self.bias)
-        pointers = (None if each is None else each.data_ptr() for each in tensors)
-        self.structure = LinearStructure(*pointers, self.in_features, self.out_features)
+            self.weight = _in_tiles(_parts(weight.float(), parts))
+        pointers = (None if each is None else each.data_ptr() for each in (self.weight, self.scales, self.bias))
+        self.structure = LinearStructure(*pointers, self.in_features, self.out_features, parts)
 
     @classmethod
     def of(
@@ -100,11 +100,22 @@ def has_tiles() -> bool:
     return found is not None and bool(found.tiles_permitted())
 
 
+def _parts(
+    weight: Float[Tensor, "out_features in_features"], count: int
+) -> Float[Tensor, "parts out_features in_features"]:
+    """So many bf16 numbers in place of each, every one the nearest to what those before it leave."""
+    parts = []
+    for _ in range(count):
+        parts.append(weight.to(torch.bfloat16))
+        weight = weight - parts[-1].float()
+    return torch.stack(parts)
+
+
 def _in_tiles(
-    weight: Shaped[Tensor, "out_features in_features"],
-) -> Shaped[Tensor, "columns depths lines in_tile four"]:
+    weight: Shaped[Tensor, "parts out_features in_features"],
+) -> Shaped[Tensor, "columns depths parts lines in_tile four"]:
     """In place of each column of a tile, four bytes after four: two bf16 numbers, or four int8 ones."""
-    out_features, in_features = weight.shape
+    parts, out_features, in_features = weight.shape
     depth, group = _LINE_BYTES // weight.element_size(), 4 // weight.element_size()
-    lines = weight.view(out_features // _TILE, _TILE, in_features // depth, depth // group, group)
-    return lines.permute(0, 2, 3, 1, 4).contiguous()
+    lines = weight.view(parts, out_features // _TILE, _TILE, in_features // depth, depth // group, group)
+    return lines.permute(1, 3, 0, 4, 2, 5).contiguous()
