@@ -51,6 +51,7 @@ def test_what_a_copy_raises_is_raised_here(copies: Copies[tuple[int, int, int]])
     assert [number for number, _, _ in copies.map([(5, "work"), (6, "work")])] == [5, 6]
 
 
+@pytest.mark.reliability(24)
 @pytest.mark.parametrize("ending", [{4}, {4, 5}, set(range(8))])
 def test_what_a_copy_leaves_undone_is_done_here(ending: set[int], copies: Copies[tuple[int, int, int]]) -> None:
     answers = copies.map([(number, "end" if number in ending else "work") for number in range(8)])
@@ -59,6 +60,7 @@ def test_what_a_copy_leaves_undone_is_done_here(ending: set[int], copies: Copies
     assert [number for number, _, _ in copies.map([(5, "work"), (6, "work")])] == [5, 6]
 
 
+@pytest.mark.reliability(24)
 def test_where_no_process_can_be_made_an_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
@@ -87,6 +89,7 @@ Copies(work, count=2).map([(60,), (60,)])
 """
 
 
+@pytest.mark.reliability(24)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_copies_end_with_their_parent(number: signal.Signals) -> None:
     process = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

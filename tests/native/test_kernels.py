@@ -257,6 +257,7 @@ def test_only_contiguous_fp32_scores_of_a_cpu_are_ranked() -> None:
 WITHOUT = "from mt.native.library import kernels; raise SystemExit(kernels() is not None)"
 
 
+@pytest.mark.reliability(25)
 @pytest.mark.parametrize(
     "environment",
     [{"MT_NATIVE": "0"}, {"CC": "there-is-no-such-compiler"}, {"CC": "false"}, {"CC": "true"}, {"CC": "FOREIGN"}],
@@ -276,6 +277,7 @@ def test_without_a_compiler_there_are_no_kernels(environment: dict[str, str], tm
     assert not list(tmp_path.glob("*.so"))
 
 
+@pytest.mark.reliability(25)
 @compiled
 def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     settings = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
@@ -286,6 +288,7 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None
         assert len(list((tmp_path / folder).glob("*"))) == kept
 
 
+@pytest.mark.reliability(25)
 @compiled
 def test_a_damaged_library_is_made_anew(tmp_path: Path) -> None:
     settings = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "MT_CACHE_DIR": str(tmp_path)}
