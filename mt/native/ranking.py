@@ -35,7 +35,7 @@ def ranked_extensions(
     """
     sentences, slots = totals.shape
     starts = np.ascontiguousarray(totals, dtype=np.float32)
-    excluded = _as_array(tuple(forbidden))
+    excluded, excluded_at = _as_array(tuple(forbidden))
     values = np.empty((sentences, count), dtype=np.float32)
     extensions = np.empty((sentences, count), dtype=np.int64)
     found = kernels()
@@ -46,7 +46,7 @@ def ranked_extensions(
         sentences,
         slots,
         logits.shape[1],
-        _address(excluded),
+        excluded_at,
         len(excluded),
         eos,
         None if end_only is None else end_only.data_ptr(),
@@ -58,8 +58,10 @@ def ranked_extensions(
 
 
 @functools.cache
-def _as_array(tokens: tuple[int, ...]) -> Int[np.ndarray, " tokens"]:
-    return np.array(tokens, dtype=np.int64)
+def _as_array(tokens: tuple[int, ...]) -> tuple[Int[np.ndarray, " tokens"], int]:
+    """The tokens as C reads them, and where."""
+    array = np.array(tokens, dtype=np.int64)
+    return array, _address(array)
 
 
 def _address(array: np.ndarray) -> int:

@@ -120,28 +120,41 @@ static inline __attribute__((always_inline)) void block(const struct stretch *pa
         FOUR(_tile_loadd)
     }
     for (long k = 0; k < part->length; k += parts * BYTES, rows += parts * BYTES, weight += parts * BYTES) {
-        for (long at = k + row / BLOCK * BYTES; ahead && at < k + parts * BYTES; at += blocks * BYTES) {
+        for (long at = k + row / BLOCK * BYTES; ahead && at < k + parts * BYTES; at += blocks > 1 ? blocks * BYTES : LINE) {
             _mm_prefetch(ahead + at, _MM_HINT_T0);
             _mm_prefetch(ahead + next_columns + at, _MM_HINT_T0);
         }
-        LOAD_ROWS(0)
-        for (int i = parts - 1; i >= 0; i--) {
-            LOAD_COLUMNS(i)
-            if (whole) {
-                MULTIPLY(_tile_dpbssd)
-            } else {
-                MULTIPLY(_tile_dpbf16ps)
-            }
-        }
-        if (parts > 1) { /* the first part of the columns is there still */
-            LOAD_ROWS(1)
-            MULTIPLY(_tile_dpbf16ps)
-        }
         if (parts > 2) {
-            LOAD_COLUMNS(1)
-            MULTIPLY(_tile_dpbf16ps)
             LOAD_ROWS(2)
             LOAD_COLUMNS(0)
+            MULTIPLY(_tile_dpbf16ps)
+            LOAD_ROWS(1)
+            MULTIPLY(_tile_dpbf16ps)
+            LOAD_COLUMNS(1)
+            MULTIPLY(_tile_dpbf16ps)
+            LOAD_ROWS(0)
+            MULTIPLY(_tile_dpbf16ps)
+            LOAD_COLUMNS(2)
+            MULTIPLY(_tile_dpbf16ps)
+            LOAD_COLUMNS(0)
+            MULTIPLY(_tile_dpbf16ps)
+            continue;
+        }
+        if (parts > 1) {
+            LOAD_ROWS(1)
+            LOAD_COLUMNS(0)
+            MULTIPLY(_tile_dpbf16ps)
+            LOAD_ROWS(0)
+            MULTIPLY(_tile_dpbf16ps)
+            LOAD_COLUMNS(1)
+            MULTIPLY(_tile_dpbf16ps)
+            continue;
+        }
+        LOAD_ROWS(0)
+        LOAD_COLUMNS(0)
+        if (whole) {
+            MULTIPLY(_tile_dpbssd)
+        } else {
             MULTIPLY(_tile_dpbf16ps)
         }
     }

@@ -81,11 +81,11 @@ def beam_search(
         most_ended=beam_size if early_stopping else None,
     )
     while len(beam.sentences):
-        logits = next_token(torch.from_numpy(beam.newest).to(device))
+        count, logits = len(beam.newest), next_token(torch.from_numpy(beam.newest).to(device))
         candidates = _considered(beam, logits, forbidden=forbidden, eos=eos, constraints=constraints)
         beam, rows = _step(beam, candidates, finished, eos=eos)
         admitted = _admissible(places - len(beam.sentences), places=places, waiting=len(limits) - waiting)
-        if not np.array_equal(rows, np.arange(len(logits))) and (len(rows) or admitted):
+        if (len(rows) or admitted) and not (len(rows) == count and (rows == np.arange(count)).all()):
             next_token.reorder(torch.from_numpy(rows).to(device))
         if admitted:
             assert isinstance(next_token, AdmittingNextToken)
