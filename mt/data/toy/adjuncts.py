@@ -6,7 +6,7 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.features import Clause, Coordination, Nominal, NounPhrase, Phrase, Pronoun
-from mt.data.toy.times import NOW, clock, coming_time, duration, habit_time, past_time
+from mt.data.toy.times import NOW, clock, coming_time, duration, habit_time, hour_of, past_time
 from mt.data.toy.verbs import ONCE, UNFINISHED, Entry, Frame
 from mt.data.toy.words import (
     ALREADY,
@@ -123,10 +123,11 @@ def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, *, r
     if choice.chance(share) and not body.verb.stative and not (body.middle and body.form == "perfect"):
         time = chosen_time(choice, body, entry)
         body = body if body.middle and not bears_time(time) else replace(body, time=time)
+        body = with_hour(choice, body)
     if body.modal == COULD and not negated:
         body = replace(body, modal=CAN if not body.time else COULD)
     if negated and body.time and body.time.english.startswith("every"):
-        body = replace(body, time=None)
+        body = replace(body, time=None, hour=None)
     if body.subject in (NOBODY, EVERYBODY) and body.middle in (NEVER, NEVER_YET):
         body = replace(body, middle=None)
     said = body.accusative
@@ -135,11 +136,20 @@ def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, *, r
     return unambiguous(replace(body, negated=negated))
 
 
+def with_hour(choice: Choice, body: Clause) -> Clause:
+    """The clause with an hour behind its day, where its day bears one."""
+    if body.time is None or not choice.chance(0.22):
+        return body
+    hour = hour_of(choice, body.time)
+    lasting = hour is None or not hour.english.startswith("until") or body.verb.english in LASTING
+    return replace(body, hour=hour if lasting else None, hour_first=choice.chance(0.4))
+
+
 def bears_time(time: Phrase | None) -> bool:
     """Times that go with often and never: in the evening, in summer; not: at eight o'clock, now, every day."""
     return (
         time is not None
-        and re.match(r"(in the|in [A-Zsaw]|at the weekend|at night|after|before|on)\b", time.english) is not None
+        and re.match(r"(in the|in [A-Zsaw]|at (?!the mo)|after|before|until|on)\b", time.english) is not None
     )
 
 

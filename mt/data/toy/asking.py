@@ -49,7 +49,7 @@ def order_of(choice: Choice) -> Clause:
         body = verb_clause(choice, entry=choice.rare(REQUESTED), who=YOU, rich=0.1, negation=0, form="present")
         origin = any(phrase.english.startswith("from ") for phrase in body.complements)
         if not origin and not awkward(body) and not body.middle:
-            return replace(body, time=None)
+            return replace(body, time=None, hour=None)
 
 
 def two_requests(choice: Choice) -> Sentence:
@@ -138,6 +138,19 @@ def tell_me(choice: Choice) -> Sentence:
     ), "."
 
 
+HELPED = [
+    entry(name) for name in ("find", "find", "find", "look for", "repair", "clean", "wash", "sell", "open", "write")
+]
+
+
+def thing_to_do(choice: Choice) -> Clause:
+    """What one needs help with: to find the keys, to clean the kitchen."""
+    while True:
+        body = verb_clause(choice, entry=choice.pick(HELPED), who=WE, rich=0.15, negation=0, form="future")
+        if isinstance(body.accusative, NounPhrase) and body.accusative.definite and not (body.middle or body.manner):
+            return replace(body, time=None, hour=None, company=None, favour=None)
+
+
 def helping(choice: Choice) -> Sentence:
     """Can you help me clean the kitchen? She helped her mother to cook: ihrer Mutter geholfen, zu kochen."""
     who = somebody(choice, ("adult",)) if choice.chance(0.6) else YOU
@@ -150,6 +163,8 @@ def helping(choice: Choice) -> Sentence:
         or inner.manner
     ):
         inner = deed_of(choice)
+    if choice.chance(0.4):
+        inner = thing_to_do(choice)
     outer = Clause(who, entry("help").verb, choice.pick(("present", "past", "future")), dative=receiver)
     if choice.chance(0.4):
         outer = replace(outer, form="modal", modal=choice.pick((CAN, WANT, HAVE_TO, SHOULD, WOULD_LIKE)))
@@ -167,6 +182,8 @@ def helping(choice: Choice) -> Sentence:
         return said, "?" if asks else "."
     joint = "to " if choice.chance(0.3) else ""
     spoken = f"{english.clause(outer, question=asks)} {joint}{english.infinitive(replace(inner, time=time))}"
+    if asks and who == YOU and choice.chance(0.35):
+        spoken, outer = f"{spoken}, please", replace(outer, middle=PLEASE)
     told = f"{german.clause(replace(outer, time=time), 'question' if asks else 'main')}, {german.to_infinitive(inner)}"
     return Phrase(spoken, told), "?" if asks else "."
 

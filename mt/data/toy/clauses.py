@@ -126,10 +126,10 @@ def place_phrase(choice: Choice, noun: Noun, who: Nominal | None) -> NounPhrase:
         chosen = A
     elif kind == 3 and noun.english != "sea":
         chosen = THIS
-    phrase = with_adjective(choice, NounPhrase(noun, chosen), 0.15)
+    phrase = with_adjective(choice, NounPhrase(noun, chosen), 0.2)
     if kind == 0 and noun.english in OWNED_PLACES and not phrase.adjective and choice.chance(0.12):
         return replace(phrase, owner=owner(choice, noun))
-    found = attached(choice, phrase, 0.1)
+    found = attached(choice, phrase, 0.22)
     return found if isinstance(found, NounPhrase) else phrase
 
 
@@ -195,7 +195,7 @@ def verb_clause(
         found = None
         while found is None:
             found = chosen_place(choice, frame.places, who)
-        body = replace(body, complements=(*body.complements, found))
+        body = replace(body, complements=placed(body, frame, found))
     if frame.by_vehicle and choice.chance(rich):
         body = replace(body, complements=(choice.pick(BY), *body.complements))
     if entry.name in ("invite", "come") and choice.chance(0.3) and not body.complements:
@@ -204,6 +204,14 @@ def verb_clause(
     body = replace(body, ongoing=may_go_on(body, entry) and choice.chance(0.2 if body.form == "past" else 0.4))
     body = with_company(choice, body, entry, 0.5 * rich)
     return with_no(choice, described(choice, body), entry)
+
+
+def placed(body: Clause, frame: Frame, where: Phrase) -> tuple[Phrase, ...]:
+    """The complements with the place; German says it before a prepositional object: am Bahnhof auf ihn warten."""
+    if not frame.prepositional or where.direction:
+        return (*body.complements, where)
+    (said,) = body.complements
+    return (Phrase(f"{said.english} {where.english}", f"{where.german} {said.german}"),)
 
 
 def feast(choice: Choice, who: Nominal, *, own_one: bool) -> Phrase:
@@ -245,7 +253,7 @@ def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
         receiver = object_phrase(choice, frame.dative, "known", body.subject)
         while receiver == body.accusative:
             receiver = object_phrase(choice, frame.dative, "known", body.subject)
-        last = body.accusative is not None and body.verb.english != "ask" and choice.chance(0.2)
+        last = body.accusative is not None and body.verb.english not in FOR_SOMEBODY and choice.chance(0.2)
         body = replace(body, dative=receiver, receiver_last=last)
     if frame.prepositional:
         word, wort = frame.prepositions
@@ -259,6 +267,7 @@ def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
     return body
 
 
+FOR_SOMEBODY = ("ask", "cook", "make", "buy")  # one buys it for somebody, not to
 AWAITED = (
     *(Phrase(f"on {day.english}", f"am {day.german}") for day in DAYS),
     *(Phrase(f"in {month.english}", f"im {month.german}") for month in MONTHS),

@@ -15,7 +15,9 @@ from mt.data.toy.words import BARE, POSSESSIVES, THE, A
 # What people do with others.
 SHARED = frozenset(
     """sing, dance, swim, come, go, fly, drive, live, go shopping, go swimming, watch television, sit, eat, drink, cook,
-work, learn, listen to, come back, stay, play, wait, speak""".replace("\n", " ").split(", ")
+work, learn, listen to, come back, stay, play, wait, visit, watch, read, clean, repair, buy, write, make, order, wash""".replace(
+        "\n", " "
+    ).split(", ")
 )
 # What people do for others.
 FAVOURS = frozenset(
@@ -30,7 +32,7 @@ def with_company(choice: Choice, body: Clause, entry: Entry, probability: float)
     if not human or taken or body.dative or body.manner or entry.verb.german == "fressen":
         return body
     if entry.name in SHARED and choice.chance(probability):
-        preposition = choice.pick(("with", "with", "with", "with", "without"))
+        preposition = "with" if body.negated else choice.pick(("with", "with", "with", "with", "without"))
         who = joined_people(choice, body.subject)
         told = german.preposition("mit", who, "dative") if preposition == "with" else without(who)
         body = replace(body, company=Phrase(english.preposition(preposition, who), told))
@@ -67,6 +69,11 @@ car bicycle | house:front street:on garden:in
 train bus | TO_TOWN TO_TOWN FROM_TOWN to_work to_school station:zu
 coffee tea | with_milk with_milk without_milk
 letter present | sister:from brother:from friend:from mother:from
+park garden | school:behind school:behind house:behind station:next lake:close museum:next hotel:behind church:behind hospital:next
+street | school:front house:front church:behind station:close
+office | station:close city:in IN_TOWN
+supermarket shop cinema museum | school:next hotel:next park:close station:close church:next
+beach lake forest | village:close city:close hotel:close
 weekend | lake:at sea:by beach:at IN_TOWN
 picture letter house car | mother:of father:of daughter:of son:of brother:of sister:of teacher:of friend:of
 door window room kitchen garden | house:of flat:of hotel:of school:of church:of

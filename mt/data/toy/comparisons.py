@@ -112,12 +112,12 @@ def compared(choice: Choice, words: tuple[str, ...], classes: tuple[str, ...]) -
     first: Nominal = (
         subject(choice, classes)
         if classes == ("adult",)
-        else noun_phrase(choice, choice.rare(nouns_of(classes)), "known", adjective=0)
+        else noun_phrase(choice, choice.rare(nouns_of(classes)), "known", adjective=0.25)
     )
     second: Nominal = (
         subject(choice, classes)
         if classes == ("adult",)
-        else noun_phrase(choice, choice.rare(nouns_of(classes)), "known", adjective=0)
+        else noun_phrase(choice, choice.rare(nouns_of(classes)), "known", adjective=0.25)
     )
     word = choice.pick(words)
     if (isinstance(second, Pronoun) and (isinstance(first, Pronoun) or second.plural)) or word not in ADJECTIVE:
@@ -131,7 +131,7 @@ def compared(choice: Choice, words: tuple[str, ...], classes: tuple[str, ...]) -
             or second.determiner.plural
         ):
             return None
-        if second.adjective or first.adjective:
+        if akin(first.adjective, word) or akin(second.adjective, word):
             return None
         ranks = (rank(first.noun), rank(second.noun))
         if min(ranks) >= 0 and ranks[0] != ranks[1]:
@@ -142,6 +142,20 @@ def compared(choice: Choice, words: tuple[str, ...], classes: tuple[str, ...]) -
             if abs(ranks[0] - ranks[1]) > 1 and word not in ("young", "small", "old", "big", "strong", "tall"):
                 return None
     return (first, second, word) if first != second and ADJECTIVE[word].german_comparative else None
+
+
+SCALES = [
+    set(line.split())
+    for line in ("old oldest young youngest new newest", "big small little tall tallest biggest smallest")
+]
+
+
+def akin(adjective: Adjective | None, word: str) -> bool:
+    """Whether an adjective says already what is compared: the old car is not older than the new car."""
+    if adjective is None:
+        return False
+    said = adjective.english
+    return said[:3] == word[:3] or " " in said or any({said, word} <= scale for scale in SCALES)
 
 
 def uneven(first: Nominal, second: Nominal) -> bool:
@@ -172,7 +186,7 @@ def comparison_clause(choice: Choice) -> Clause:
     """My sister is older than Peter; the car is not as fast as the train."""
     found = None
     while found is None:
-        found = any_two(choice) if choice.chance(0.4) else compared(choice, *choice.pick(COMPARED + COMPARED[:2]))
+        found = any_two(choice) if choice.chance(0.15) else compared(choice, *choice.pick(COMPARED + COMPARED[:2]))
     first, second, word = found
     adjective = ADJECTIVE[word]
     second = attached(choice, second, 0.06) or second

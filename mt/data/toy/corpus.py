@@ -9,18 +9,25 @@ import sys
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.constructions import CONSTRUCTIONS
+from mt.data.toy.verbs import ENTRIES
 
-CONTRACTED_SHARE = 0.25
+CONTRACTED_SHARE = 0.55
+COMMA_SHARE = 0.2
 TRAIN_STATION_SHARE = 0.4  # the train station: the same Bahnhof
-FURTHER_SENTENCE_SHARE = 0.75
+FURTHER_SENTENCE_SHARE = 0.72
 SHORT_CHARACTERS = 60
+WORDS = 22  # people do not type longer sentences
 ROOM = 100  # characters after which nothing further is said
+PARTICIPLES = sorted({found.verb.english_participle for found in ENTRIES})
+HAVE_DONE = re.compile(rf"\b(I|you|we|they) have (?=(?:{'|'.join(PARTICIPLES)})\b)")
 Pair = tuple[str, str]
 
 
 def utterance(choice: Choice) -> list[tuple[str, Pair]]:
     """What one says at once: a sentence and often one or two short ones more, each as `sentence` gives it."""
     said = [sentence(choice)]
+    while said[0][1][0].count(" ") >= WORDS:
+        said = [sentence(choice)]
     while len(said) < 3 and choice.chance(FURTHER_SENTENCE_SHARE) and sum(len(one[1][0]) for one in said) <= ROOM:
         further = sentence(choice)
         while not is_short(further):
@@ -38,8 +45,10 @@ def sentence(choice: Choice) -> tuple[str, Pair]:
     """One pair, and the key by which two English sentences count as the same."""
     index = choice.weighted([weight for weight, _ in CONSTRUCTIONS])
     phrase, mark = CONSTRUCTIONS[index][1](choice)
-    spoken = english.contracted(phrase.english) if choice.chance(CONTRACTED_SHARE) else phrase.english
+    spoken = phrase.english
     if choice.chance(CONTRACTED_SHARE):
+        spoken = HAVE_DONE.sub(r"\1've ", english.contracted(spoken))
+    if choice.chance(COMMA_SHARE):
         spoken = re.sub(r"(?<!,) because ", ", because ", spoken)
     if choice.chance(TRAIN_STATION_SHARE):
         spoken = re.sub(r"\bstation\b", "train station", spoken)

@@ -78,7 +78,7 @@ def weather(choice: Choice) -> Sentence:
         if not past and choice.chance(0.2):
             return plain(replace(body, form="future", time=choice.pick(AHEAD)), front=choice.chance(0.4)), "."
         if where and when.english.startswith("in "):  # the place follows the predicate: Es ist kalt in Rom
-            body = replace(body, complements=(told, when), time=None)
+            body = replace(body, complements=(told, when), time=None, hour=None)
     if choice.chance(0.2):
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     body = replace(body, negated=choice.chance(0.2) and "too" not in english.clause(body))

@@ -88,7 +88,7 @@ def what_exactly(choice: Choice) -> Sentence:
     phrase = fitting(choice, noun, 0.3) if not noun.mass else NounPhrase(noun, BARE)
     if body.dative or body.accusative is None or getattr(body.subject, "noun", None) == noun:
         return what_exactly(choice)
-    kept = Clause(body.subject, body.verb, body.form, body.modal, accusative=phrase, time=body.time)
+    kept = Clause(body.subject, body.verb, body.form, body.modal, accusative=phrase, time=body.time, hour=body.hour)
     return plain(kept), "."
 
 

@@ -68,12 +68,14 @@ def genitive(owner: str) -> str:
 def relative_clause(head: NounPhrase, relative: Relative) -> str:
     """who for people, that for the rest; in which after a preposition."""
     body = relative.clause
+    if relative.role == "prepositional" and (relative.bare or relative.pronoun):  # the house (that) we live in
+        return f"{relative.pronoun} {clause(body)}".strip()
     if relative.role == "prepositional":
         assert relative.preposition
         return f"{relative.preposition.english} which {clause(body)}"
     if relative.bare:
         return clause(body, without=relative.role)
-    pronoun = "who" if "human" in head.noun.classes else "that"
+    pronoun = relative.pronoun or ("who" if "human" in head.noun.classes else "that")
     if relative.role == "subject":
         return f"{pronoun} {clause(body, with_subject=False)}"
     return f"{pronoun} {clause(body, without=relative.role)}"
@@ -170,8 +172,13 @@ def clause(
     directed = any(phrase.direction for phrase in body.complements)
     company = [phrase.english for phrase in (body.favour, body.company) if phrase]
     words += [*complements, *company, *manner] if directed else [*manner, *company, *complements]
-    if body.time and without != "time":
-        words = [body.time.english, *words] if front_time else [*words, body.time.english]
+    if body.time:
+        day = [body.time.english] if without != "time" else []
+        hour = [body.hour.english] if body.hour else []
+        if front_time:
+            words = [*day, *words, *hour]
+        else:
+            words += [*hour, *day] if body.hour_first else [*day, *hour]
     return " ".join(word for word in words if word)
 
 
@@ -179,7 +186,7 @@ def imperative(body: Clause) -> str:
     """The clause as a request to *you*."""
     words = ["do not"] if body.negated else []
     words += [body.verb.english, *objects(body)]
-    rest = (body.manner, body.favour, *body.complements, body.company, body.time)
+    rest = (body.manner, body.favour, *body.complements, body.company, body.time, body.hour if body.time else None)
     return " ".join(words + [phrase.english for phrase in rest if phrase])
 
 

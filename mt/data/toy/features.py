@@ -189,6 +189,10 @@ class Clause:
     manner: Phrase | None = None
     complements: tuple[Phrase, ...] = field(default=())  # predicate, place, direction, prepositional object
     time: Phrase | None = None
+    hour: Phrase | None = (
+        None  # a second time behind the first: on Sunday, before seven; unsaid where there is no first
+    )
+    hour_first: bool = False  # before seven on Sunday, rather than: on Sunday before seven; German says both alike
     company: Phrase | None = None  # with Anna, without his brother
     favour: Phrase | None = None  # for my mother
     receiver_last: bool = False  # gives the book to Anna, rather than: gives Anna the book; German says both alike
@@ -204,6 +208,8 @@ class Relative:
     role: Literal["subject", "accusative", "dative", "prepositional"]
     preposition: Phrase | None = None
     bare: bool = False  # the book he reads, rather than: the book that he reads
+    pronoun: str = ""  # the woman that, rather than: who; German says both alike
+    case: Case = "dative"  # after the preposition
 
 
 # What a construction makes: both texts without capital and mark, and the mark at their end.

@@ -13,7 +13,6 @@ from mt.data.toy.features import (
     Case,
     Clause,
     Coordination,
-    Modal,
     Name,
     Nominal,
     NounPhrase,
@@ -51,6 +50,8 @@ CONTRACTIONS = {
     "bei dem": "beim",
 }
 KEIN_STEM = "kein"
+# by the clock: nicht vor sieben, immer um acht
+CLOCK = re.compile(r"(at|before|after|until) (?!night|the |breakfast|dinner|work|school)")
 
 
 def nominal(phrase: Nominal, case: Case) -> str:
@@ -115,18 +116,13 @@ def relative_clause(head: NounPhrase, relative: Relative) -> str:
         "subject": "nominative",
         "accusative": "accusative",
         "dative": "dative",
-        "prepositional": "dative",
+        "prepositional": relative.case,
     }
     pronoun = cell(RELATIVE, cases[relative.role], head.noun, head.plural)
     if relative.role == "prepositional":
         assert relative.preposition
         return f"{relative.preposition.german} {pronoun} {clause(relative.clause, 'final')}"
     return f"{pronoun} {clause(relative.clause, 'final', without=relative.role)}"
-
-
-def modal_form(modal: Modal, index: int) -> str:
-    """kann, kannst, können."""
-    return modal.german[index]
 
 
 def verb_complex(body: Clause) -> tuple[str, str]:
@@ -143,7 +139,7 @@ def verb_complex(body: Clause) -> tuple[str, str]:
             return WERDEN[index], infinitive(verb)
         case "modal":
             assert body.modal
-            return modal_form(body.modal, index), infinitive(verb)
+            return body.modal.german[index], infinitive(verb)
     return present(verb, index), verb.particle
 
 
@@ -188,7 +184,6 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
         elif isinstance(phrase, NounPhrase):
             said = noun_phrase(phrase, case, negated=says_kein and case == "accusative")
             (last if is_part_of_verb(phrase) else new).append(said)
-    time = [body.time.german] if body.time and without != "time" else []
     manner = [body.manner.german] if body.manner and without != "manner" else []
     complements = [phrase.german for phrase in body.complements if without != "complements"]
     places: list[str] = []
@@ -196,17 +191,28 @@ def midfield(body: Clause, *, without: str = "") -> list[str]:
         places, complements = complements, []  # im Garten ein Buch lesen; but: ein Buch auf den Tisch legen
     if middle == ["bitte"]:
         receiving, middle = [*middle, *receiving], []
-    frame = framed(known, time, middle)
+    frame = framed(known, *days_and_hours(body, without), middle)
     company = [body.company.german] if body.company else []
     favour = [body.favour.german] if body.favour else []
     return [*pronouns, *receiving, *frame, *company, *manner, *places, *new, *favour, *complements, *last]
 
 
-def framed(known: list[str], time: list[str], middle: list[str]) -> list[str]:
+def days_and_hours(body: Clause, without: str) -> tuple[list[str], list[str]]:
+    """The day, and the hour, which stands behind not: am Sonntag nicht vor sieben; but: um acht nicht zu Hause sein."""
+    if body.time is None:
+        return [], []
+    day = [body.time.german] if without != "time" else []
+    hour = [body.hour.german] if body.hour else []
+    if not hour and body.verb.german != "sein" and CLOCK.match(body.time.english):
+        return [], day
+    return day, hour
+
+
+def framed(known: list[str], day: list[str], hour: list[str], middle: list[str]) -> list[str]:
     """The known objects, the time and often or not: das Auto heute nicht, normalerweise um sechs die Zeitung."""
     if middle in (["normalerweise"], ["beide"]):
-        return [*middle, *time, *known]
-    return [*known, *time, *middle] if middle else [*time, *known]
+        return [*middle, *day, *hour, *known]
+    return [*known, *day, *middle, *hour] if middle else [*day, *hour, *known]
 
 
 def reflexive(body: Clause) -> str:

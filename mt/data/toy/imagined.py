@@ -99,7 +99,7 @@ def would_rather(choice: Choice) -> Sentence:
         known = getattr(body.accusative, "definite", False)
         if body.verb.english not in ("forget", "lose", "wake") and not body.manner and not known:
             break
-    body = replace(body, subject=who, form="modal", modal=RATHER, time=None)
+    body = replace(body, subject=who, form="modal", modal=RATHER, time=None, hour=None)
     told = replace(body, middle=Phrase("", "lieber"))
     if who.person != 1 and choice.chance(0.3):
         return Phrase(english.clause(body, question=True), german.clause(told, "question")), "?"
@@ -122,7 +122,7 @@ def used_to(choice: Choice) -> Sentence:
     )
     body = verb_clause(choice, entry=found, rich=0.5, negation=0, form="past")
     manner = None if body.manner and body.manner.english in ("early", "earlier", "late", "later") else body.manner
-    body = replace(body, time=None, middle=None, ongoing=False, manner=manner)
+    body = replace(body, time=None, hour=None, middle=None, ongoing=False, manner=manner)
     told = german.clause(replace(body, time=Phrase("", "früher")), "main")
     return Phrase(english.clause(replace(body, form="modal", modal=USED_TO)), told), "."
 
@@ -170,7 +170,9 @@ def allowed(choice: Choice) -> Sentence:
         if body.verb.english not in ("forget", "need", "hurry", "help") and not denied:
             break
     past, negated = choice.chance(0.5), choice.chance(0.55)
-    body = replace(body, subject=who, form="modal", modal=ALLOWED_THEN if past else MAY, negated=negated, time=None)
+    body = replace(
+        body, subject=who, form="modal", modal=ALLOWED_THEN if past else MAY, negated=negated, time=None, hour=None
+    )
     here = any(phrase.english in ("here", "there") for phrase in body.complements)
     if here or (isinstance(body.accusative, NounPhrase) and not body.accusative.definite):
         body = replace(body, negated=False)

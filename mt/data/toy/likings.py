@@ -49,7 +49,9 @@ def liking_clause(choice: Choice) -> Clause:
         if not fit_to_like(body):
             continue
         gerund, negated = choice.chance(0.4), choice.chance(0.25)
-        return replace(body, form="like to", modal=None, time=None, middle=None, gerund=gerund, negated=negated)
+        return replace(
+            body, form="like to", modal=None, time=None, hour=None, middle=None, gerund=gerund, negated=negated
+        )
 
 
 def fit_to_like(body: Clause) -> bool:

@@ -136,7 +136,7 @@ room | das Zimmer, Zimmer | building indoor owned
 hotel room | das Hotelzimmer, Hotelzimmer | building indoor owned
 kitchen | die Küche, Küchen | building indoor owned
 garden | der Garten, Gärten | outdoor owned
-park | der Park+, Parks | outdoor
+park | der Park, Parks | outdoor
 street | die Straße, Straßen | outdoor way
 forest | der Wald+, Wälder | outdoor nature
 lake | der See, Seen | waters nature
@@ -151,9 +151,9 @@ restaurant | das Restaurant, Restaurants | building eatery workplace
 hotel | das Hotel, Hotels | building lodging workplace
 museum | das Museum, Museen | building culture
 cinema | das Kino, Kinos | building culture
-supermarket | der Supermarkt+, Supermärkte | building shop workplace
+supermarket | der Supermarkt, Supermärkte | building shop workplace
 shop | der Laden, Läden | building shop workplace
-station | der Bahnhof+, Bahnhöfe | building transport
+station | der Bahnhof, Bahnhöfe | building transport
 church | die Kirche, Kirchen | building culture
 tree | der Baum+, Bäume | plant tall_plant
 

@@ -74,9 +74,9 @@ def fits_beside(found: Member, members: list[Member]) -> bool:
 def joined_people(choice: Choice, who: Nominal) -> Nominal:
     """Whom somebody is with: him, Anna, his brother and his sister."""
     if choice.chance(0.15):
-        for _ in range(4):
+        for _ in range(6):
             pair = joined_objects(choice, ("adult", "person"), "known", who)
-            if pair is not None:
+            if pair is not None and not isinstance(pair.first, Coordination):
                 return pair
     classes = ("kin", "friend", "neighbour", "child") if choice.chance(0.45) else ("person",)
     if choice.chance(0.1) and not isinstance(who, Name):

@@ -91,7 +91,15 @@ def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> No
         return phrase
     adjective = choice.rare(options)
     kin = phrase.determiner in POSSESSIVES.values() and "human" in phrase.noun.classes
-    graded = bool(adjective.english_comparative and adjective.german_comparative) and not kin
+    graded = bool(adjective.english_comparative and adjective.german_comparative)
+    ours = phrase.determiner in POSSESSIVES.values() and not phrase.plural
+    if (
+        graded
+        and ours
+        and choice.chance(0.45 if adjective.english in ("old", "young", "good") else 0.0 if kin else 0.1)
+    ):
+        return replace(phrase, adjective=superlative(adjective))
+    graded = graded and not kin
     if graded and phrase.determiner in (THE, A) and choice.chance(0.1):
         return replace(phrase, adjective=(superlative if phrase.determiner == THE else comparative)(adjective))
     intense = not kin and phrase.determiner in (A, BARE) and choice.chance(0.12)

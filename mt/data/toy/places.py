@@ -67,6 +67,12 @@ meet | station:close station:at cinema:inside restaurant:inside museum:inside su
 stay | at_home here in_bed hotel:in hotel:inside at_school IN_TOWN office:in room:in city:in village:in
 dwell | IN_TOWN IN_TOWN IN_COUNTRY village:in city:in house:in flat:in here there street:in lake:close sea:close sea:by station:close park:close school:close forest:close church:close
 arrival | station:at IN_TOWN hotel:inside office:inside at_school
+waited_at | station:at station:at at_school hotel:in restaurant:in cinema:front school:front museum:front house:front hospital:in park:in here
+seen_at | station:at station:at supermarket:inside cinema:inside park:in street:on city:in restaurant:in at_school beach:at museum:inside bus:aboard train:aboard garden:in lake:at
+repaired_at | garden:in house:front street:on at_home
+learned_at | at_school at_school at_home kitchen:in room:in office:in
+spoken_at | at_school hospital:in station:at office:in restaurant:in park:in cinema:front
+helped_at | kitchen:in garden:in at_home office:in shop:in restaurant:in
 indoor | at_home kitchen:in room:in in_bed garden:in
 eat | for_breakfast for_dinner for_breakfast for_dinner at_home kitchen:in restaurant:in restaurant:inside at_school garden:in park:in office:in here
 cook | at_home kitchen:in

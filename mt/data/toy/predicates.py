@@ -50,6 +50,9 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
     if form == "future" and adjective not in STATES:
         form = "present"
     told = predicate(adjective, degree)
+    if adjective.english_comparative and adjective.german_comparative and choice.chance(0.08):
+        told = Phrase(adjective.english_comparative, adjective.german_comparative)
+        return Clause(who, BE, form, complements=(told,))
     personal = "human" in getattr(getattr(who, "noun", None), "classes", {"human"})
     if not personal and degree in ("too", "very") and choice.chance(0.35):
         whom = object_phrase(choice, ("person", "infant", "kin"), "known", who)
@@ -72,7 +75,22 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
         return replace(body, middle=choice.pick((*HABITS, ALREADY, STILL, STILL)))
     elif adjective.english in ("open", "closed") and form == "present" and choice.chance(0.35):
         return replace(body, middle=choice.pick((ALREADY, STILL)))
-    return replace(body, negated=choice.chance(negation) and not counted(who) and degree != "too")
+    return body if counted(who) else usual_or_denied(choice, body, adjective, degree, negation)
+
+
+def usual_or_denied(choice: Choice, body: Clause, adjective: Adjective, degree: str, negation: float) -> Clause:
+    """It is often so, or it is not."""
+    usually = body.form != "future" and choice.chance(0.07) and usual(adjective)
+    return replace(
+        body,
+        middle=choice.pick(HABITS) if usually else None,
+        negated=not usually and choice.chance(negation) and degree != "too",
+    )
+
+
+def usual(adjective: Adjective) -> bool:
+    """What something can often or never be: boring, dirty; not: red, old."""
+    return adjective not in STATES and adjective.english not in (*COLOURS, "old", "young", "new", "tall", "little")
 
 
 def borne_degree(adjective: Adjective, degree: str) -> str:

@@ -63,7 +63,7 @@ def deed_of(choice: Choice, who: Pronoun | None = None) -> Clause:
         body = verb_clause(choice, entry=found, who=who or WE, form="present", rich=0.2, negation=0)
         if not body.verb.reflexive and body.middle is None and not isinstance(body.accusative, Pronoun):
             alone = body.manner is not None and body.manner.english == "together"
-            return replace(body, time=None, manner=None if alone else body.manner)
+            return replace(body, time=None, hour=None, manner=None if alone else body.manner)
 
 
 def judgement(choice: Choice) -> Sentence:

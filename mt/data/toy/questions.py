@@ -142,6 +142,7 @@ def alternative(choice: Choice) -> Sentence:
 
 def with_word(body: Clause, word: Phrase, missing: str) -> Phrase:
     """The question about the missing part."""
+    body = replace(body, hour=None) if missing == "time" else body
     return Phrase(
         f"{word.english} {english.clause(body, question=True, without=missing)}",
         german.clause(body, "question", front=word.german, without=missing),
@@ -175,13 +176,13 @@ def when_why(choice: Choice) -> Sentence:
         return with_word(
             body, Phrase("what time", "um wie viel Uhr") if hourly else Phrase("when", "wann"), "time"
         ), "?"
-    body = asked(choice, verb_clause, entry=choice.rare(DEEDS), rich=0.15, negation=0)
+    body = asked(choice, verb_clause, entry=choice.rare(DEEDS), rich=0.3, negation=0)
     if choice.chance(0.25):
         told = predicate(choice.pick(STATES), choice.pick(("", "", "so", "so")))
         body = Clause(body.subject, BE, choice.pick(("present", "past")), complements=(told,))
         if isinstance(body.subject, NounPhrase) and "human" not in body.subject.noun.classes:
             body = replace(body, subject=YOU)
-    negated = choice.chance(0.2) and body.modal is None and not isinstance(body.accusative, Coordination)
+    negated = choice.chance(0.4) and body.modal is None and not isinstance(body.accusative, Coordination)
     body = replace(body, negated=negated and body.manner is None and askable_negated(body))
     return with_word(body, Phrase("why", "warum"), ""), "?"
 
@@ -201,7 +202,7 @@ def who(choice: Choice) -> Sentence:
     """Who lives here?"""
     missing = Pronoun("who", "who", "wer", "wen", "wem", 3, False, "")
     while True:
-        body = verb_clause(choice, entry=choice.rare(WHO_VERBS), who=missing, rich=0.25, negation=0)
+        body = verb_clause(choice, entry=choice.rare(WHO_VERBS), who=missing, rich=0.45, negation=0)
         if not body.modal or body.modal.english in ("can", "must", "want to", "have to"):
             break
     return Phrase(english.clause(body), german.clause(body, "main")), "?"
@@ -210,7 +211,7 @@ def who(choice: Choice) -> Sentence:
 def whom_what(choice: Choice) -> Sentence:
     """What are you reading? Who did they invite? Who are you helping?"""
     while True:
-        body = asked(choice, verb_clause, entry=choice.rare(ENTRIES), rich=0.12, negation=0)
+        body = asked(choice, verb_clause, entry=choice.rare(ENTRIES), rich=0.3, negation=0)
         target = body.accusative or body.dative
         if (
             target is None
@@ -233,7 +234,7 @@ def which(choice: Choice) -> Sentence:
     """Which book are you reading? How many apples did she buy?"""
     many = choice.chance(0.4)
     while True:
-        body = asked(choice, verb_clause, entry=choice.rare(TRANSITIVE), rich=0.12, negation=0)
+        body = asked(choice, verb_clause, entry=choice.rare(TRANSITIVE), rich=0.25, negation=0)
         target = body.accusative
         if not isinstance(target, NounPhrase) or target.noun.mass or body.dative:
             continue

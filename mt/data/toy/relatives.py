@@ -37,7 +37,7 @@ def relative_subject(choice: Choice) -> Sentence:
     body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
     while body.form == "future" or (isinstance(body.accusative, NounPhrase) and body.accusative.noun == noun):
         body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
-    phrase = replace(bare, relative=Relative(body, "subject"))
+    phrase = replace(bare, relative=Relative(body, "subject", pronoun=choice.pick(("", "", "that"))))
     return about_person(choice, phrase), "."
 
 
@@ -178,7 +178,12 @@ def relative_object(choice: Choice) -> Sentence:
         break
     phrase = replace(
         head(choice, target.noun, plural=target.plural),
-        relative=Relative(body, "dative" if found in HELPED else "accusative", bare=choice.chance(0.3)),
+        relative=Relative(
+            body,
+            "dative" if found in HELPED else "accusative",
+            bare=choice.chance(0.3),
+            pronoun=choice.pick(("", "that")),
+        ),
     )
     if "human" in target.noun.classes:
         return about_person(choice, phrase), "."

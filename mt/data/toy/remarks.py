@@ -27,7 +27,7 @@ def polite(choice: Choice) -> Sentence:
     body = verb_clause(choice, entry=choice.rare(REQUESTED), who=YOU, rich=0.15, negation=0, form="present")
     while awkward(body) or body.middle:
         body = verb_clause(choice, entry=choice.rare(REQUESTED), who=YOU, rich=0.15, negation=0, form="present")
-    body = replace(body, form="modal", modal=choice.pick((CAN, CAN, POLITE)), time=None, middle=PLEASE)
+    body = replace(body, form="modal", modal=choice.pick((CAN, CAN, POLITE)), time=None, hour=None, middle=PLEASE)
     told = german.clause(body, "question")
     if choice.chance(0.5):
         return Phrase(english.clause(body, question=True), told), "?"
@@ -54,7 +54,7 @@ def doing(choice: Choice) -> Sentence:
         time = past_time(choice, long=False) if form == "past" else coming_time(choice, long=False)
         body = replace(body, time=time)
     if form in ("progressive", "present") and choice.chance(0.5):
-        body = replace(body, complements=(place_of(choice, who),), time=None)
+        body = replace(body, complements=(place_of(choice, who),), time=None, hour=None)
     if form == "present" and not body.complements:
         body = replace(body, form="progressive")
     return with_word(body, Phrase("what", "was"), "accusative"), "?"
@@ -91,7 +91,7 @@ def how_long_often(choice: Choice) -> Sentence:
         body = verb_clause(choice, entry=found, rich=0.15, negation=0, form=form)  # type: ignore[arg-type]
         if body.subject != I and not body.middle and not body.manner:
             break
-    body = replace(body, time=None)
+    body = replace(body, time=None, hour=None)
     word = Phrase("how long", "wie lange") if long else Phrase("how often", "wie oft")
     return with_word(body, word, "time"), "?"
 

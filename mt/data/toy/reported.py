@@ -5,7 +5,7 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import verb_clause
-from mt.data.toy.features import Clause, Form, Phrase, Sentence, Verb
+from mt.data.toy.features import Clause, Form, Phrase, Pronoun, Sentence, Verb
 from mt.data.toy.phrases import object_pronoun, subject
 from mt.data.toy.predicates import any_clause, location_clause
 from mt.data.toy.questions import DEEDS, MOVING, STAYING, asked
@@ -131,6 +131,7 @@ def embedded_question(choice: Choice) -> Sentence:
     ), mark(question)
 
 
+WHO = [found for found in DEEDS if found.frames[0].subjects[0] in ("adult", "human") and found.name != "hurry"]
 WHAT = [
     *(
         entry(name)
@@ -142,7 +143,7 @@ WHAT = [
 
 def asked_about(choice: Choice) -> tuple[Phrase, Clause, str]:
     """The question word, the clause, and what the word stands for in it."""
-    kind = choice.weighted((0.3, 0.18, 0.2, 0.17, 0.15))
+    kind = choice.weighted((0.27, 0.15, 0.18, 0.15, 0.13, 0.12))
     missing = ""
     if kind == 0:
         word, missing = Phrase("where", "wo"), "complements"
@@ -173,6 +174,11 @@ def asked_about(choice: Choice) -> tuple[Phrase, Clause, str]:
         word, body = Phrase("why", "warum"), asked(choice, verb_clause, entry=choice.rare(DEEDS), rich=0.15, negation=0)
         if body.form == "present" and not (body.verb.stative or body.middle or body.time) and choice.chance(0.4):
             body = replace(body, middle=choice.pick(HABITS))
+    elif kind == 5:
+        who = Pronoun("", "", "", "", "", 3, False, "")
+        word, body = Phrase("who", "wer"), verb_clause(choice, entry=choice.rare(WHO), who=who, rich=0.4, negation=0.05)
+        if body.modal and body.modal.english in ("may", "would like to", "could"):
+            return asked_about(choice)
     elif kind == 4:
         word, missing = Phrase("what", "was"), "accusative"
         body = asked(choice, verb_clause, entry=choice.rare(WHAT), rich=0.15, negation=0)
@@ -183,4 +189,5 @@ def asked_about(choice: Choice) -> tuple[Phrase, Clause, str]:
         body = asked(choice, verb_clause, rich=0.1, negation=0)
         if body.verb.stative or body.form == "perfect" or body.manner or body.middle or body.verb.english == "live":
             return asked_about(choice)
+        body = replace(body, hour=None)
     return word, body, missing

@@ -114,7 +114,7 @@ def event(choice: Choice, form: Form, entries=HAPPENING) -> Clause:  # type: ign
             continue
         body = verb_clause(choice, entry=found, rich=choice.pick((0.1, 0.2, 0.6)), negation=0.08, form=form)
         if body.middle is None:
-            return replace(body, time=None)
+            return replace(body, time=None, hour=None)
 
 
 def circumstance(choice: Choice, form: Form) -> Clause:

@@ -183,7 +183,7 @@ def request(choice: Choice) -> Sentence:
     if wanted in TO_ME and body.verb == wanted.verb and body.accusative:
         body = replace(body, dative=choice.pick((I, I, WE)), receiver_last=False)
     negated = body.verb.english == "forget" or (choice.chance(0.12) and body.manner is None)
-    body = replace(body, form="present", modal=None, middle=None, time=None, negated=negated)
+    body = replace(body, form="present", modal=None, middle=None, time=None, hour=None, negated=negated)
     spoken, told = english.imperative(body), german.imperative(body)
     if not negated and choice.chance(0.15):
         return Phrase(f"{spoken}, please", german.imperative(replace(body, middle=PLEASE))), choice.pick("!.")

@@ -14,7 +14,7 @@ from mt.data.toy.questions import asked, with_word
 from mt.data.toy.remarks import DO
 from mt.data.toy.scenes import effect_clause
 from mt.data.toy.statements import GIVING, plain
-from mt.data.toy.times import GONE, NOW, UNITS
+from mt.data.toy.times import GONE, NOW, UNITS, phrases
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
     ADJECTIVE,
@@ -66,7 +66,7 @@ def lasting(choice: Choice) -> tuple[Clause, int]:
     while True:
         name, unit = choice.pick(SINCE)
         who = somebody(choice, ("adult",))
-        body = verb_clause(choice, entry=entry(name), who=who, rich=0.5, negation=0, form="present")
+        body = verb_clause(choice, entry=entry(name), who=who, rich=0.75, negation=0, form="present")
         if name == "know":
             body = replace(body, accusative=object_pronoun(choice, who))
         if name == "learn" and not (isinstance(body.accusative, NounPhrase) and body.accusative.noun.mass):
@@ -75,7 +75,7 @@ def lasting(choice: Choice) -> tuple[Clause, int]:
             isinstance(body.accusative, NounPhrase) and "instrument" in body.accusative.noun.classes
         ):
             continue
-        return replace(body, time=None, middle=None, manner=None, company=None), unit
+        return replace(body, time=None, hour=None, middle=None, manner=None, company=None), unit
 
 
 def since(choice: Choice) -> Sentence:
@@ -91,7 +91,7 @@ def since(choice: Choice) -> Sentence:
     number, zahl = choice.pick((*NUMBER_WORDS, ("twenty", "zwanzig"), ("thirty", "dreißig")))
     time = Phrase(f"for {number} {unit_name}", f"seit {zahl} {einheit}")
     if choice.chance(0.25):
-        named = choice.pick((*DAYS, *MONTHS, Phrase("yesterday", "gestern"), Phrase("this morning", "heute Morgen")))
+        named = choice.pick((*DAYS, *MONTHS, *SINCE_WHEN, *SINCE_WHEN))
         time = Phrase(f"since {named.english}", f"seit {named.german}")
     if choice.chance(0.35) and not body.verb.stative:
         dauer = LASTED.get(unit_name, unit_name)
@@ -101,6 +101,11 @@ def since(choice: Choice) -> Sentence:
     return Phrase(english.clause(replace(body, form="perfect", verb=verb)), german.clause(body, "main")), "."
 
 
+SINCE_WHEN = phrases(
+    "yesterday/gestern, this morning/heute Morgen, last summer/letztem Sommer, last winter/letztem Winter, "
+    "last week/letzter Woche, last year/letztem Jahr, last month/letztem Monat, yesterday evening/gestern Abend, "
+    "last Monday/letztem Montag, last weekend/letztem Wochenende"
+)
 LASTED = {
     "days": "Tage",
     "weeks": "Wochen",
@@ -183,7 +188,9 @@ def too_to(choice: Choice) -> Sentence:
     if not weather and choice.chance(0.35):
         body = replace(body, time=choice.pick(GONE[:4] if form == "past" else NOW[:2]))
         when = f" {body.time.english}" if body.time else ""
-    spoken = f"{english.clause(replace(body, time=None), question=asks)} to {english.infinitive(inner)}{when}"
+    spoken = (
+        f"{english.clause(replace(body, time=None, hour=None), question=asks)} to {english.infinitive(inner)}{when}"
+    )
     told = f"{german.clause(body, 'question' if asks else 'main')}, um {german.to_infinitive(inner)}"
     return Phrase(spoken, told), "?" if asks else "."
 
@@ -201,7 +208,7 @@ def introduction(choice: Choice) -> Sentence:
     else:
         found = entry(choice.pick(("live", "live", "work", "learn", "come", "play", "like", "have", "speak")))
         body = verb_clause(choice, entry=found, who=who, rich=0.6, negation=0, form="present")
-    body = replace(body, time=None, middle=None)
+    body = replace(body, time=None, hour=None, middle=None)
     return Phrase(
         f"{word} name is {name.word} and {english.clause(body)}",
         f"{mein} Name ist {name.word} und {german.clause(body, 'main')}",
@@ -242,6 +249,6 @@ def to_whom(choice: Choice) -> Sentence:
             and body.form != "perfect"
         ):
             break
-    body = replace(body, time=None, favour=None, company=None)
+    body = replace(body, time=None, hour=None, favour=None, company=None)
     told = german.clause(body, "question", front="wem", without="dative")
     return Phrase(f"who {english.clause(body, question=True, without='dative')} to", told), "?"

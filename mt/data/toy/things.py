@@ -5,15 +5,17 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.adjuncts import counted
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import predicate, verb_clause
+from mt.data.toy.clauses import chosen_place, predicate, verb_clause
+from mt.data.toy.combining import two as joined_verbs
 from mt.data.toy.features import Clause, Form, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import adjectives_of, noun_phrase, sex_pronoun
 from mt.data.toy.places import FIXED
 from mt.data.toy.reported import SAY, THINK, joined
 from mt.data.toy.scenes import person
+from mt.data.toy.times import habit_time, past_time
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import ADJECTIVE, COLOURS, NO, THE, THEY, A
+from mt.data.toy.words import ADJECTIVE, COLOURS, MANNERS, NO, THE, THEY, A
 
 
 def it_for(phrase: NounPhrase) -> Pronoun:
@@ -148,6 +150,8 @@ def clauses_of(body: Clause) -> tuple[str, str]:
 
 HANDLED = (
     ("buy", "read", ("book", "newspaper")),
+    ("learn", "speak", ("German", "English", "French")),
+    ("find", "read", ("book", "newspaper", "letter")),
     ("cook", "eat", ("soup", "egg", "potato")),
     ("find", "take", ("key", "pen", "bag", "book")),
     ("open", "read", ("letter",)),
@@ -174,15 +178,27 @@ def handled(choice: Choice) -> Sentence:
     if thing.owner or thing.measure or (thing.determiner.plural and choice.chance(0.6)):
         return handled(choice)
     pronoun = it_for(thing)
-    past = choice.chance(0.4) and first != "have" and second not in ("love", "like")
+    past = choice.chance(0.45) and first != "have" and second not in ("love", "like", "speak")
     form: Form = "past" if past else "present"
     one = Clause(who, verb_of(first), form, accusative=thing)
     two = Clause(who, verb_of(second), form, accusative=pronoun)
-    told = german.clause(two, "main", without="subject")
-    if past and german.verb_complex(two)[0] == german.verb_complex(one)[0]:
-        told = told.removeprefix(f"{german.verb_complex(two)[0]} ")
-    spoken = f"{english.clause(one)} and {english.clause(two, with_subject=False)}"
-    return Phrase(spoken, f"{german.clause(one, 'main')} und {told}"), "."
+    if second == "speak":
+        manner = choice.pick((MANNERS["well"], MANNERS["badly"], Phrase("very well", "sehr gut")))
+        two = replace(two, manner=manner if choice.chance(0.8) else None)
+    groups = [frame.places for frame in entry(second, "essen" if second == "eat" else "").frames if frame.places]
+    if groups and choice.chance(0.35):
+        where = chosen_place(choice, groups[0], who)
+        two = replace(two, complements=(where,) if where else ())
+    if first in ("buy", "find", "order", "learn", "lose") and choice.chance(0.35):
+        places = [frame.places for frame in entry(first).frames if frame.places]
+        where = chosen_place(choice, places[0], who)
+        one = replace(one, complements=(where,) if where else ())
+    if choice.chance(0.35) and first != "have":
+        one = replace(one, time=past_time(choice, long=False) if past else habit_time(choice, long=False))
+    said = joined_verbs(one, two)
+    if said.fronted and choice.chance(0.4):
+        return Phrase(said.fronted, said.after_time), "."
+    return Phrase(said.english, said.main), "."
 
 
 PASSED_ON = (

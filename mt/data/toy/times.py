@@ -1,5 +1,7 @@
 """When: time expressions by the verb forms they go with."""
 
+import re
+
 from mt.data.toy.choice import Choice
 from mt.data.toy.features import Phrase, phrase_pair
 from mt.data.toy.words import DAYS, MONTHS, NUMBER_WORDS, ORDINALS
@@ -141,25 +143,48 @@ def distance(choice: Choice, *, past: bool, long: bool) -> Phrase:
     return Phrase(f"{english} ago", f"vor {german}") if past else Phrase(f"in {english}", f"in {german}")
 
 
-EVERY = phrases("every morning/jeden Morgen, every evening/jeden Abend, every day/jeden Tag")
-BEFORE_TODAY = phrases(
-    "yesterday/gestern, yesterday evening/gestern Abend, yesterday morning/gestern Morgen, this morning/heute Morgen"
+# What follows a day: the part of the day decides which hours and meals may.
+BY_PART = (
+    (
+        "morning",
+        range(5, 12),
+        phrases("before breakfast/vor dem Frühstück, after breakfast/nach dem Frühstück, before work/vor der Arbeit"),
+    ),
+    (
+        "evening",
+        range(6, 12),
+        phrases("before dinner/vor dem Abendessen, after dinner/nach dem Abendessen, after work/nach der Arbeit"),
+    ),
+    ("night", range(8, 13), phrases("after dinner/nach dem Abendessen, after work/nach der Arbeit")),
+    ("afternoon", range(2, 6), phrases("after school/nach der Schule, after work/nach der Arbeit")),
+)
+DAYLONG = re.compile(
+    r"yesterday|today|tomorrow|tonight|on \w+day|every \w*day|(last|next) \w+day|.*(morning|evening|night|afternoon)$"
 )
 
 
-def at_an_hour(choice: Choice, days: list[Phrase]) -> Phrase:
-    """at six o'clock every morning, yesterday evening at eight: jeden Morgen um sechs Uhr."""
-    day, hour = choice.pick((*days, weekday(choice))), clock(choice)
-    while " in the " in hour.english:  # every morning at six in the morning
-        hour = clock(choice)
-    words = [day.english, hour.english]
-    return Phrase(" ".join(words if choice.chance(0.5) else reversed(words)), f"{day.german} {hour.german}")
+def hour_of(choice: Choice, day: Phrase) -> Phrase | None:
+    """A second time behind the day: at six every morning, on Sunday before seven, yesterday after school."""
+    if not DAYLONG.fullmatch(day.english) or day.english.startswith(("in the", "at ")):
+        return None
+    word = "evening" if day.english == "tonight" else day.english
+    found = [part for part in BY_PART if word.endswith(part[0])]
+    hours, meals = found[0][1:] if found else (range(2, 13), AFTER)
+    kind = choice.weighted((0.6, 0.2, 0.2))
+    if kind == 2:
+        return choice.pick(meals)
+    hour, uhr = NUMBER_WORDS[choice.weighted([number in hours for number in range(2, 13)])]
+    spoken, told = choice.pick(((f"{hour} o'clock", f"{uhr} Uhr"), (hour, uhr)))
+    if kind == 1:
+        word, wort = choice.pick((("before", "vor"), ("before", "vor"), ("after", "nach"), ("until", "bis")))
+        return Phrase(f"{word} {spoken}", f"{wort} {told}")
+    if choice.chance(0.15) and hours.start == 2:
+        return past_the_hour(choice)
+    return Phrase(f"at {spoken}", f"um {told}")
 
 
 def past_time(choice: Choice, *, long: bool) -> Phrase:
     """A time in the past; `long` allows weeks and years."""
-    if choice.chance(0.06):
-        return at_an_hour(choice, BEFORE_TODAY)
     kind = choice.weighted((0.5, 0.15, 0.22 if long else 0, 0.14, 0.08, 0.05))
     if kind == 5:
         return choice.pick(AFTER)
@@ -191,14 +216,15 @@ def coming_time(choice: Choice, *, long: bool) -> Phrase:
 
 def habit_time(choice: Choice, *, long: bool) -> Phrase:
     """A time of habit."""
-    if choice.chance(0.06):
-        return at_an_hour(choice, EVERY)
-    kind = choice.weighted((0.77, 0.1, 0.08, 0.05))
+    kind = choice.weighted((0.7, 0.17, 0.08, 0.05))
     if kind == 0:
         return choice.pick(LONG_HABIT if long else HABIT)
     if kind == 3:
         day = choice.pick(DAYS)
         return Phrase(f"every {day.english}", f"jeden {day.german}")
+    if kind == 1 and choice.chance(0.4):
+        day = choice.pick(DAYS)
+        return Phrase(f"on {day.english}s", f"{day.german.lower()}s")
     return weekday(choice) if kind == 1 else clock(choice)
 
 

@@ -98,7 +98,7 @@ def feeling_cold(choice: Choice) -> Sentence:
     if kind == 1 and who not in (I, WE):
         asks = f"{english.be_form(who, past=past)} {english.nominal(who)} {said}"
         return Phrase(asks, f"{was} {whom} {told}"), "?"
-    if kind == 2 and who in (I, WE) and not past:
+    if kind == 2 and (who in (I, WE) or isinstance(who, NounPhrase)) and not past:
         deeds = next(deeds for [name], deeds in REQUESTS_IN if name == state)
         deed = effect_clause(choice, choice.pick([one for one in deeds if "hat" not in one]), YOU, "present")
         request, bitte = f"please {english.imperative(deed)}", f"bitte {german.imperative(deed)}"
@@ -208,7 +208,7 @@ def meeting(choice: Choice) -> Sentence:
     if asks and choice.chance(0.4):
         word = choice.pick((Phrase("when", "wann"), Phrase("where", "wo"), Phrase("what time", "um wie viel Uhr")))
         body = replace(body, complements=() if word.english == "where" else body.complements)
-        body = body if word.english == "where" else replace(body, time=None)
+        body = body if word.english == "where" else replace(body, time=None, hour=None)
         return with_word(body, word, "time" if word.english != "where" else "complements"), "?"
     if asks:
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"

@@ -25,12 +25,12 @@ work | arbeiten arbeitet gearbeitet | adult @work %alone,together,a_lot
 work | funktionieren funktioniert funktioniert | device,wheels,lamp %well,badly
 laugh | lachen lacht gelacht | human %loudly,a_lot @play
 cry | weinen weint geweint | human %loudly @stand
-sing sang sung | singen singt gesungen | adult,young >sung ; adult,young @leisure %well,loudly,together,badly
+sing sang sung | singen singt gesungen | adult,young >sung @leisure ; adult,young @leisure %well,loudly,together,badly
 dance | tanzen tanzt getanzt | adult,young @party %well,together,alone,badly
 swim swam swum | schwimmen schwimmt geschwommen sein | adult,young @water %well,fast,together
 run ran run | rennen rennt gerannt sein | adult,young,pet %fast ; adult,young,pet @!run %fast
-play | spielen spielt gespielt | young,pet,adult @play %together ; adult,young >sport @play ; adult >instrument %well,badly ; young with:mit:dative=toy,pet @play
-wait | warten wartet gewartet | adult,young @meet ; adult for:auf:accusative=person,public,awaited $known
+play | spielen spielt gespielt | young,pet,adult @play %together ; adult,young >sport @play ; adult >instrument @indoor %well,badly ; young with:mit:dative=toy,pet @play
+wait | warten wartet gewartet | adult,young @meet ; adult for:auf:accusative=person,public @waited_at $known ; adult for:auf:accusative=person,public,awaited $known
 come came come | kommen kommt gekommen sein | adult %late,early,alone,together ; adult,young @!come %late,early ; adult from:aus:dative=town,country $state
 go went gone | gehen geht gegangen sein | adult,young @!near %alone,together
 go went gone | fahren fährt gefahren sein | adult @!far by %alone,together
@@ -59,13 +59,13 @@ stand stood stood | stehen steht gestanden | adult,young @!stand
 eat ate eaten | essen isst gegessen | adult,young >food,dish,snack,vegetable @eat %slowly,fast
 eat ate eaten | fressen frisst gefressen | animal %fast,slowly ; pet >prey
 drink drank drunk | trinken trinkt getrunken | adult >drink,alcohol @eat ; young >drink ; infant >milk
-cook | kochen kocht gekocht | adult >cooked =>person $known $given ; adult >cooked @cook ; adult @cook %well,badly,together
+cook | kochen kocht gekocht | adult >cooked =>person $known $given ; adult >cooked @cook ; adult >cooked @cook ; adult @cook %well,badly,together
 make made made | machen macht gemacht | adult >meal,hot_drink ; adult >cake,meal,hot_drink =>person $known $given
 read read read | lesen liest gelesen | adult,young >text @read_at ; adult,young @indoor %well,fast,a_lot
 read read read | vor/lesen liest vorgelesen | adult >story,letter,book =>person $known
 write wrote written | schreiben schreibt geschrieben | adult >written @indoor ; adult >letter =>person $known
 watch | sehen sieht gesehen | adult,young >watched @indoor %together,alone ; adult,young >film @film_at %together,alone
-see saw seen | sehen sieht gesehen | adult,young >person,infant,group,animal,watched,public,plant,building $state
+see saw seen | sehen sieht gesehen | adult,young >person,infant,group,animal,watched,public,plant,building $state ; adult,young >person,infant,pet @seen_at $known
 hear heard heard | hören hört gehört | adult,young >person,animal,sung $state $known
 listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together
 listen (to) | zu/hören hört zugehört | adult,young =>person $known
@@ -73,7 +73,7 @@ buy bought bought | kaufen kauft gekauft | adult >bought @shops $given ; adult >
 sell sold sold | verkaufen verkauft verkauft | adult >sold
 find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money @surface $given ; adult,young >tool,carried,money,pet @lost_at $given
 lose lost lost | verlieren verliert verloren | adult,young >tool,carried,money,hat,toy @lost_at
-look (for) | suchen sucht gesucht | adult,young >tool,carried,pet,clothes,lodging,transport,person
+look (for) | suchen sucht gesucht | adult,young >tool,carried,pet,clothes,lodging,transport,person ; adult,young >tool,carried,money,pet @surface $known
 need | brauchen braucht gebraucht | adult >tool,device,furniture,clothes,road,wheels,money,leisure,doctor,food,drink $state
 have had had | haben hat gehabt =hatte | adult,young >had_thing $state $new
 like | mögen mag gemocht =mochte | adult,young >food,drink,alcohol,dish,person,animal,tune,settlement,liked_place,sung,watched,text,town $state $generic
@@ -82,13 +82,13 @@ love | lieben liebt geliebt | adult >kin,infant,group,pet,tune,nature,town,work 
 know knew known | kennen kennt gekannt =kannte | adult,young >person,settlement,sung,told,town,lodging,way,label $state $known
 visit | besuchen besucht besucht | adult >person @visited_in $known ; adult >person,group,culture,settlement,town $known
 meet met met | treffen trifft getroffen | adult >person @meet $known
-help | helfen hilft geholfen | adult,young =>person @cook $known
+help | helfen hilft geholfen | adult,young =>person @helped_at $known
 take took taken | nehmen nimmt genommen | adult >public,carried,tool,money $known ; adult >public $given
 take took taken | bringen bringt gebracht | adult >child,baby,kin,friend @!brought $known
 bring brought brought | bringen bringt gebracht | adult >portable,drink,gift =>person $known
-repair | reparieren repariert repariert | adult >road,wheels,device,opening,furniture
+repair | reparieren repariert repariert | adult >road,wheels,device,opening,furniture ; adult >road,wheels,furniture @repaired_at $known
 clean | putzen putzt geputzt | adult >opening,shoe,kitchen,lamp $known
-wash | waschen wäscht gewaschen | adult >garment,road,fruit,vessel $known
+wash | waschen wäscht gewaschen | adult >garment,road,fruit,vessel $known ; adult >road @repaired_at $known
 open | auf/machen macht aufgemacht | adult,young >opening,bottle,letter,gift,carried $known ; shop,culture,eatery
 close | zu/machen macht zugemacht | adult,young >opening,bottle,carried $known ; shop,culture,eatery
 turn (on) ~ | an/machen macht angemacht | adult,young >switched $known
@@ -103,8 +103,8 @@ put put put | legen legt gelegt | adult >laid @!onto $event
 put put put | stellen stellt gestellt | adult >stood @!stand_on $event
 forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,word,gift $known ; adult,young >tool,carried,clothes,gift,book,money @left_at $known
 understand understood understood | verstehen versteht verstanden | adult,young >asked,learned,speech,trouble,told,person $state $known
-learn | lernen lernt gelernt | adult,young >word,speech %fast,together
-speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; adult with:mit:dative=person $known
+learn | lernen lernt gelernt | adult,young >word,speech @learned_at %fast,together
+speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; adult with:mit:dative=person @spoken_at $known
 show showed shown | zeigen zeigt gezeigt | adult >art,text,lodging,garden,settlement,wheels =>person $known
 give gave given | geben gibt gegeben | adult >portable,gift,money,food,snack =>person $known
 send sent sent | schicken schickt geschickt | adult >letter,gift,flower,money =>person $known
