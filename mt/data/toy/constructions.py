@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 from mt.data.toy.asking import helping, request_because, tell_me, told_to, two_requests
 from mt.data.toy.at_table import also_at_once, asking_for
+from mt.data.toy.beginnings import beginning, but_now, neither
 from mt.data.toy.being import comparison, existence, identity, presentation
 from mt.data.toy.belongings import anyone, everything, how_much_is, how_much_of_it, mine, too_much
+from mt.data.toy.bidding import bidding
 from mt.data.toy.chatting import (
     done_by,
     for_a_birthday,
@@ -17,10 +19,12 @@ from mt.data.toy.chatting import (
 )
 from mt.data.toy.choice import Choice
 from mt.data.toy.counting import numbers, weather
+from mt.data.toy.daily import daily, daily_pair, daily_question, daily_reason, daily_reported
 from mt.data.toy.drills import what_exactly, where_exactly, with_whom
 from mt.data.toy.features import Sentence
 from mt.data.toy.imagined import allowed, so_that, used_to, would_if, would_rather
 from mt.data.toy.longer import long_question, long_statement, so_anything, three_clauses, two_long
+from mt.data.toy.pointing import pointing
 from mt.data.toy.purposes import judgement, purpose, time_or_memory, two_infinitives
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
 from mt.data.toy.reasons import and_but, because, two_deeds, when_if
@@ -29,6 +33,7 @@ from mt.data.toy.remarks import answer, doing, how_long_often, name_of, polite, 
 from mt.data.toy.reported import embedded_question, reported, uncertain
 from mt.data.toy.sequences import because_anything, before_while, so, two_clauses, when_anything
 from mt.data.toy.small_talk import addressed, exclamation, sorry, tagged
+from mt.data.toy.standing_off import relative_apart
 from mt.data.toy.statements import (
     everyday,
     giving,
@@ -51,11 +56,17 @@ from mt.data.toy.which_one import another_one, but_the_other, than_the_one
 Construction = Callable[[Choice], Sentence]
 
 CONSTRUCTIONS: list[tuple[float, Construction]] = [
-    (26, statement),
-    (7, short_statement),
-    (8, paradigm),
-    (4, everyday),
-    (7, giving),
+    (22, daily),
+    (9, daily_question),
+    (8, bidding),
+    (8, daily_pair),
+    (13, daily_reason),
+    (7, daily_reported),
+    (15, statement),
+    (3, short_statement),
+    (5, paradigm),
+    (3, everyday),
+    (5, giving),
     (9, yes_no),
     (1.8, alternative),
     (3, where),
@@ -65,40 +76,40 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (2, which),
     (2, how),
     (2.4, identity),
-    (1.6, presentation),
+    (1.2, presentation),
     (2.6, existence),
-    (4, comparison),
+    (3, comparison),
     (1.8, liking),
     (2, wish),
     (2.2, request),
     (2, two_subjects),
-    (4, two_objects),
-    (2, weather),
-    (4.5, numbers),
-    (4, reported),
+    (3, two_objects),
+    (1.6, weather),
+    (2.5, numbers),
+    (3, reported),
     (3.2, uncertain),
     (2, embedded_question),
     (1.4, told_to),
     (3, relative_subject),
-    (3.5, relative_object),
-    (0.8, relative_place),
-    (1.6, relative_thing),
+    (3, relative_object),
+    (0.5, relative_place),
+    (1.2, relative_thing),
     (4, because),
     (3, when_if),
     (2, and_but),
-    (2.5, two_deeds),
-    (4, two_clauses),
+    (1.5, two_deeds),
+    (1.2, two_clauses),
     (2.5, purpose),
-    (1.5, judgement),
+    (1, judgement),
     (1.8, time_or_memory),
-    (2, two_infinitives),
+    (1, two_infinitives),
     (2.2, before_while),
     (1.2, so),
-    (4, when_anything),
-    (4, because_anything),
-    (3.5, opinion),
+    (2.5, when_anything),
+    (1.5, because_anything),
+    (2.5, opinion),
     (2, handled),
-    (1, animal_reason),
+    (0.6, animal_reason),
     (1.5, polite),
     (1.2, answer),
     (1.8, doing),
@@ -122,38 +133,38 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.4, what_one_wants),
     (0.8, to_whom),
     (0.6, also_at_once),
-    (18, long_statement),
-    (4, long_question),
-    (5, two_long),
-    (5, three_clauses),
+    (8, long_statement),
+    (2.5, long_question),
+    (1, two_long),
+    (2, three_clauses),
     (1.8, so_anything),
     (2, greeted),
     (0.6, thanks),
     (0.6, what_time),
     (1, keep_in_mind),
     (1.3, where_is_it),
-    (1.8, another_one),
-    (1, but_the_other),
-    (1.8, than_the_one),
-    (1.2, done_by),
+    (1.2, another_one),
+    (0.6, but_the_other),
+    (1, than_the_one),
+    (0.8, done_by),
     (1.2, for_a_birthday),
     (2, let_us),
     (1.6, do_not_forget_to),
-    (1.4, feeling_cold),
+    (2, feeling_cold),
     (1.4, something_to_eat),
     (1.6, meeting),
     (0.6, hurrying),
     (1.6, would_if),
-    (1.2, would_rather),
+    (0.8, would_rather),
     (1.3, used_to),
-    (1.4, so_that),
+    (1, so_that),
     (1.2, allowed),
     (1.6, been_to),
     (1, exclamation),
-    (1.6, tagged),
+    (1, tagged),
     (1.4, sorry),
     (1.4, anyone),
-    (1, mine),
+    (0.6, mine),
     (1.2, too_much),
     (1.6, everything),
     (2, addressed),
@@ -162,7 +173,12 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (0.8, how_much_is),
     (0.8, how_much_of_it),
     (0.9, all_night),
-    (5, where_exactly),
+    (4, where_exactly),
+    (2.5, relative_apart),
+    (3, pointing),
+    (1.2, beginning),
+    (1, but_now),
+    (0.8, neither),
     (3, with_whom),
     (3, what_exactly),
 ]
