@@ -349,7 +349,7 @@ def test_every_construction_occurs(name: str, pairs: list[Pair]) -> None:
     assert len(found) >= 3
 
 
-@pytest.mark.parametrize("wrong", [r" mehr kein", r"\b(mich|dich) einen \w*[kK]uchen "])
+@pytest.mark.parametrize("wrong", [r" mehr kein", r"(?<!ohne )(?<!für )(?<!auf )\b(mich|dich) einen \w*[kK]uchen "])
 def test_no_order_or_case_that_german_has_not(wrong: str, pairs: list[Pair]) -> None:
     """What once came out wrong."""
     assert [target for _, target in pairs if re.search(wrong, target)] == []

@@ -40,7 +40,23 @@ YEARS_AGO = [
     Phrase("last summer", "letzten Sommer"),
 ]
 DENIED = ("have", "need", "eat", "drink", "buy", "find", "see", "order", "want", "read", "wear")
-LASTING = ("sleep", "work", "wait", "dance", "swim", "play", "read", "sing", "sit", "talk", "watch television", "drive")
+LASTING = (
+    "sleep",
+    "work",
+    "stay",
+    "learn",
+    "wait",
+    "dance",
+    "swim",
+    "play",
+    "read",
+    "sing",
+    "sit",
+    "talk",
+    "watch television",
+    "drive",
+)
+LONG = ("stay", "work", "learn")
 NOT_NEGATED = (MUST, WOULD_LIKE)  # *must not* is not *muss nicht*
 
 
@@ -62,7 +78,7 @@ def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | N
         return lasting_time(choice, past=form == "past" or bool(body.modal and body.modal.past))
     if form == "past" or (body.modal and body.modal.past):
         if entry and entry.name in LASTING and choice.chance(0.35):
-            return duration(choice)
+            return duration(choice, long=entry.name in LONG)
         return past_time(choice, long=long)
     if form == "present":
         if entry and entry.name in ONCE:
@@ -72,7 +88,7 @@ def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | N
             return coming_time(choice, long=False) if opens or entry.name in ("leave", "begin", "arrive") else None
         return habit_time(choice, long=long)
     if entry and entry.name in LASTING and choice.chance(0.2) and (form in ("future", "modal")):
-        lasting = duration(choice)
+        lasting = duration(choice, long=entry.name in LONG)
         short = entry.name == "wait" and not body.complements and choice.chance(0.6)
         return Phrase(lasting.english.removeprefix("for "), lasting.german) if short else lasting
     if form == "progressive":

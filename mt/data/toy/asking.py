@@ -198,6 +198,8 @@ HELPED_WITH = [
         "at home/zu Hause",
         "with the computer/mit dem Computer",
         "with the work/bei der Arbeit",
+        "with dinner/beim Abendessen",
+        "with the dinner/beim Abendessen",
         "with the car/mit dem Auto",
         "with this problem/bei diesem Problem",
         "with this question/bei dieser Frage",
@@ -210,21 +212,33 @@ ASK_TO = matrix("ask asked asked", "bitten bittet gebeten")
 
 
 def told_to(choice: Choice) -> Sentence:
-    """The doctor told me to drink tea: dass ich Tee trinken soll. He asked us to wait: hat uns gebeten, zu warten."""
+    """The doctor told me not to drink wine: dass ich keinen Wein trinken soll. My mother wants me to wait: will, dass …"""
     who, told_one = person(choice)[0], choice.pick((I, I, I, WE, HE, SHE, YOU))
+    receiver: Nominal = told_one
+    if choice.chance(0.35):
+        receiver, told_one = person(choice)
     pronoun = sex_pronoun(who)
-    if pronoun is None or pronoun.possessive == told_one.possessive or who.person == told_one.person:
+    same = getattr(who, "noun", 0) == getattr(receiver, "noun", None) or who.person == told_one.person == 1
+    if pronoun is None or pronoun.possessive == told_one.possessive or same or who.person == told_one.person == 2:
         return told_to(choice)
     deed = replace(deed_of(choice, told_one), subject=told_one)
-    asked, form = choice.chance(0.4), choice.pick(("past", "past", "present"))
+    kind, form = choice.weighted((0.35, 0.4, 0.25)), choice.pick(("past", "past", "present"))
     spoken = english.infinitive(deed)
-    if asked:
-        outer = Clause(who, ASK_TO, form, accusative=told_one)  # type: ignore[arg-type]
+    if kind == 0:
+        outer = Clause(who, ASK_TO, form, accusative=receiver)  # type: ignore[arg-type]
         return Phrase(
             f"{english.clause(outer)} to {spoken}", f"{german.clause(outer, 'main')}, {german.to_infinitive(deed)}"
         ), "."
-    outer = Clause(who, TELL, form, dative=told_one)  # type: ignore[arg-type]
+    if kind == 2:
+        wanting = Clause(who, entry("want").verb, choice.pick(("present", "present", "past")), accusative=receiver)
+        wish = german.clause(replace(wanting, accusative=None), "main")
+        return Phrase(f"{english.clause(wanting)} to {spoken}", f"{wish}, dass {german.clause(deed, 'final')}"), "."
+    if choice.chance(0.25) and not deed.manner and getattr(deed.accusative, "definite", deed.accusative is None):
+        deed, spoken = replace(deed, negated=True), f"not to {spoken}"
+    else:
+        spoken = f"to {spoken}"
+    outer = Clause(who, TELL, form, dative=receiver)  # type: ignore[arg-type]
     deed = replace(deed, form="modal", modal=SHALL)
     return Phrase(
-        f"{english.clause(outer)} to {spoken}", f"{german.clause(outer, 'main')}, dass {german.clause(deed, 'final')}"
+        f"{english.clause(outer)} {spoken}", f"{german.clause(outer, 'main')}, dass {german.clause(deed, 'final')}"
     ), "."

@@ -185,7 +185,7 @@ def verb_clause(
         who = choice.pick((NOBODY, EVERYBODY, SOMEBODY))
     who = who or somebody(choice, frame.subjects if frame.subjects != ("feeling",) else ("adult",))
     chosen, modal = tense(choice, entry, frame, third=english.is_third_singular(who)) if form is None else (form, None)
-    if form and frame.event and not english.is_third_singular(who):
+    if form == "present" and frame.event and not english.is_third_singular(who):
         chosen = "progressive"
     body = Clause(who, entry.verb, chosen, modal)
     body = with_objects(choice, body, frame)

@@ -23,6 +23,7 @@ class Told:
     after_time: str  # am Abend liest sie und schläft
     final: str  # sie liest und schläft: with the verbs last
     timed: bool = False
+    verbs: tuple[str, ...] = ()  # their German infinitives
 
 
 def single(body: Clause) -> Told:
@@ -42,6 +43,7 @@ def single(body: Clause) -> Told:
         after_time=nach,
         final=german.clause(body, "final"),
         timed=body.time is not None,
+        verbs=(body.verb.particle + body.verb.german,),
     )
 
 
@@ -68,6 +70,7 @@ def two(first: Clause, second: Clause, joint: Phrase = AND) -> Told:
         after_time=one.after_time and one.after_time + told,
         final=f"{closed}{joint.german} {german.clause(second, 'final', without='subject')}",
         timed=one.timed or second.time is not None,
+        verbs=(*one.verbs, second.verb.particle + second.verb.german),
     )
 
 

@@ -132,6 +132,6 @@ def described(choice: Choice, body: Clause) -> Clause:
     who = attached(choice, body.subject, 0.1)
     assert who is not None
     body = replace(body, subject=who)
-    followed = body.complements or body.manner or body.company or body.favour or body.middle or body.dative
+    followed = body.verb.english in ("cook", "order", "make", "want") or body.complements or body.company or body.favour
     denied = body.negated and not getattr(body.accusative, "definite", False)
-    return body if followed or denied else replace(body, accusative=attached(choice, body.accusative, 0.3))
+    return body if followed or denied else replace(body, accusative=attached(choice, body.accusative, 0.35))

@@ -89,7 +89,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (3, reported),
     (3.2, uncertain),
     (2, embedded_question),
-    (1.4, told_to),
+    (2.2, told_to),
     (3, relative_subject),
     (3, relative_object),
     (0.5, relative_place),

@@ -164,7 +164,7 @@ def daily_reason(choice: Choice) -> Sentence:
     if subject == other and (not apart_from(other, who) or other == inner.subject):
         return daily_reason(choice)
     outer = told(choice, subject, outer_form, rich=0.4 if not inner.timed else 0.25, double=0.25)
-    if outer.timed and inner.timed:
+    if (outer.timed and inner.timed) or set(outer.verbs) & set(inner.verbs):
         return daily_reason(choice)
     if first:
         return Phrase(f"{spoken} {inner.english}, {outer.english}", f"{deutsch} {inner.final}, {outer.inverted}"), "."

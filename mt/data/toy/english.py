@@ -77,7 +77,8 @@ def relative_clause(head: NounPhrase, relative: Relative) -> str:
         return clause(body, without=relative.role)
     pronoun = relative.pronoun or ("who" if "human" in head.noun.classes else "that")
     if relative.role == "subject":
-        return f"{pronoun} {clause(body, with_subject=False)}"
+        words = clause(body, with_subject=False)
+        return words.split(" ", 1)[1] if relative.reduced else f"{pronoun} {words}"
     return f"{pronoun} {clause(body, without=relative.role)}"
 
 

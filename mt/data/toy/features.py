@@ -208,6 +208,7 @@ class Relative:
     role: Literal["subject", "accusative", "dative", "prepositional"]
     preposition: Phrase | None = None
     bare: bool = False  # the book he reads, rather than: the book that he reads
+    reduced: bool = False  # the man standing there, rather than: the man who is standing there
     pronoun: str = ""  # the woman that, rather than: who; German says both alike
     case: Case = "dative"  # after the preposition
 

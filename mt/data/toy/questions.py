@@ -9,6 +9,7 @@ from mt.data.toy.features import Clause, Coordination, Name, Nominal, Noun, Noun
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import adjectives_of, noun_phrase, subject
 from mt.data.toy.predicates import any_clause, location_clause
+from mt.data.toy.times import AFTER
 from mt.data.toy.verbs import BE, ENTRIES, entry
 from mt.data.toy.words import ADJECTIVE, ALREADY, HABITS, HOW_MANY, STILL, WHICH, YOU, I
 
@@ -81,15 +82,8 @@ def similar(choice: Choice, noun: Noun) -> Noun:
 
 
 EITHER = (
-    "big small",
-    "old new",
-    "good bad",
-    "expensive cheap",
-    "clean dirty",
-    "interesting boring",
-    "long short",
-    "red blue",
-    "black white",
+    *("big small", "old new", "good bad", "expensive cheap", "clean dirty", "interesting boring"),
+    *("long short", "red blue", "black white"),
 )
 
 
@@ -182,6 +176,8 @@ def when_why(choice: Choice) -> Sentence:
         body = Clause(body.subject, BE, choice.pick(("present", "past")), complements=(told,))
         if isinstance(body.subject, NounPhrase) and "human" not in body.subject.noun.classes:
             body = replace(body, subject=YOU)
+        if body.form == "present" and choice.chance(0.5):
+            body = replace(body, middle=HABITS[1], time=choice.pick(AFTER) if choice.chance(0.5) else None)
     negated = choice.chance(0.4) and body.modal is None and not isinstance(body.accusative, Coordination)
     body = replace(body, negated=negated and body.manner is None and askable_negated(body))
     return with_word(body, Phrase("why", "warum"), ""), "?"

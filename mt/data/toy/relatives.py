@@ -38,6 +38,8 @@ def relative_subject(choice: Choice) -> Sentence:
     while body.form == "future" or (isinstance(body.accusative, NounPhrase) and body.accusative.noun == noun):
         body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
     phrase = replace(bare, relative=Relative(body, "subject", pronoun=choice.pick(("", "", "that"))))
+    if body.form == "progressive" and not (body.negated or body.middle) and choice.chance(0.35):
+        phrase = replace(phrase, relative=Relative(body, "subject", reduced=True))
     return about_person(choice, phrase), "."
 
 

@@ -44,7 +44,10 @@ def relative_apart(choice: Choice) -> Sentence:
     name, joint, nouns = choice.pick(LINES)
     word, wort, case = joint.split()
     noun = choice.rare(nouns_of(tuple(nouns.split())))
-    phrase = replace(with_adjective(choice, head(choice, noun), 0.25), intensified=False)
+    phrase = replace(
+        with_adjective(choice, head(choice, noun, plural=None if "human" in noun.classes else False), 0.25),
+        intensified=False,
+    )
     who, _ = person(choice)
     if (who.plural and choice.chance(0.3)) or getattr(who, "noun", None) == noun:
         return relative_apart(choice)

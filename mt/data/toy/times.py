@@ -37,7 +37,8 @@ COMING = phrases(
 LONG_COMING = COMING + phrases(
     "next week/nächste Woche, next weekend/nächstes Wochenende, this weekend/dieses Wochenende, next month/nächsten Monat, next year/nächstes Jahr, "
     "next summer/nächsten Sommer, at the weekend/am Wochenende, this week/diese Woche, this year/dieses Jahr, "
-    "this summer/diesen Sommer, on my birthday/an meinem Geburtstag, on your birthday/an deinem Geburtstag"
+    "this summer/diesen Sommer, on my birthday/an meinem Geburtstag, on your birthday/an deinem Geburtstag, "
+    "on his birthday/an seinem Geburtstag, on her birthday/an ihrem Geburtstag"
 )
 GONE = phrases(
     "yesterday/gestern, this morning/heute Morgen, today/heute, yesterday/gestern, yesterday/gestern, "
@@ -46,7 +47,8 @@ GONE = phrases(
 LONG_GONE = GONE + phrases(
     "last week/letzte Woche, last month/letzten Monat, last year/letztes Jahr, "
     "last summer/letzten Sommer, at the weekend/am Wochenende, on my birthday/an meinem Geburtstag, "
-    "on your birthday/an deinem Geburtstag"
+    "on your birthday/an deinem Geburtstag, "
+    "on his birthday/an seinem Geburtstag, on her birthday/an ihrem Geburtstag"
 )
 UNITS = (
     ("minutes", "Minuten"),
@@ -56,6 +58,7 @@ UNITS = (
     ("months", "Monaten"),
     ("years", "Jahren"),
 )
+LONG_UNITS = (("days", "Tage"), ("days", "Tage"), ("weeks", "Wochen"), ("months", "Monate"))
 DURATION_UNITS = (("minutes", "Minuten"), ("hours", "Stunden"), ("hours", "Stunden"))
 ONE_UNIT = (
     ("an hour", "einer Stunde"),
@@ -237,8 +240,16 @@ def until(choice: Choice) -> Phrase:
     return Phrase(hour.english.replace("at ", "until ", 1), hour.german.replace("um ", "bis ", 1))
 
 
-def duration(choice: Choice) -> Phrase:
-    """for two hours, all day."""
+def duration(choice: Choice, *, long: bool = False) -> Phrase:
+    """for two hours, all day; for three weeks, where it may be so long."""
+    if long and choice.chance(0.6):
+        (number, zahl), (unit, einheit) = choice.pick(NUMBER_WORDS[:6]), choice.pick(LONG_UNITS)
+        spoken, told = choice.pick(
+            ((f"{number} {unit}", f"{zahl} {einheit}"), ("a week", "eine Woche"), ("a year", "ein Jahr"))
+        )
+        if choice.chance(0.7):
+            spoken, told = f"{number} {unit}", f"{zahl} {einheit}"
+        return Phrase(f"for {spoken}", told)
     if choice.chance(0.4):
         return choice.pick(WHOLE)
     if choice.chance(0.3):
