@@ -8,10 +8,12 @@ from mt.data.toy.clauses import verb_clause
 from mt.data.toy.combining import Told, single
 from mt.data.toy.daily import deed, told
 from mt.data.toy.features import Clause, Coordination, NounPhrase, Phrase, Pronoun, Sentence
-from mt.data.toy.scenes import effect_clause
+from mt.data.toy.nouns import NOUNS
+from mt.data.toy.scenes import effect_clause, person
 from mt.data.toy.sequences import circumstance
 from mt.data.toy.statements import PLEASE, REQUESTED, TO_ME, awkward
-from mt.data.toy.words import CAN, POLITE, WE, YOU, I
+from mt.data.toy.verbs import entry
+from mt.data.toy.words import CAN, POLITE, THE, WE, YOU, I
 
 GOING = (
     *("go@to_bed", "go@to_work", "go@home", "go@to_school", "go shopping", "leave", "come@home", "get up", "eat"),
@@ -26,7 +28,14 @@ def bidden(choice: Choice, *, rich: float = 0.45) -> Clause:
         found = choice.rare(ASKED)
         body = verb_clause(choice, entry=found, who=YOU, rich=rich, negation=0, form="future")
         origin = any(phrase.english.startswith("from ") for phrase in body.complements)
-        if origin or awkward(body) or body.middle or body.verb.english == "forget" or body.dative == YOU:
+        listed = isinstance(body.accusative, Coordination)
+        if (
+            origin
+            or (awkward(body) and not listed)
+            or body.middle
+            or body.verb.english == "forget"
+            or body.dative == YOU
+        ):
             continue
         if found in TO_ME and choice.chance(0.7):
             body = replace(body, dative=choice.pick((I, I, WE)), receiver_last=False)
@@ -96,6 +105,8 @@ def condition(choice: Choice, *, asked: bool = False) -> Phrase:
     )
     if asked and word == "because":
         return condition(choice, asked=True)
+    if not asked and choice.chance(0.3):
+        return reason(choice)
     inner: Told
     if word in ("before", "when") and choice.chance(0.6):
         inner = single(effect_clause(choice, choice.pick(GOING), YOU, "present"))
@@ -106,3 +117,16 @@ def condition(choice: Choice, *, asked: bool = False) -> Phrase:
     if word == "because" and inner.subject == YOU:
         inner = told(choice, choice.pick((I, WE)), "modal", rich=0.3, double=0.1, plain=True)
     return Phrase(f" {word} {inner.english}", f", {wort} {inner.final}")
+
+
+def reason(choice: Choice) -> Phrase:
+    """Why it is to be done, without because: please be quiet, the baby is sleeping."""
+    if choice.chance(0.5):
+        said = single(circumstance(choice, "present"))
+        return Phrase(f", {said.english}", f", {said.main}")
+    who = NounPhrase(NOUNS[choice.pick(("baby", "child", "baby"))], THE, choice.chance(0.3))
+    if choice.chance(0.4):
+        who, _ = person(choice)  # type: ignore[assignment]
+    verb = entry(choice.pick(("sleep", "sleep", "cry", "sleep", "work", "read"))).verb
+    said = single(Clause(who, verb, "progressive"))
+    return Phrase(f", {said.english}", f", {said.main}")

@@ -253,7 +253,7 @@ def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
         receiver = object_phrase(choice, frame.dative, "known", body.subject)
         while receiver == body.accusative:
             receiver = object_phrase(choice, frame.dative, "known", body.subject)
-        last = body.accusative is not None and body.verb.english not in FOR_SOMEBODY and choice.chance(0.2)
+        last = body.accusative is not None and body.verb.english not in FOR_SOMEBODY and choice.chance(0.3)
         body = replace(body, dative=receiver, receiver_last=last)
     if frame.prepositional:
         word, wort = frame.prepositions

@@ -8,7 +8,7 @@ from mt.data.toy.features import Clause, Coordination, Name, Nominal, Noun, Noun
 from mt.data.toy.nouns import NOUNS, entries
 from mt.data.toy.pairs import joined_people
 from mt.data.toy.phrases import with_adjective
-from mt.data.toy.places import fixed_places, place
+from mt.data.toy.places import FIXED, fixed_places, place
 from mt.data.toy.verbs import Entry
 from mt.data.toy.words import BARE, POSSESSIVES, THE, A
 
@@ -99,6 +99,8 @@ def attached(choice: Choice, phrase: Nominal | None, probability: float) -> Nomi
     """The woman in the red coat, the key of the house: the phrase with another inside it, where it bears one."""
     if not isinstance(phrase, NounPhrase) or not choice.chance(probability):
         return phrase
+    if phrase.measure in ("coffee", "tea") and not phrase.attached:
+        return replace(phrase, attached=FIXED[choice.pick(("with_milk", "with_milk", "without_milk"))])
     busy = phrase.owner or phrase.relative or phrase.measure or phrase.attached or phrase.intensified
     options = ATTACHED.get(phrase.noun.english, ())
     if busy or not options or phrase.determiner not in (THE, A, *((BARE,) if phrase.noun.mass else ())):

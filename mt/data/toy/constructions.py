@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from mt.data.toy.animals import animal_reason
 from mt.data.toy.asking import helping, request_because, tell_me, told_to, two_requests
 from mt.data.toy.at_table import also_at_once, asking_for
 from mt.data.toy.beginnings import beginning, but_now, neither
@@ -29,7 +30,7 @@ from mt.data.toy.purposes import judgement, purpose, time_or_memory, two_infinit
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
 from mt.data.toy.reasons import and_but, because, two_deeds, when_if
 from mt.data.toy.relatives import relative_object, relative_place, relative_subject, relative_thing
-from mt.data.toy.remarks import answer, doing, how_long_often, name_of, polite, who_is, whose
+from mt.data.toy.remarks import answer, doing, how_long_often, made_so, name_of, polite, who_is, whose
 from mt.data.toy.reported import embedded_question, reported, uncertain
 from mt.data.toy.sequences import because_anything, before_while, so, two_clauses, when_anything
 from mt.data.toy.small_talk import addressed, exclamation, sorry, tagged
@@ -47,7 +48,7 @@ from mt.data.toy.statements import (
     wish,
 )
 from mt.data.toy.talk import better_than, introduction, since, supplies, to_whom, too_to, what_one_wants
-from mt.data.toy.things import animal_reason, handled, opinion
+from mt.data.toy.things import handled, opinion
 from mt.data.toy.travel import origin, ride, timetable
 from mt.data.toy.urging import do_not_forget_to, feeling_cold, hurrying, let_us, meeting, something_to_eat
 from mt.data.toy.visits import all_night, been_to, leaving, opening_hours
@@ -109,19 +110,20 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.5, because_anything),
     (2.5, opinion),
     (2, handled),
-    (0.6, animal_reason),
+    (1, animal_reason),
     (1.5, polite),
     (1.2, answer),
     (1.8, doing),
     (1.6, how_long_often),
     (0.9, whose),
     (1.2, who_is),
+    (1, made_so),
     (0.9, name_of),
     (1.2, origin),
     (1.6, asking_for),
     (1, supplies),
     (1, timetable),
-    (0.9, ride),
+    (1.3, ride),
     (1.2, two_requests),
     (1.6, request_because),
     (2.8, since),
@@ -152,7 +154,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.6, do_not_forget_to),
     (2, feeling_cold),
     (1.4, something_to_eat),
-    (1.6, meeting),
+    (1.8, meeting),
     (0.6, hurrying),
     (1.6, would_if),
     (0.8, would_rather),
@@ -176,9 +178,9 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (4, where_exactly),
     (2.5, relative_apart),
     (3, pointing),
-    (1.2, beginning),
+    (1, beginning),
     (1, but_now),
-    (0.8, neither),
+    (0.6, neither),
     (3, with_whom),
     (3, what_exactly),
 ]

@@ -14,9 +14,10 @@ from mt.data.toy.verbs import ENTRIES
 CONTRACTED_SHARE = 0.55
 COMMA_SHARE = 0.2
 TRAIN_STATION_SHARE = 0.4  # the train station: the same Bahnhof
-FURTHER_SENTENCE_SHARE = 0.72
-SHORT_CHARACTERS = 60
+FURTHER_SENTENCE_SHARE = 0.65
+SHORT_CHARACTERS = 66
 WORDS = 22  # people do not type longer sentences
+FEW_WORDS, FEW_WORDS_SHARE = 5, 0.55
 ROOM = 100  # characters after which nothing further is said
 PARTICIPLES = sorted({found.verb.english_participle for found in ENTRIES})
 HAVE_DONE = re.compile(rf"\b(I|you|we|they) have (?=(?:{'|'.join(PARTICIPLES)})\b)")
@@ -26,14 +27,20 @@ Pair = tuple[str, str]
 def utterance(choice: Choice) -> list[tuple[str, Pair]]:
     """What one says at once: a sentence and often one or two short ones more, each as `sentence` gives it."""
     said = [sentence(choice)]
-    while said[0][1][0].count(" ") >= WORDS:
+    while not is_wanted(choice, said[0]):
         said = [sentence(choice)]
     while len(said) < 3 and choice.chance(FURTHER_SENTENCE_SHARE) and sum(len(one[1][0]) for one in said) <= ROOM:
         further = sentence(choice)
-        while not is_short(further):
+        while not is_short(further) or not is_wanted(choice, further):
             further = sentence(choice)
         said.append(further)
     return said
+
+
+def is_wanted(choice: Choice, said: tuple[str, Pair]) -> bool:
+    """Whether the sentence has as many words as people type; half of the shortest are kept, which drill the forms."""
+    words = said[1][0].count(" ") + 1
+    return words <= WORDS and (words > FEW_WORDS or choice.chance(FEW_WORDS_SHARE))
 
 
 def is_short(said: tuple[str, Pair]) -> bool:

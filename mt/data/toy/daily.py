@@ -5,16 +5,31 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import verb_clause
+from mt.data.toy.clauses import STATES, predicate, verb_clause
 from mt.data.toy.combining import AND, BUT, Told, single, two
 from mt.data.toy.features import Clause, Coordination, Form, Modal, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.longer import apart_from
 from mt.data.toy.phrases import object_pronoun
 from mt.data.toy.reported import BELIEVE, HEAR, HOPE, KNOW, SAY, TELL, THINK, joined
 from mt.data.toy.scenes import person
-from mt.data.toy.sequences import circumstance
-from mt.data.toy.verbs import NO_FUTURE, NO_PROGRESSIVE, ONCE, Entry, entry
-from mt.data.toy.words import CAN, COULD, HAD_TO, HAVE_TO, IT, MUST, NEED_TO, SHOULD, WANT, WANTED, WOULD_LIKE, YOU, I
+from mt.data.toy.sequences import circumstance, there_is
+from mt.data.toy.verbs import BE, NO_FUTURE, NO_PROGRESSIVE, ONCE, Entry, entry
+from mt.data.toy.words import (
+    ADJECTIVE,
+    CAN,
+    COULD,
+    HAD_TO,
+    HAVE_TO,
+    IT,
+    MUST,
+    NEED_TO,
+    SHOULD,
+    WANT,
+    WANTED,
+    WOULD_LIKE,
+    YOU,
+    I,
+)
 
 DAILY = [
     entry(*name.split("/"))
@@ -66,9 +81,11 @@ def told(
     first = deed(choice, who, form, modal=modal, rich=rich, plain=plain)
     if not choice.chance(double):
         return single(first)
-    if form in ("present", "perfect", "past") and choice.chance(0.2) and not plain:
-        second = unable(choice, who, past=form == "past")
-        return two(replace(first, ongoing=False), second) if not first.negated else single(first)
+    if form in ("present", "perfect", "past", "modal") and choice.chance(0.25) and not plain:
+        past = form == "past" or (modal is not None and modal.past)
+        able = form == "modal" or first.negated or choice.chance(0.4)
+        second = stated(choice, who, past=past) if able else unable(choice, who, past=past)
+        return two(replace(first, ongoing=False), second)
     second = deed(choice, who, form, modal=modal, rich=0.3, plain=plain)
     contrary = form in ("present", "past") and not plain and choice.chance(0.12)
     second = replace(second, negated=contrary, ongoing=False, time=second.time if not first.time else None)
@@ -91,6 +108,12 @@ def unable(choice: Choice, who: Nominal, *, past: bool) -> Clause:
     return replace(body, form="modal", modal=modal, ongoing=False, negated=negated, manner=None)
 
 
+def stated(choice: Choice, who: Nominal, *, past: bool) -> Clause:
+    """How somebody is after what has been said: cannot find it and is very angry."""
+    told_so = predicate(choice.pick(STATES), choice.pick(("", "very", "very", "so")))
+    return Clause(who, BE, "past" if past else "present", complements=(told_so,))
+
+
 def tense(choice: Choice) -> Form:
     """A form for what people do."""
     return TENSES[choice.weighted(WEIGHTS)]
@@ -111,7 +134,7 @@ def daily_question(choice: Choice) -> Sentence:
     if who.person == 1:
         return daily_question(choice)
     said = told(choice, who, tense(choice), double=0.15)
-    if ", but" in said.asked or re.search(r" and (can|could|want|have|wants|has|had|not) ", said.asked):
+    if ", but" in said.asked or re.search(r" and (be|can|could|want|have|wants|has|had|not) ", said.asked):
         return daily_question(choice)
     if choice.chance(0.2):
         return Phrase(f"why {said.asked}", f"warum {said.inverted}"), "?"
@@ -129,7 +152,10 @@ def daily_pair(choice: Choice) -> Sentence:
     two_ = told(choice, other, form if choice.chance(0.7) else tense(choice), rich=0.35, double=0.15)
     joint = choice.pick((AND, AND, AND, BUT, Phrase(", and", " und")))
     spoken, deutsch = (one.fronted, one.after_time) if one.fronted and choice.chance(0.5) else (one.english, one.main)
-    return Phrase(f"{spoken}{joint.english} {two_.english}", f"{deutsch}{joint.german} {two_.main}"), "."
+    rest = Phrase(two_.english, two_.main)
+    if two_.fronted and choice.chance(0.5):
+        rest = Phrase(two_.fronted, two_.after_time)
+    return Phrase(f"{spoken}{joint.english} {rest.english}", f"{deutsch}{joint.german} {rest.german}"), "."
 
 
 JOINTS = {
@@ -156,6 +182,12 @@ def daily_reason(choice: Choice) -> Sentence:
     (who, pronoun), (other, _) = person(choice), person(choice)
     same = choice.chance(0.45)
     inner = inner_clause(choice, who, spoken, past=past)
+    if spoken == "if" and choice.chance(0.12):
+        needs = Clause(who, BE, complements=(predicate(ADJECTIVE[choice.pick(("hungry", "thirsty"))]),))
+        have = single(there_is(choice, "present"))
+        return Phrase(
+            f"if {single(needs).english}, {have.english}", f"wenn {single(needs).final}, {have.inverted}"
+        ), "."
     weights = {"if": (0.12, 0.45, 0.43, 0), "when": (0.4, 0.35, 0.25, 0), "before": (0.4, 0.25, 0.35, 0)}
     forms: tuple[Form, ...] = ("present", "future", "modal", "progressive")
     outer_form = "past" if past else forms[choice.weighted(weights.get(spoken, (0.35, 0.1, 0.35, 0.2)))]

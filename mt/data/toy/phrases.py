@@ -170,13 +170,15 @@ def noun_phrase(
         return mass_phrase(choice, noun, mode, subject, adjective)
     if mode == "played":
         return NounPhrase(noun, THE_UNSAID)
+    if mode == "any" and "dish" in noun.classes and choice.chance(0.12):
+        return NounPhrase(noun, SOME_OF_IT)  # some soup: Suppe
     plural = not noun.english or (bool(noun.english_plural) and choice.chance(plural_share(noun, mode)))
     chosen = determiner(choice, noun, mode, subject, plural=plural)
     phrase = NounPhrase(noun, chosen, plural)
     if (chosen == THE or "kin" in noun.classes) and noun.classes & OWNABLE and choice.chance(0.17) and mode != "new":
         whose = replace(phrase, owner=owner(choice, noun))
         options = [found for found in adjectives_of(noun) if not noun.classes & {"human"}]
-        return replace(whose, adjective=choice.rare(options)) if options and choice.chance(0.3) else whose
+        return replace(whose, adjective=choice.rare(options)) if options and choice.chance(0.45) else whose
     return with_adjective(choice, phrase, adjective)
 
 

@@ -9,6 +9,7 @@ from mt.data.toy.daily import deed
 from mt.data.toy.features import Clause, Form, Nominal, Noun, NounPhrase, Phrase, Pronoun, Relative, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import object_pronoun, with_adjective
+from mt.data.toy.relatives import NEAR_US
 from mt.data.toy.scenes import person
 from mt.data.toy.verbs import BE, Entry, entry
 from mt.data.toy.words import ALREADY, THE, YOU, I
@@ -113,9 +114,4 @@ WHEN = (
     Phrase("this morning", "heute Morgen"),
     Phrase("yesterday evening", "gestern Abend"),
     Phrase("on Saturday", "am Samstag"),
-)
-NEAR_US = (
-    *(Phrase("next to us", "neben uns"), Phrase("next to me", "neben mir"), Phrase("here", "hier")),
-    *(Phrase("in our street", "in unserer Straße"), Phrase("near the station", "in der Nähe des Bahnhofs")),
-    *(Phrase("near us", "in unserer Nähe"), Phrase("in this house", "in diesem Haus"), Phrase("alone", "allein")),
 )

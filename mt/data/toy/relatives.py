@@ -18,6 +18,12 @@ ACTIVE = [
 ]
 KNOWING = [entry(name) for name in ("know", "see", "help", "visit", "ask", "like", "meet")]
 
+NEAR_US = (
+    *(Phrase("next to us", "neben uns"), Phrase("next to me", "neben mir"), Phrase("here", "hier")),
+    *(Phrase("in our street", "in unserer Straße"), Phrase("near the station", "in der Nähe des Bahnhofs")),
+    *(Phrase("near us", "in unserer Nähe"), Phrase("in this house", "in diesem Haus"), Phrase("alone", "allein")),
+)
+
 
 def head(choice: Choice, noun: Noun, *, plural: bool | None = None) -> NounPhrase:
     """The noun phrase a relative clause belongs to."""
@@ -35,6 +41,8 @@ def relative_subject(choice: Choice) -> Sentence:
     )
     bare = head(choice, noun)
     body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
+    if choice.chance(0.12):
+        body = Clause(bare, entry("live").verb, choice.pick(("present", "past")), complements=(choice.pick(NEAR_US),))
     while body.form == "future" or (isinstance(body.accusative, NounPhrase) and body.accusative.noun == noun):
         body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
     phrase = replace(bare, relative=Relative(body, "subject", pronoun=choice.pick(("", "", "that"))))
@@ -112,7 +120,7 @@ def named(choice: Choice, phrase: NounPhrase) -> Phrase:
     if phrase.plural and not noun.english_plural:
         return about_person(choice, phrase)
     who = NounPhrase(noun, POSSESSIVES[choice.pick(("my", "my", "your", "his", "her", "our"))], phrase.plural)
-    if noun.classes & {"sibling"} and choice.chance(0.4):
+    if noun.classes & {"sibling", "generation3"} and choice.chance(0.45):
         who = replace(who, determiner=THE, owner=owner(choice, noun))
     said = Phrase(english.nominal(who), german.nominal(who, "nominative"))
     outer = Clause(phrase, BE, complements=(said,), negated=choice.chance(0.1))

@@ -4,20 +4,20 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import chosen_place, verb_clause
+from mt.data.toy.clauses import chosen_place, predicate, verb_clause
 from mt.data.toy.company import attached
-from mt.data.toy.features import Clause, Name, NounPhrase, Phrase, Sentence, Verb
+from mt.data.toy.features import Clause, Form, Name, Nominal, NounPhrase, Phrase, Sentence, Verb
 from mt.data.toy.german_words import person_index, present
 from mt.data.toy.likings import LIKED
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.pairs import somebody
-from mt.data.toy.phrases import possessive, with_adjective
+from mt.data.toy.phrases import noun_phrase, object_phrase, possessive, with_adjective
 from mt.data.toy.predicates import any_clause
 from mt.data.toy.questions import with_word
 from mt.data.toy.statements import PLEASE, REQUESTED, awkward, plain
 from mt.data.toy.times import coming_time, past_time
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import CAN, NAMES, POLITE, POSSESSIVES, THE, THESE, THIS, YOU, I
+from mt.data.toy.words import ADJECTIVE, CAN, NAMES, POLITE, POSSESSIVES, THE, THESE, THIS, WE, YOU, I
 
 DO = Verb("do", "did", "done", "doing", "", "machen", "macht", "gemacht")
 
@@ -158,3 +158,27 @@ def name_of(choice: Choice) -> Sentence:
     if choice.chance(0.4) and (phrase.owner or owner.english != "my"):
         return Phrase(f"what is {spoken}", f"wie ist {told}"), "?"
     return Phrase(f"{spoken} is {name.word}", f"{told} ist {name.word}"), "."
+
+
+MOVED_BY = (
+    (("letter", "present", "song", "picture", "flower"), ("happy", "happy", "sad", "angry")),
+    (("film", "book", "story", "music"), ("happy", "sad", "tired")),
+    (("weather", "work", "winter"), ("tired", "sad", "sick")),
+    (("question", "game", "problem", "word"), ("angry", "sad", "tired")),
+    (("child", "friend", "daughter", "son", "husband", "teacher", "neighbour"), ("happy", "angry", "sad")),
+)
+
+
+def made_so(choice: Choice) -> Sentence:
+    """Your letter made me very happy: Dein Brief hat mich sehr glücklich gemacht."""
+    nouns, words = choice.pick(MOVED_BY)
+    what = noun_phrase(choice, choice.rare(nouns_of(nouns)), "known", adjective=0.2)
+    whom: Nominal = choice.pick((I, I, WE, YOU, object_phrase(choice, ("person",), "known", what)))
+    if getattr(whom, "noun", None) == what.noun:
+        return made_so(choice)
+    how = predicate(ADJECTIVE[choice.pick(words)], choice.pick(("", "very", "so")))
+    form: Form = choice.pick(("past", "past", "present", "future"))
+    body = Clause(what, entry("make").verb, form, accusative=whom, complements=(how,))
+    if what.determiner.english.startswith(("some", "many", "a lot")):
+        return made_so(choice)
+    return plain(body), "."

@@ -14,7 +14,22 @@ from mt.data.toy.predicates import any_clause
 from mt.data.toy.reasons import EVERYDAY, ordered
 from mt.data.toy.scenes import effect_clause, pair, person, state_clause
 from mt.data.toy.verbs import BE, ENTRIES, NO_FUTURE, entry
-from mt.data.toy.words import ADJECTIVE, ALREADY, BARE, CAN, HAVE_TO, IT, LATE, MUST, NO, SHE, STILL, THE, WANT
+from mt.data.toy.words import (
+    ADJECTIVE,
+    ALREADY,
+    BARE,
+    CAN,
+    HAVE_TO,
+    IT,
+    LATE,
+    MUST,
+    NO,
+    SHE,
+    SOME_OF_IT,
+    STILL,
+    THE,
+    WANT,
+)
 
 THEN = [
     Phrase("young", "jung"),
@@ -167,7 +182,9 @@ def there_is(choice: Choice, form: Form) -> Clause:
     thing: Nominal = choice.pick(NOTHING)
     if choice.chance(0.6):
         noun = choice.rare(nouns_of(("food", "drink", "alcohol")))
-        thing = NounPhrase(noun, choice.pick((NO, NO, BARE)))
+        thing = NounPhrase(noun, choice.pick((NO, NO, BARE, SOME_OF_IT)))
+    if choice.chance(0.15):
+        thing = NounPhrase(choice.pick(nouns_of(("soup", "cake"))), SOME_OF_IT)
     where = choice.pick(
         (Phrase("at home", "zu Hause"), Phrase("in the kitchen", "in der Küche"), Phrase("here", "hier"))
     )

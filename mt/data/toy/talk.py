@@ -14,7 +14,7 @@ from mt.data.toy.questions import asked, with_word
 from mt.data.toy.remarks import DO
 from mt.data.toy.scenes import effect_clause
 from mt.data.toy.statements import GIVING, plain
-from mt.data.toy.times import GONE, NOW, UNITS, phrases
+from mt.data.toy.times import GONE, NOW, ONE_UNIT, UNITS, phrases
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
     ADJECTIVE,
@@ -47,6 +47,8 @@ def supplies(choice: Choice) -> Sentence:
     asked_for = choice.chance(0.35)
     chosen = choice.pick((ANY, ANY, BARE, SOME_OF_IT) if asked_for else (NO, NO, BARE, SOME_OF_IT, *MUCH))
     phrase = NounPhrase(noun, chosen)
+    if choice.chance(0.15):
+        phrase = NounPhrase(choice.pick(nouns_of(("soup", "cake", "chocolate cake"))), SOME_OF_IT)
     spoken = english.nominal(phrase)
     told = german.nominal(phrase, "nominative" if where else "accusative")
     if where is None:
@@ -90,7 +92,10 @@ def since(choice: Choice) -> Sentence:
     unit_name, einheit = UNITS[max(0, unit - (1 if choice.chance(0.3) else 0))]
     number, zahl = choice.pick((*NUMBER_WORDS, ("twenty", "zwanzig"), ("thirty", "dreißig")))
     time = Phrase(f"for {number} {unit_name}", f"seit {zahl} {einheit}")
-    if choice.chance(0.25):
+    if choice.chance(0.2):
+        one, ein = choice.pick(ONE_OF_IT[max(0, unit - 1) : unit + 2] if unit else HALF_HOUR)
+        time = Phrase(f"for {one}", f"seit {ein}")
+    elif choice.chance(0.25):
         named = choice.pick((*DAYS, *MONTHS, *SINCE_WHEN, *SINCE_WHEN))
         time = Phrase(f"since {named.english}", f"seit {named.german}")
     if choice.chance(0.35) and not body.verb.stative:
@@ -101,6 +106,8 @@ def since(choice: Choice) -> Sentence:
     return Phrase(english.clause(replace(body, form="perfect", verb=verb)), german.clause(body, "main")), "."
 
 
+HALF_HOUR = (("half an hour", "einer halben Stunde"), ("an hour", "einer Stunde"), ("ten minutes", "zehn Minuten"))
+ONE_OF_IT = (HALF_HOUR[0], *ONE_UNIT)  # in the order of the units
 SINCE_WHEN = phrases(
     "yesterday/gestern, this morning/heute Morgen, last summer/letztem Sommer, last winter/letztem Winter, "
     "last week/letzter Woche, last year/letztem Jahr, last month/letztem Monat, yesterday evening/gestern Abend, "

@@ -10,12 +10,11 @@ from mt.data.toy.combining import two as joined_verbs
 from mt.data.toy.features import Clause, Form, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import adjectives_of, noun_phrase, sex_pronoun
-from mt.data.toy.places import FIXED
 from mt.data.toy.reported import SAY, THINK, joined
 from mt.data.toy.scenes import person
 from mt.data.toy.times import habit_time, past_time
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import ADJECTIVE, COLOURS, MANNERS, NO, THE, THEY, A
+from mt.data.toy.words import COLOURS, MANNERS, NO, THE, THEY, A
 
 
 def it_for(phrase: NounPhrase) -> Pronoun:
@@ -238,44 +237,3 @@ def passed_on(choice: Choice) -> Sentence:
 def verb_of(name: str):  # type: ignore[no-untyped-def]
     """The verb, of people."""
     return entry(name, "essen" if name == "eat" else "").verb
-
-
-# What animals do in a state.
-ANIMAL_DEEDS = (("tired", "sleep"), ("old", "sleep"), ("sick", "sleep"), ("hungry", "eat"), ("thirsty", "drink"))
-RESTING_PLACES = (
-    FIXED["here"],
-    FIXED["in_the_sun"],
-    Phrase("in the garden", "im Garten"),
-    Phrase("under the tree", "unter dem Baum"),
-)
-
-
-def animal_reason(choice: Choice) -> Sentence:
-    """The dog is sleeping because it is tired."""
-    who = noun_phrase(choice, choice.rare(nouns_of(("pet", "horse", "cow", "bird"))), "known", adjective=0.1)
-    state, deed = choice.pick((*ANIMAL_DEEDS, ANIMAL_DEEDS[-2]))
-    form: Form = choice.pick(("present", "progressive", "past"))
-    body = Clause(who, entry(deed, "fressen" if deed == "eat" else "").verb, form)
-    if deed == "sleep" and choice.chance(0.4):
-        body = replace(body, negated=choice.chance(0.1), complements=(choice.pick(RESTING_PLACES),))
-    elif deed != "sleep":
-        food = ("meat", "fish") if "pet" in who.noun.classes else ("bread", "apple")
-        thing = NounPhrase(choice.pick(nouns_of(food if deed == "eat" else ("water", "milk"))), THE)
-        if choice.chance(0.5):
-            thing = noun_phrase(choice, thing.noun, "generic", adjective=0)
-        body = replace(body, accusative=thing)
-    reason = Clause(
-        it_for(who),
-        BE,
-        "past" if form == "past" else "present",
-        complements=(predicate(ADJECTIVE[state], choice.pick(("", "very"))),),
-    )
-    word = (
-        choice.pick((Phrase("because", "weil"), Phrase("when", "als" if form == "past" else "wenn")))
-        if form != "progressive"
-        else Phrase("because", "weil")
-    )
-    return Phrase(
-        f"{english.clause(body)} {word.english} {english.clause(reason)}",
-        f"{german.clause(body, 'main')}, {word.german} {german.clause(reason, 'final')}",
-    ), "."

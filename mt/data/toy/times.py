@@ -168,7 +168,7 @@ DAYLONG = re.compile(
 
 def hour_of(choice: Choice, day: Phrase) -> Phrase | None:
     """A second time behind the day: at six every morning, on Sunday before seven, yesterday after school."""
-    if not DAYLONG.fullmatch(day.english) or day.english.startswith(("in the", "at ")):
+    if not DAYLONG.fullmatch(day.english) or day.english.startswith(("in the", "at ", "all ")):
         return None
     word = "evening" if day.english == "tonight" else day.english
     found = [part for part in BY_PART if word.endswith(part[0])]

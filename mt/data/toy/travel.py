@@ -9,6 +9,7 @@ from mt.data.toy.clauses import BY
 from mt.data.toy.features import Clause, Form, NounPhrase, Phrase, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.pairs import somebody
+from mt.data.toy.phrases import noun_phrase
 from mt.data.toy.places import fixed_places
 from mt.data.toy.questions import with_word
 from mt.data.toy.statements import plain
@@ -79,6 +80,9 @@ def ride(choice: Choice) -> Sentence:
     where = Phrase(*choice.pick(RIDES), direction=True)
     form: Form = choice.pick(("present", "present", "progressive", "past", "future"))
     body = Clause(somebody(choice, ("adult",)), entry("go", "fahren").verb, form, complements=(choice.pick(BY), where))
+    if choice.chance(0.3):
+        public = noun_phrase(choice, choice.rare(nouns_of(("public",))), "known", adjective=0.1)
+        body = replace(body, subject=public, complements=(where,))
     if form == "present" and choice.chance(0.45):
         body = replace(body, middle=choice.pick(HABITS))
     elif choice.chance(0.4):

@@ -6,7 +6,7 @@ from mt.data.toy import english, german
 from mt.data.toy.asking import REQUESTS_IN, somebody_known
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import chosen_place, verb_clause
-from mt.data.toy.features import Clause, Form, Name, Nominal, NounPhrase, Phrase, Sentence, phrase_pair
+from mt.data.toy.features import Clause, Coordination, Form, Name, Nominal, NounPhrase, Phrase, Sentence, phrase_pair
 from mt.data.toy.german_words import infinitive
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.pairs import somebody, two_people
@@ -47,11 +47,18 @@ def do_not_forget_to(choice: Choice) -> Sentence:
     while True:
         body = verb_clause(choice, entry=choice.rare(REQUESTED), who=YOU, rich=0.2, negation=0, form="present")
         target = body.accusative or body.dative
-        if target and not awkward(body) and not body.middle and body.verb.english != "forget":
+        if (
+            target
+            and (isinstance(target, Coordination) or not awkward(body))
+            and not body.middle
+            and body.verb.english != "forget"
+        ):
             break
     body = replace(body, time=coming_time(choice, long=False) if choice.chance(0.25) else None)
     who, start = choice.pick(((YOU, ""), (YOU, ""), (YOU, "please "), (I, "")))
     spoken, told = f"{start}do not forget to", "bitte vergiss nicht" if start else "vergiss nicht"
+    if who == I and target.person == 1:  # one does not forget to call oneself
+        return do_not_forget_to(choice)
     if who == I:
         body = replace(body, subject=I)
         spoken, told = choice.pick(

@@ -99,8 +99,8 @@ wear wore worn | tragen trägt getragen | adult,young >clothes @worn_at $worn
 call | an/rufen ruft angerufen | adult >person $known
 invite | ein/laden lädt eingeladen | adult >person $known
 pick (up) ~ | ab/holen holt abgeholt | adult >person,young @from $known
-put put put | legen legt gelegt | adult >laid @!onto $event
-put put put | stellen stellt gestellt | adult >stood @!stand_on $event
+put put put | legen legt gelegt | adult >laid,coat,shirt,dress,hat,money @!onto $event
+put put put | stellen stellt gestellt | adult >stood,shoe @!stand_on $event
 forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,word,gift $known ; adult,young >tool,carried,clothes,gift,book,money @left_at $known
 understand understood understood | verstehen versteht verstanden | adult,young >asked,learned,speech,trouble,told,person $state $known
 learn | lernen lernt gelernt | adult,young >word,speech @learned_at %fast,together
