@@ -1,9 +1,12 @@
 """The toy corpus: clauses of two times, two deeds of one person, relative clauses that leave a preposition behind."""
 
+import re
+
 import pytest
 
 from mt.data.toy import english, german
 from mt.data.toy.combining import BUT, two
+from mt.data.toy.corpus import generate
 from mt.data.toy.features import Clause, Form, Name, NounPhrase, Phrase, Relative
 from mt.data.toy.nouns import NOUNS
 from mt.data.toy.verbs import BE, entry
@@ -95,3 +98,11 @@ def test_the_preposition_left_at_the_end_goes_before_the_german_pronoun(pronoun:
     woman = NounPhrase(NOUNS["woman"], THE, relative=relative)
     assert english.nominal(woman) == " ".join(f"the woman {pronoun} Anna waits for".split())
     assert german.nominal(woman, "nominative") == "die Frau, auf die Anna wartet,"
+
+
+def test_must_not_is_darf_nicht() -> None:
+    """The negated must, which never comes out as muss nicht."""
+    pairs = generate(seed=3, train_pairs=4_000, validation_pairs=0, test_pairs=0)["train"]
+    forbidden = [target for source, target in pairs if "must not" in source and "?" not in source]
+    assert forbidden
+    assert all(re.search(r"\b(darf|darfst|dürfen)\b", target) for target in forbidden)

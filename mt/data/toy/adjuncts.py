@@ -21,6 +21,7 @@ from mt.data.toy.words import (
     MANNERS,
     MUCH,
     MUST,
+    MUST_NOT,
     NEVER,
     NEVER_YET,
     NO,
@@ -57,7 +58,7 @@ LASTING = (
     "drive",
 )
 LONG = ("stay", "work", "learn")
-NOT_NEGATED = (MUST, WOULD_LIKE)  # *must not* is not *muss nicht*
+NOT_NEGATED = (WOULD_LIKE,)
 
 
 LONG_UNITS = (("years", "Jahre"), ("years", "Jahre"), ("months", "Monate"), ("weeks", "Wochen"))
@@ -149,6 +150,8 @@ def with_adjuncts(choice: Choice, body: Clause, entry: Entry, frame: Frame, *, r
     said = body.accusative
     if negated and isinstance(said, NounPhrase) and said.determiner == BARE and not said.owner and choice.chance(0.3):
         body = replace(body, accusative=replace(said, determiner=ANY))
+    if negated and body.modal == MUST:
+        body = replace(body, modal=MUST_NOT)
     return unambiguous(replace(body, negated=negated))
 
 

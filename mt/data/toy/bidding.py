@@ -4,20 +4,20 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import verb_clause
+from mt.data.toy.clauses import predicate, verb_clause
 from mt.data.toy.combining import Told, single
 from mt.data.toy.daily import deed, told
-from mt.data.toy.features import Clause, Coordination, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.features import Clause, Coordination, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import NOUNS
 from mt.data.toy.scenes import effect_clause, person
-from mt.data.toy.sequences import circumstance
+from mt.data.toy.sequences import ASLEEP, circumstance
 from mt.data.toy.statements import PLEASE, REQUESTED, TO_ME, awkward
-from mt.data.toy.verbs import entry
-from mt.data.toy.words import CAN, POLITE, THE, WE, YOU, I
+from mt.data.toy.verbs import BE, entry
+from mt.data.toy.words import ADJECTIVE, CAN, POLITE, THE, WE, YOU, I
 
 GOING = (
     *("go@to_bed", "go@to_work", "go@home", "go@to_school", "go shopping", "leave", "come@home", "get up", "eat"),
-    *("come back", "sleep", "fall asleep", "go@to_bed"),
+    *("come back", "go@to_bed", "sleep", "fall asleep"),
 )
 ASKED = [*REQUESTED, *TO_ME, *TO_ME]
 
@@ -45,16 +45,22 @@ def bidden(choice: Choice, *, rich: float = 0.45) -> Clause:
 def bidding(choice: Choice) -> Sentence:
     """Please pick up the children at four tomorrow! Can you buy some bread before you come home?"""
     one = bidden(choice)
+    if choice.chance(0.07):
+        one = Clause(YOU, BE, complements=(predicate(ADJECTIVE["quiet"]),))
     kind = choice.weighted((0.45, 0.4, 0.15))
     if kind == 2:
         return forbidding(choice, one)
-    tail = condition(choice, asked=kind == 1) if choice.chance(0.35) else Phrase("", "")
+    tail = (
+        condition(choice, asked=True if kind == 1 else None if for_quiet(one) else False)
+        if choice.chance(0.35) and tellable(one)
+        else Phrase("", "")
+    )
     if tail.english:
         one = replace(one, time=None, hour=None)
     if kind == 1:
         return asking(choice, one, tail)
     two = bidden(choice, rich=0.25) if choice.chance(0.3) else None
-    if two is not None and two.verb == one.verb:
+    if two is not None and (two.verb == one.verb or (tail.english and not tellable(two))):
         return bidding(choice)
     spoken, deutsch = english.imperative(one), german.imperative(one)
     start = choice.pick(("please ", "please ", ""))
@@ -69,6 +75,16 @@ def bidding(choice: Choice) -> Sentence:
     bitte = "bitte " if start else ""
     said = Phrase(f"{start}{spoken}{tail.english}{ending}", f"{bitte}{deutsch}{tail.german}")
     return said, choice.pick(("!", "."))
+
+
+def for_quiet(body: Clause) -> bool:
+    """Whether it is done for somebody who sleeps or works: to close, to turn off, to be quiet."""
+    return body.verb in (BE, entry("close").verb, entry("turn off").verb, entry("turn on").verb, entry("open").verb)
+
+
+def tellable(body: Clause) -> bool:
+    """Whether a condition can follow: not after ask, where if would be whether."""
+    return body.verb.english not in ("ask", "tell")
 
 
 def asking(choice: Choice, body: Clause, tail: Phrase) -> Sentence:
@@ -87,29 +103,33 @@ def asking(choice: Choice, body: Clause, tail: Phrase) -> Sentence:
 def forbidding(choice: Choice, body: Clause) -> Sentence:
     """Please do not open the window, it is too cold in here."""
     vague = isinstance(body.accusative, NounPhrase) and not body.accusative.definite
-    if vague or isinstance(body.accusative, Coordination | Pronoun) or body.manner or body.dative:
+    if body.verb == BE or vague or isinstance(body.accusative, Coordination | Pronoun) or body.manner or body.dative:
         return bidding(choice)
     body = replace(body, negated=True, company=None, favour=None)
     start, bitte = choice.pick((("please ", "bitte "), ("", "")))
-    tail = condition(choice) if choice.chance(0.4) else Phrase("", "")
+    tail = (
+        condition(choice, asked=None if for_quiet(body) else False)
+        if choice.chance(0.4) and tellable(body)
+        else Phrase("", "")
+    )
     if tail.english:
         body = replace(body, time=None, hour=None)
     said = Phrase(f"{start}{english.imperative(body)}{tail.english}", f"{bitte}{german.imperative(body)}{tail.german}")
     return said, choice.pick(("!", "!", "."))
 
 
-def condition(choice: Choice, *, asked: bool = False) -> Phrase:
-    """When or why it is to be done: before you go to bed, because I am tired, if you have time."""
+def condition(choice: Choice, *, asked: bool | None = False) -> Phrase:
+    """When or why it is to be done: before you go to bed; not asked but told, and for quiet: the baby is sleeping."""
     word, wort = choice.pick(
         (("before", "bevor"), ("before", "bevor"), ("because", "weil"), ("when", "wenn"), ("if", "wenn"))
     )
     if asked and word == "because":
         return condition(choice, asked=True)
-    if not asked and choice.chance(0.3):
+    if asked is None and choice.chance(0.5):
         return reason(choice)
     inner: Told
     if word in ("before", "when") and choice.chance(0.6):
-        inner = single(effect_clause(choice, choice.pick(GOING), YOU, "present"))
+        inner = single(effect_clause(choice, choice.pick(GOING if word == "before" else GOING[:-2]), YOU, "present"))
     elif word in ("before", "when") or choice.chance(0.3):
         inner = single(deed(choice, YOU, "present", rich=0.3, plain=True))
     else:
@@ -124,9 +144,13 @@ def reason(choice: Choice) -> Phrase:
     if choice.chance(0.5):
         said = single(circumstance(choice, "present"))
         return Phrase(f", {said.english}", f", {said.main}")
-    who = NounPhrase(NOUNS[choice.pick(("baby", "child", "baby"))], THE, choice.chance(0.3))
+    who: Nominal = NounPhrase(NOUNS[choice.pick(("baby", "child", "baby"))], THE, choice.chance(0.3))
+    verb = entry("sleep").verb
     if choice.chance(0.4):
-        who, _ = person(choice)  # type: ignore[assignment]
-    verb = entry(choice.pick(("sleep", "sleep", "cry", "sleep", "work", "read"))).verb
+        who, verb = person(choice)[0], entry(choice.pick(("sleep", "sleep", "work", "read"))).verb
+    if who.person != 3:
+        return reason(choice)
     said = single(Clause(who, verb, "progressive"))
+    if choice.chance(0.3):
+        said = single(Clause(who, ASLEEP))
     return Phrase(f", {said.english}", f", {said.main}")

@@ -22,6 +22,7 @@ from mt.data.toy.words import (
     HAVE_TO,
     IT,
     MUST,
+    MUST_NOT,
     NEED_TO,
     SHOULD,
     WANT,
@@ -65,9 +66,8 @@ def deed(
         if body.form != drawn or (bare and choice.chance(0.85)):
             continue
         if modal is not None:
-            if modal == MUST and body.negated:
-                continue
-            body = replace(body, form="modal", modal=modal, ongoing=False)
+            forbidden = modal == MUST and body.negated
+            body = replace(body, form="modal", modal=MUST_NOT if forbidden else modal, ongoing=False)
         return body
 
 
@@ -81,9 +81,9 @@ def told(
     first = deed(choice, who, form, modal=modal, rich=rich, plain=plain)
     if not choice.chance(double):
         return single(first)
-    if form in ("present", "perfect", "past", "modal") and choice.chance(0.25) and not plain:
+    if (form in ("present", "perfect", "past") or first.negated) and choice.chance(0.25) and not plain:
         past = form == "past" or (modal is not None and modal.past)
-        able = form == "modal" or first.negated or choice.chance(0.4)
+        able = first.negated or choice.chance(0.4)
         second = stated(choice, who, past=past) if able else unable(choice, who, past=past)
         return two(replace(first, ongoing=False), second)
     second = deed(choice, who, form, modal=modal, rich=0.3, plain=plain)

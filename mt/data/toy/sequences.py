@@ -160,6 +160,9 @@ def circumstance(choice: Choice, form: Form) -> Clause:
         while where is None:
             where = chosen_place(choice, "person_at", who)
         return Clause(who, BE, tense, negated=negated, complements=(where,))
+    if who.person == 3 and choice.chance(0.12):
+        middle = choice.pick((None, None, ALREADY, STILL)) if tense == "present" else None
+        return Clause(who, ASLEEP, tense, middle=middle)
     told = LATE if choice.chance(0.1) else predicate(choice.pick(STATES), choice.pick(("", "", "very")))
     if form == "past" and choice.chance(0.25) and not who.plural and sex_pronoun(who) != SHE:
         told, negated = choice.pick(THEN), False
@@ -168,6 +171,7 @@ def circumstance(choice: Choice, form: Form) -> Clause:
     return Clause(who, BE, tense, negated=negated, complements=(told,))
 
 
+ASLEEP = replace(entry("sleep").verb, english="be", english_past="was", english_rest="asleep", stative=True)
 THERE = Name("there", german="es")
 EXIST = replace(BE, german="geben", german_third="gibt", preterite="gab", participle="gegeben", auxiliary="haben")
 NOTHING = [
@@ -232,7 +236,7 @@ def because_anything(choice: Choice) -> Sentence:
     word = choice.weighted((0.8, 0.2))
     form: Form = choice.pick(("present", "present", "past"))
     inner = circumstance(choice, form) if choice.chance(0.5) else event(choice, form, REASONS)
-    if form == "present" and choice.chance(0.15):
+    if form == "present" and choice.chance(0.3):
         inner = liking_clause(choice)
     who, _ = person(choice)
     outer = effect_clause(

@@ -262,6 +262,7 @@ CAN = Modal("can", ("kann", "kannst", "kann", "können"))
 COULD = Modal("could", ("konnte", "konntest", "konnte", "konnten"), past=True)
 POLITE = Modal("could", ("könnte", "könntest", "könnte", "könnten"))
 MUST = Modal("must", ("muss", "musst", "muss", "müssen"))
+MUST_NOT = Modal("must", ("darf", "darfst", "darf", "dürfen"))  # only negated: not muss nicht
 MAY = Modal("may", ("darf", "darfst", "darf", "dürfen"))
 SHOULD = Modal("should", ("sollte", "solltest", "sollte", "sollten"))
 SHALL = Modal("shall", ("soll", "sollst", "soll", "sollen"))
