@@ -1,6 +1,7 @@
 """Relative clauses: the man who lives here, the book that he reads, the house in which we live."""
 
 from dataclasses import replace
+from typing import Literal
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
@@ -186,15 +187,9 @@ def relative_object(choice: Choice) -> Sentence:
         if body.subject == target or isinstance(body.subject, Coordination):
             continue
         break
-    phrase = replace(
-        head(choice, target.noun, plural=target.plural),
-        relative=Relative(
-            body,
-            "dative" if found in HELPED else "accusative",
-            bare=choice.chance(0.3),
-            pronoun=choice.pick(("", "that")),
-        ),
-    )
+    role: Literal["dative", "accusative"] = "dative" if found in HELPED else "accusative"
+    relative = Relative(body, role, bare=choice.chance(0.3), pronoun=choice.pick(("", "that")))
+    phrase = replace(head(choice, target.noun, plural=target.plural), relative=relative)
     if "human" in target.noun.classes:
         return about_person(choice, phrase), "."
     adjective = choice.pick(adjectives_of(target.noun))
