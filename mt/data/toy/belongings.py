@@ -6,6 +6,7 @@ from mt.data.toy import english, german
 from mt.data.toy.asking import somebody_known
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate, verb_clause
+from mt.data.toy.company import attached
 from mt.data.toy.features import Clause, Form, Name, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.pairs import somebody
@@ -83,6 +84,9 @@ def mine(choice: Choice) -> Sentence:
     thing = with_adjective(
         choice, NounPhrase(noun, THESE if plural else choice.pick((THIS, THIS, THAT, THE)), plural), 0.2
     )
+    found = attached(choice, thing, 0.5)
+    if thing.determiner == THE and isinstance(found, NounPhrase) and " of " not in english.nominal(found):
+        thing = found
     word, who = choice.pick(MINE)
     if choice.chance(0.25):
         name = choice.pick(NAMES)
@@ -183,9 +187,13 @@ def too_much(choice: Choice) -> Sentence:
     )
     if name == "buy" and choice.chance(0.5):
         thing = replace(thing, determiner=THESE if plural else THIS)
+    if choice.chance(0.25):
+        said = plain(Clause(thing, BE, complements=(predicate(ADJECTIVE[choice.pick(words)], "too"),)))
+        deed = f"um {it_for(thing).accusative} zu {entry(name, 'essen' if name == 'eat' else '').verb.german}"
+        return Phrase(f"{said.english} to {name}", f"{said.german}, {deed}"), "."
     degree = choice.pick(("too", "too", "so"))
     state = Clause(thing, BE, complements=(predicate(ADJECTIVE[choice.pick(words)], degree),))
-    who = choice.pick((I, I, WE, HE, SHE))
+    who = I if thing.determiner == POSSESSIVES["my"] else choice.pick((I, I, WE, HE, SHE))
     can = Clause(who, entry(name, "essen" if name == "eat" else "").verb, "modal", CAN, negated=True)
     can = replace(can, accusative=it_for(thing))
     spoken, told = english.clause(state), german.clause(state, "main")

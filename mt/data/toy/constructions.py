@@ -21,10 +21,14 @@ from mt.data.toy.chatting import (
 from mt.data.toy.choice import Choice
 from mt.data.toy.counting import numbers, weather
 from mt.data.toy.daily import daily, daily_pair, daily_question, daily_reason, daily_reported
-from mt.data.toy.drills import what_exactly, where_exactly, with_whom
+from mt.data.toy.drills import beside_whom, of_what, what_exactly, where_exactly, with_whom
 from mt.data.toy.features import Sentence
+from mt.data.toy.getting_there import bus_to, how_long_it_takes, near_here, way_there
 from mt.data.toy.imagined import allowed, so_that, used_to, would_if, would_rather
 from mt.data.toy.longer import long_question, long_statement, so_anything, three_clauses, two_long
+from mt.data.toy.mishaps import what_happened
+from mt.data.toy.not_any import neither_of_two, not_anybody, not_since
+from mt.data.toy.ones import another_size, gave_one, two_kinds
 from mt.data.toy.pointing import pointing
 from mt.data.toy.purposes import judgement, purpose, time_or_memory, two_infinitives
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
@@ -32,6 +36,7 @@ from mt.data.toy.reasons import and_but, because, two_deeds, when_if
 from mt.data.toy.relatives import relative_object, relative_place, relative_subject, relative_thing
 from mt.data.toy.remarks import answer, doing, how_long_often, made_so, name_of, polite, who_is, whose
 from mt.data.toy.reported import embedded_question, reported, uncertain
+from mt.data.toy.selecting import one_of_them, which_of_these
 from mt.data.toy.sequences import because_anything, before_while, so, two_clauses, when_anything
 from mt.data.toy.small_talk import addressed, exclamation, sorry, tagged
 from mt.data.toy.standing_off import relative_apart
@@ -110,7 +115,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.5, because_anything),
     (2.5, opinion),
     (2, handled),
-    (1, animal_reason),
+    (1.5, animal_reason),
     (1.5, polite),
     (1.2, answer),
     (1.8, doing),
@@ -157,7 +162,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.8, meeting),
     (0.6, hurrying),
     (1.6, would_if),
-    (0.8, would_rather),
+    (1.2, would_rather),
     (1.3, used_to),
     (1, so_that),
     (1.2, allowed),
@@ -166,7 +171,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1, tagged),
     (1.4, sorry),
     (1.4, anyone),
-    (0.6, mine),
+    (1, mine),
     (1.2, too_much),
     (1.6, everything),
     (2, addressed),
@@ -183,4 +188,19 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (0.6, neither),
     (3, with_whom),
     (3, what_exactly),
+    (3, beside_whom),
+    (1.5, of_what),
+    (2, bus_to),
+    (1, how_long_it_takes),
+    (1, way_there),
+    (1, near_here),
+    (1.4, what_happened),
+    (1.4, not_anybody),
+    (1, neither_of_two),
+    (1.3, not_since),
+    (1.3, which_of_these),
+    (1.2, one_of_them),
+    (1.3, another_size),
+    (0.9, two_kinds),
+    (0.9, gave_one),
 ]

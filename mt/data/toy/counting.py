@@ -79,6 +79,11 @@ def weather(choice: Choice) -> Sentence:
             return plain(replace(body, form="future", time=choice.pick(AHEAD)), front=choice.chance(0.4)), "."
         if where and when.english.startswith("in "):  # the place follows the predicate: Es ist kalt in Rom
             body = replace(body, complements=(told, when), time=None, hour=None)
+            if choice.chance(0.3):
+                body = replace(body, time=choice.pick(BEFORE if past else TODAY))
+        elif not where and choice.chance(0.25):
+            here = Phrase(f"{told.english} here", f"hier {told.german}")
+            body = replace(body, complements=(here,))
     if choice.chance(0.2):
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     body = replace(body, negated=choice.chance(0.2) and "too" not in english.clause(body))

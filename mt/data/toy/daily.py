@@ -9,6 +9,7 @@ from mt.data.toy.clauses import STATES, predicate, verb_clause
 from mt.data.toy.combining import AND, BUT, Told, single, two
 from mt.data.toy.features import Clause, Coordination, Form, Modal, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.longer import apart_from
+from mt.data.toy.mishaps import mishap
 from mt.data.toy.phrases import object_pronoun
 from mt.data.toy.reported import BELIEVE, HEAR, HOPE, KNOW, SAY, TELL, THINK, joined
 from mt.data.toy.scenes import person
@@ -38,7 +39,9 @@ DAILY = [
     watch television, listen to, clean, wash, write, visit, visit, call, buy, buy, play, play, sing, dance, help, sleep, sleep,
     go shopping, go swimming, meet, wait, wait, learn, get up, come back, come, drive, stay, stay, speak, look for, repair,
     watch, make, sit, find, lose, forget, bring, invite, pick up, take/nehmen, order, live, see, fall asleep, give, open,
-    turn off, wear, sell, send, show, arrive, swim, put on, run, stand, lie""".replace("\n    ", " ").split(", ")
+    put/legen, put/stellen, take off, turn off, wear, sell, send, show, arrive, swim, put on, run, stand, lie""".replace(
+        "\n    ", " "
+    ).split(", ")
 ]
 TENSES: tuple[Form, ...] = ("present", "progressive", "past", "perfect", "future", "modal")
 WEIGHTS = (0.27, 0.13, 0.32, 0.06, 0.08, 0.14)
@@ -51,6 +54,8 @@ def deed(
     choice: Choice, who: Nominal, form: Form, *, modal: Modal | None = None, rich: float = 0.55, plain: bool = False
 ) -> Clause:
     """One thing that somebody does, with what belongs to it; `plain` without a time or a negation."""
+    if form == "past" and modal is None and choice.chance(0.05):
+        return mishap(choice, who)
     while True:
         found: Entry = choice.rare(DAILY)
         unfit = form == "progressive" and (found.name in NO_PROGRESSIVE or found.verb.stative)

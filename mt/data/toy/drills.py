@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import verb_clause
-from mt.data.toy.features import Clause, Form, Noun, NounPhrase, Phrase, Sentence
+from mt.data.toy.clauses import predicate, verb_clause
+from mt.data.toy.features import Case, Clause, Form, Name, Noun, NounPhrase, Phrase, Sentence
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import noun_phrase, sex_pronoun, subject, with_adjective
 from mt.data.toy.places import place
 from mt.data.toy.statements import plain
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import BARE, POSSESSIVES, THE, THIS, A
+from mt.data.toy.words import ADJECTIVE, BARE, POSSESSIVES, THE, THIS, A
 
 DETERMINERS = (THE, THE, A, THIS, *POSSESSIVES.values(), *POSSESSIVES.values())
 SURFACES = ("table", "kitchen table", "chair", "bed")
@@ -78,6 +78,73 @@ def with_whom(choice: Choice) -> Sentence:
     word, wort = choice.pick((("with", "mit"), ("with", "mit"), ("without", "ohne")))
     told = german.preposition(wort, person, "dative" if wort == "mit" else "accusative")
     return plain(Clause(who, verb, form, company=Phrase(english.preposition(word, person), told))), "."
+
+
+BESIDE: tuple[tuple[str, str, Case, tuple[str, ...]], ...] = (
+    ("next to", "neben", "dative", ("sit", "stand", "live")),
+    ("behind", "hinter", "dative", ("sit", "stand")),
+    ("in front of", "vor", "dative", ("sit", "stand")),
+    ("for", "auf", "accusative", ("wait",)),
+    ("for", "auf", "accusative", ("wait",)),
+    ("of", "an", "accusative", ("think",)),
+    ("for", "für", "accusative", ("cook", "work")),
+    ("to", "mit", "dative", ("speak",)),
+    ("with", "mit", "dative", ("speak", "play", "go swimming", "go shopping", "live")),
+)
+
+
+def beside_whom(choice: Choice) -> Sentence:
+    """I am sitting next to your older sister. We were waiting for our English teacher. The flowers are for her aunt."""
+    person_there = fitting(choice, choice.rare(PEOPLE), 0.45)
+    if choice.chance(0.2):
+        name = choice.pick(("gift", "flower", "letter", "cake", "book", "dress", "picture", "bag", "soup"))
+        thing = noun_phrase(choice, choice.rare(nouns_of((name,))), "known", adjective=0.15)
+        thing = replace(thing, determiner=THIS if not thing.plural else THE, owner=None)
+        word, wort = choice.pick((("for", "für"), ("for", "für"), ("from", "von")))
+        told = german.preposition(wort, person_there, "dative" if word == "from" else "accusative")
+        return plain(Clause(thing, BE, complements=(Phrase(english.preposition(word, person_there), told),))), "."
+    who = subject(choice, ("adult",), "known")
+    pronoun = sex_pronoun(who)
+    if pronoun is None or getattr(who, "noun", None) == person_there.noun:
+        return beside_whom(choice)
+    word, wort, case, names = choice.pick(BESIDE)
+    found = entry(choice.pick(names))
+    lasting = found.name in ("live", "think", "work")
+    form: Form = choice.pick(("present", "present", "past") if lasting else ("progressive", "progressive", "past"))
+    told = german.preposition(wort, person_there, case, melted=False)
+    body = Clause(who, found.verb, form, complements=(Phrase(english.preposition(word, person_there), told),))
+    if who.person != 1 and choice.chance(0.15):
+        return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
+    return plain(body), "."
+
+
+def of_what(choice: Choice) -> Sentence:
+    """The window of our kitchen is open. She lives near this old church: the genitive of every noun."""
+    noun = choice.rare(THINGS)
+    whole = fitting(choice, noun, 0.25)
+    parts = ("door", "window") if noun.classes & {"building"} else ("name",) if noun.classes & {"settlement"} else ()
+    if parts and choice.chance(0.5):
+        part = NounPhrase(choice.pick(nouns_of(parts)), THE)
+        whole = whole if whole.determiner != A else replace(whole, determiner=THIS)
+        spoken = f"{english.nominal(part)} of {english.nominal(whole)}"
+        named = Name(spoken, german=f"{german.nominal(part, 'nominative')} {german.nominal(whole, 'genitive')}")
+        word = choice.pick(
+            ("open", "closed") if part.noun.english in ("door", "window") else ("beautiful", "long", "short")
+        )
+        return plain(Clause(named, BE, complements=(predicate(ADJECTIVE[word]),))), "."
+    if not noun.classes & {"building", "settlement", "tall_plant"} or noun.classes & {"indoor"}:
+        return of_what(choice)
+    told = Phrase(f"near {english.nominal(whole)}", f"in der Nähe {german.nominal(whole, 'genitive')}")
+    who = subject(choice, ("adult",), "known")
+    name, form = choice.pick(
+        (("live", "present"), ("work", "present"), ("wait", "past"), ("meet", "past"), ("see", "past"))
+    )
+    body = Clause(who, entry(name).verb, form, complements=(told,))  # type: ignore[arg-type]
+    if name in ("meet", "see"):
+        body = replace(body, accusative=fitting(choice, choice.rare(PEOPLE), 0.2))
+        if getattr(who, "noun", None) == getattr(body.accusative, "noun", 0):
+            return of_what(choice)
+    return plain(body), "."
 
 
 def what_exactly(choice: Choice) -> Sentence:

@@ -8,6 +8,13 @@ from mt.data.toy.features import Clause, Coordination, Name, Nominal, NounPhrase
 VOWEL_SOUND = re.compile(r"[aeio]|un(?!i)|hour", re.IGNORECASE)
 
 
+# why did your brother not: why didn't your brother
+INVERTED = re.compile(
+    r"^(why |)(is|are|was|were|do|does|did|has|have|could|should|can) "
+    r"(I|you|he|she|it|we|they|[A-Z]\w+|(?:the|my|your|his|her|our|their|this|these) (?:(?!not)\w+ )?\w+) not\b"
+)
+
+
 def ends_in_s(word: str) -> str:
     """The plural of a regular noun, or the third person of a regular verb."""
     if re.search(r"(s|x|z|ch|sh|go|do)$", word):
@@ -202,6 +209,9 @@ def contracted(sentence: str) -> str:
         sentence = re.sub(rf"\b{full}\b", short, sentence)
     sentence = re.sub(
         r"\b(is|are|was|were|do|does|did|has|have|could|should) not\b", r"\1n't", sentence, flags=re.IGNORECASE
+    )
+    sentence = INVERTED.sub(
+        lambda found: f"{found[1]}{'can' if found[2] == 'can' else found[2] + 'n'}'t {found[3]}", sentence
     )
     pairs = (
         ("I am", "I'm"),

@@ -9,16 +9,7 @@ import re
 from dataclasses import replace
 from typing import Literal
 
-from mt.data.toy.features import (
-    Case,
-    Clause,
-    Coordination,
-    Name,
-    Nominal,
-    NounPhrase,
-    Pronoun,
-    Relative,
-)
+from mt.data.toy.features import Case, Clause, Coordination, Name, Nominal, NounPhrase, Pronoun, Relative
 from mt.data.toy.german_words import (
     ADJECTIVE_ENDINGS,
     DEFINITE,
@@ -51,6 +42,7 @@ CONTRACTIONS = {
 }
 KEIN_STEM = "kein"
 # by the clock: nicht vor sieben, immer um acht
+BEFORE_OBJECTS = ("normalerweise", "beide", "immer", "oft", "manchmal")  # immer die Zeitung, but: die Zeitung nie
 CLOCK = re.compile(r"(at|before|after|until) (?!night|the |breakfast|dinner|work|school)")
 
 
@@ -210,8 +202,8 @@ def days_and_hours(body: Clause, without: str) -> tuple[list[str], list[str]]:
 
 def framed(known: list[str], day: list[str], hour: list[str], middle: list[str]) -> list[str]:
     """The known objects, the time and often or not: das Auto heute nicht, normalerweise um sechs die Zeitung."""
-    if middle in (["normalerweise"], ["beide"]):
-        return [*middle, *day, *hour, *known]
+    if len(middle) == 1 and middle[0] in BEFORE_OBJECTS:
+        return [*middle, *day, *hour, *known] if middle[0] in BEFORE_OBJECTS[:2] else [*day, *middle, *hour, *known]
     return [*known, *day, *middle, *hour] if middle else [*day, *hour, *known]
 
 

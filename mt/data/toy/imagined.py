@@ -9,6 +9,7 @@ from mt.data.toy.features import Clause, Form, Modal, Nominal, NounPhrase, Phras
 from mt.data.toy.nouns import NOUNS, entries
 from mt.data.toy.purposes import deed_of
 from mt.data.toy.scenes import IMPERSONAL, SCENE_LIST, effect_clause, person, state_clause
+from mt.data.toy.times import COMING, NOW
 from mt.data.toy.verbs import BE, ENTRIES, ONCE, entry
 from mt.data.toy.words import (
     ADJECTIVE,
@@ -99,7 +100,8 @@ def would_rather(choice: Choice) -> Sentence:
         known = getattr(body.accusative, "definite", False)
         if body.verb.english not in ("forget", "lose", "wake") and not body.manner and not known:
             break
-    body = replace(body, subject=who, form="modal", modal=RATHER, time=None, hour=None)
+    when = choice.pick((*COMING[:6], *NOW[:2])) if choice.chance(0.4) else None
+    body = replace(body, subject=who, form="modal", modal=RATHER, time=when, hour=None)
     told = replace(body, middle=Phrase("", "lieber"))
     if who.person != 1 and choice.chance(0.3):
         return Phrase(english.clause(body, question=True), german.clause(told, "question")), "?"

@@ -104,6 +104,7 @@ phone | das Telefon+, Telefone | device portable owned laid
 computer | der Computer, Computer | device owned switched
 key | der Schlüssel, Schlüssel | tool portable small laid owned
 car key | der Autoschlüssel, Autoschlüssel | tool portable small laid owned
+glasses/- | die Brille, - | sight owned
 pen | der Stift+, Stifte | tool portable small laid owned coloured
 bag | die Tasche, Taschen | carried portable owned coloured container
 bottle | die Flasche, Flaschen | vessel portable stood

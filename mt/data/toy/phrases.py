@@ -102,7 +102,7 @@ def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> No
     graded = graded and not kin
     if graded and phrase.determiner in (THE, A) and choice.chance(0.1):
         return replace(phrase, adjective=(superlative if phrase.determiner == THE else comparative)(adjective))
-    intense = not kin and phrase.determiner in (A, BARE) and choice.chance(0.12)
+    intense = not kin and phrase.determiner in (A, BARE) and choice.chance(0.17)
     if not intense and adjective.english in BEFORE_COLOURS and choice.chance(0.55):
         colours = [other for other in options if other.english in COLOURS]
         return replace(phrase, adjective=adjective, colour=choice.pick(colours) if colours else None)
@@ -195,6 +195,8 @@ def plural_share(noun: Noun, mode: str) -> float:
 
 def mass_phrase(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, adjective: float) -> NounPhrase:
     """A phrase around a noun without plural."""
+    if "sight" in noun.classes:
+        return NounPhrase(noun, possessive(choice, noun, subject))  # the glasses would be those one drinks from
     if "speech" in noun.classes or "sport" in noun.classes:
         return NounPhrase(noun, BARE)
     if noun.classes & {"weather", "sky"} or noun.english == "sea":

@@ -90,6 +90,8 @@ near | to_school to_bed home to_work garden:into kitchen:into park:to forest:int
 far | TO_TOWN TO_TOWN TO_COUNTRY sea:an to_the_mountains
 drive | home to_work TO_TOWN beach:an sea:an city:to village:to supermarket:zu station:zu lake:an hospital:zu
 onto | table:on chair:on bed:on bag:in kitchen:in bed:under lamp:next
+onto_table | table:on table:on kitchen:in bag:in
+shoes_to | door:front bed:under house:front kitchen:in bed:on
 stand_on | table:on chair:on kitchen:in lamp:next
 sit_to | chair:on bed:on table:at tree:under window:at
 film_at | at_home cinema:inside cinema:in IN_TOWN
@@ -112,7 +114,21 @@ furniture_in | room:in kitchen:in office:in garden:in house:in flat:in
 building_at | city:in village:in street:in IN_TOWN station:close park:close lake:close hotel:close park:next station:next church:behind sea:by lake:at
 """
 GROUPS = {name.strip(): tuple(members.split()) for name, members in (line.split("|") for line in entries(TABLE))}
-DIRECTIONS = {"run", "come", "near", "far", "drive", "onto", "stand_on", "sit_to", "brought", "from", "back"}
+DIRECTIONS = {
+    "run",
+    "come",
+    "near",
+    "far",
+    "drive",
+    "onto",
+    "onto_table",
+    "shoes_to",
+    "stand_on",
+    "sit_to",
+    "brought",
+    "from",
+    "back",
+}
 
 
 @cache

@@ -163,7 +163,7 @@ PLEASE = Phrase("please", "bitte")
 REQUESTS = frozenset(
     """open, close, turn on, turn off, read, come, go, wait, sing, help, bring, give, show, wash, clean, buy,
 take, eat, drink, call, ask, learn, write, get up, sit down, stay, put on, tell, pick up, look for, cook, forget, sleep, work,
-play, visit, invite""".replace("\n", " ").split(", ")
+play, visit, invite, put, take off""".replace("\n", " ").split(", ")
 )
 REQUESTED = [
     found

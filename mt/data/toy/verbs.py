@@ -71,10 +71,10 @@ listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together
 listen (to) | zu/hören hört zugehört | adult,young =>person $known
 buy bought bought | kaufen kauft gekauft | adult >bought @shops $given ; adult >gift,toy,book,newspaper,clothes =>person $given $known
 sell sold sold | verkaufen verkauft verkauft | adult >sold
-find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money @surface $given ; adult,young >tool,carried,money,pet @lost_at $given
-lose lost lost | verlieren verliert verloren | adult,young >tool,carried,money,hat,toy @lost_at
-look (for) | suchen sucht gesucht | adult,young >tool,carried,pet,clothes,lodging,transport,person ; adult,young >tool,carried,money,pet @surface $known
-need | brauchen braucht gebraucht | adult >tool,device,furniture,clothes,road,wheels,money,leisure,doctor,food,drink $state
+find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money,sight @surface $given ; adult,young >tool,carried,money,pet @lost_at $given
+lose lost lost | verlieren verliert verloren | adult,young >tool,carried,money,hat,toy,sight @lost_at
+look (for) | suchen sucht gesucht | adult,young >tool,carried,pet,clothes,lodging,transport,person,sight ; adult,young >tool,carried,money,pet @surface $known
+need | brauchen braucht gebraucht | adult >tool,device,furniture,clothes,road,wheels,money,leisure,doctor,food,drink,sight $state
 have had had | haben hat gehabt =hatte | adult,young >had_thing $state $new
 like | mögen mag gemocht =mochte | adult,young >food,drink,alcohol,dish,person,animal,tune,settlement,liked_place,sung,watched,text,town $state $generic
 want | wollen will gewollt =wollte | adult,young >drink,food,dish,snack,clothes,road,wheels,device,pet,flower,toy,money $state $new
@@ -95,13 +95,15 @@ turn (on) ~ | an/machen macht angemacht | adult,young >switched $known
 turn (off) ~ | aus/machen macht ausgemacht | adult,young >switched $known
 put put put (on) ~ | an/ziehen zieht angezogen | adult,young >coat,dress,shirt,shoe $event $worn
 put put put (on) ~ | auf/setzen setzt aufgesetzt | adult,young >hat $event $worn
+take took taken (off) ~ | aus/ziehen zieht ausgezogen | adult,young >coat,dress,shirt,shoe $event $worn
+take took taken (off) ~ | ab/nehmen nimmt abgenommen | adult,young >hat $event $worn
 wear wore worn | tragen trägt getragen | adult,young >clothes @worn_at $worn
 call | an/rufen ruft angerufen | adult >person $known
 invite | ein/laden lädt eingeladen | adult >person $known
 pick (up) ~ | ab/holen holt abgeholt | adult >person,young @from $known
-put put put | legen legt gelegt | adult >laid,coat,shirt,dress,hat,money @!onto $event
-put put put | stellen stellt gestellt | adult >stood,shoe @!stand_on $event
-forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,word,gift $known ; adult,young >tool,carried,clothes,gift,book,money @left_at $known
+put put put | legen legt gelegt | adult >laid,coat,shirt,dress,hat,money @!onto $event ; adult >bread,cheese,meat,fish,chocolate @!onto_table $event $known
+put put put | stellen stellt gestellt | adult >stood @!stand_on $event ; adult >drink,wine,beer,soup,cake @!stand_on $event $known ; adult >shoe @!shoes_to $event $known
+forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,word,gift,sight $known ; adult,young >tool,carried,clothes,gift,book,money @left_at $known
 understand understood understood | verstehen versteht verstanden | adult,young >asked,learned,speech,trouble,told,person $state $known
 learn | lernen lernt gelernt | adult,young >word,speech @learned_at %fast,together
 speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; adult with:mit:dative=person @spoken_at $known
@@ -241,7 +243,7 @@ def parse(line: str) -> Entry:
 # Deeds of a moment or an hour: they go with *tonight*, not with *next year*.
 BRIEF = frozenset(
     """sit, stand, lie, fall asleep, wake up, get up, sit down, hurry, laugh, cry, turn on, turn off, open,
-close, put, put on, drink, eat, sleep, wait, feel, listen to, watch television, answer, run, bring, ask, thank, find, lose,
+close, put, put on, take off, drink, eat, sleep, wait, feel, listen to, watch television, answer, run, bring, ask, thank, find, lose,
 leave, begin, come back, arrive, pick up, go, stay, order, pay for, look for, wear, cook, make, wash, clean, tidy up, call,
 help, talk, speak, tell, show, give, send, forget, take, read, dream, think, look forward, hear, see, come""".replace(
         "\n", " "
