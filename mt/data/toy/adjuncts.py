@@ -172,6 +172,7 @@ def bears_time(time: Phrase | None) -> bool:
     )
 
 
+AMOUNTS = (Phrase("too much", "zu viel"), Phrase("too little", "zu wenig"), Phrase("so much", "so viel"))
 FASTER = {
     "well": ("better", "besser"),
     "badly": ("worse", "schlechter"),
@@ -185,8 +186,10 @@ FASTER = {
 
 def graded(choice: Choice, manner: Phrase) -> Phrase:
     """well, very well, too late."""
-    if manner.english in ("together", "alone", "a lot") or not choice.chance(0.3):
+    if manner.english in ("together", "alone") or not choice.chance(0.3):
         return manner
+    if manner.english == "a lot":
+        return choice.pick(AMOUNTS)
     if choice.chance(0.4):
         return Phrase(*FASTER[manner.english])
     degree, grad = choice.pick((("very", "sehr"), ("very", "sehr"), ("too", "zu")))

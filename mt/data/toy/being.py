@@ -13,6 +13,7 @@ from mt.data.toy.phrases import noun_phrase, with_adjective
 from mt.data.toy.statements import plain
 from mt.data.toy.verbs import BE
 from mt.data.toy.words import (
+    ANY,
     BARE,
     MANY,
     MUCH,
@@ -128,6 +129,8 @@ def existence(choice: Choice) -> Sentence:
     spoken = english.be_form(phrase, past=past)
     told = present(BE, person_index(phrase)) if not past else preterite(BE, person_index(phrase))
     asked = choice.chance(0.3 if is_given else 0.2) and chosen != NO
+    if asked and plural and choice.chance(0.35):
+        phrase = replace(phrase, determiner=ANY)
     is_given = is_given or asked
     if is_given:
         told = "gab es" if past else "gibt es"

@@ -60,7 +60,7 @@ def is_there(choice: Choice) -> Sentence:
 
 def thanks(choice: Choice) -> Sentence:
     """Thank you for the beautiful flowers: Danke für die schönen Blumen."""
-    noun = choice.rare(nouns_of(("gift", "text", "drink", "meal", "picture", "toy", "flower")))
+    noun = choice.rare(nouns_of(("gift", "text", "drink", "meal", "picture", "toy", "flower", "help", "answer")))
     thing = noun_phrase(choice, noun, "known", YOU, adjective=0.4)
     ending = choice.pick(("", "", ", Anna", ", Peter"))
     return Phrase(

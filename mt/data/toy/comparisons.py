@@ -6,9 +6,10 @@ from functools import cache
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.company import attached
+from mt.data.toy.degrees import superlative
 from mt.data.toy.features import Adjective, Clause, Name, Nominal, Noun, NounPhrase, Phrase, Pronoun
 from mt.data.toy.nouns import NOUNS, fits, nouns_of
-from mt.data.toy.phrases import noun_phrase, sex_pronoun, subject
+from mt.data.toy.phrases import noun_phrase, own, sex_pronoun, subject
 from mt.data.toy.verbs import BE
 from mt.data.toy.words import ADJECTIVE, ADJECTIVES, BARE, POSSESSIVES, SHE, TOWNS, A
 
@@ -43,14 +44,21 @@ def identity_clause(choice: Choice) -> tuple[Clause, NounPhrase]:
     ):
         who = subject(choice, ("adult",))
     noun = job(noun, female(who))
-    personal = noun.english in ("friend", "neighbour")
+    personal = noun.english in ("friend", "neighbour") or (noun.english in ("teacher", "doctor") and choice.chance(0.4))
     chosen = BARE if who.plural else A
     if personal:
-        chosen = POSSESSIVES[choice.pick([word for word in POSSESSIVES if word != getattr(who, "possessive", "")])]
+        chosen = POSSESSIVES[
+            choice.pick(
+                [word for word in POSSESSIVES if word != own(who) and not (who.person == 1 and word in ("my", "our"))]
+            )
+        ]
     predicate = NounPhrase(noun, chosen, who.plural)
     if choice.chance(0.35) and not personal:
         adjective = choice.pick([ADJECTIVE[word] for word in ("good", "young", "old", "new", "friendly", "clever")])
         predicate = replace(predicate, adjective=adjective, intensified=choice.chance(0.2))
+    elif choice.chance(0.3) and personal and not who.plural:
+        adjective = superlative(ADJECTIVE["good"]) if noun.english == "friend" else ADJECTIVE["new"]
+        predicate = replace(predicate, adjective=adjective)
     bare = not personal and not predicate.adjective
     declined = german.noun_phrase(replace(predicate, determiner=BARE) if bare else predicate, "nominative")
     form = choice.pick(("present", "present", "present", "past"))

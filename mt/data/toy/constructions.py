@@ -26,9 +26,11 @@ from mt.data.toy.features import Sentence
 from mt.data.toy.getting_there import bus_to, how_long_it_takes, near_here, way_there
 from mt.data.toy.imagined import allowed, so_that, used_to, would_if, would_rather
 from mt.data.toy.longer import long_question, long_statement, so_anything, three_clauses, two_long
+from mt.data.toy.measuring import best_ever, know_how, than_mine
 from mt.data.toy.mishaps import what_happened
 from mt.data.toy.not_any import neither_of_two, not_anybody, not_since
 from mt.data.toy.ones import another_size, gave_one, two_kinds
+from mt.data.toy.plain_talk import feeling, getting, it_was_a, received, whole
 from mt.data.toy.pointing import pointing
 from mt.data.toy.purposes import judgement, purpose, time_or_memory, two_infinitives
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
@@ -203,4 +205,12 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1.3, another_size),
     (0.9, two_kinds),
     (0.9, gave_one),
+    (1.3, whole),
+    (0.9, it_was_a),
+    (0.9, getting),
+    (0.8, feeling),
+    (1.3, received),
+    (1, than_mine),
+    (0.8, best_ever),
+    (1.6, know_how),
 ]

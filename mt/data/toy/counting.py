@@ -44,7 +44,7 @@ TENS = [
 ]
 INDOORS = phrases("in the house/im Haus, in the kitchen/in der Küche, in the room/im Zimmer")
 OUTDOORS = phrases(
-    "here/hier, there/dort, in Berlin/in Berlin, in Munich/in München, in Hamburg/in Hamburg, in London/in London, "
+    "here/hier, there/dort, outside/draußen, outside/draußen, in Berlin/in Berlin, in Munich/in München, in Hamburg/in Hamburg, in London/in London, "
     "in Vienna/in Wien, in Rome/in Rom, in the mountains/in den Bergen, in the city/in der Stadt"
 )
 TODAY = phrases("today/heute, now/jetzt")

@@ -21,6 +21,8 @@ friend | der Freund+, Freunde | human adult he owned
 neighbour | der Nachbar~, Nachbarn | human adult he owned
 teacher | der Lehrer, Lehrer | human adult he owned job
 doctor | der Arzt+, Ärzte | human adult he owned job
+English teacher | der Englischlehrer, Englischlehrer | human adult he owned
+German teacher | der Deutschlehrer, Deutschlehrer | human adult he owned
 student | der Student~, Studenten | human adult he job
 mother/- | die Mutter, - | human adult she kin generation3
 father/- | der Vater, - | human adult he kin generation3
@@ -80,6 +82,8 @@ song | das Lied+, Lieder | sung told
 film | der Film+, Filme | watched told
 picture | das Bild+, Bilder | art owned portable
 question | die Frage, Fragen | asked
+answer | die Antwort, Antworten | reply owned
+help/- | die Hilfe, - | aid owned
 word | das Wort+, Wörter | learned
 game | das Spiel+, Spiele | played
 problem | das Problem+, Probleme | trouble owned
@@ -201,7 +205,7 @@ def entries(table: str) -> list[str]:
 
 GROUP_TABLE = """
 topic | work film book weather family problem school music letter
-awaited | letter present dinner film weekend weekend birthday summer winter
+awaited | answer letter present dinner film weekend weekend birthday summer winter
 event | film game school
 prey | meat fish bread
 cooked | soup potato egg fish meat

@@ -195,6 +195,9 @@ def plural_share(noun: Noun, mode: str) -> float:
 
 def mass_phrase(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, adjective: float) -> NounPhrase:
     """A phrase around a noun without plural."""
+    if "aid" in noun.classes:  # help, your help
+        others = [word for word in ("your", "your", "his", "her", "my") if word != own(subject)]
+        return NounPhrase(noun, choice.pick((BARE, BARE, POSSESSIVES[choice.pick(others)])))
     if "sight" in noun.classes:
         return NounPhrase(noun, possessive(choice, noun, subject))  # the glasses would be those one drinks from
     if "speech" in noun.classes or "sport" in noun.classes:

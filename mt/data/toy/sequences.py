@@ -19,6 +19,7 @@ from mt.data.toy.words import (
     ALREADY,
     BARE,
     CAN,
+    DAYS,
     HAVE_TO,
     IT,
     LATE,
@@ -153,7 +154,12 @@ def circumstance(choice: Choice, form: Form) -> Clause:
         house = noun_phrase(choice, choice.rare(nouns_of(("shop", "culture", "eatery", "school", "hotel"))), "known")
         told = predicate(ADJECTIVE[choice.pick(("open", "closed"))])
         already = choice.pick((ALREADY, STILL)) if tense == "present" and choice.chance(0.35) else None
-        return Clause(house, BE, tense, negated=negated and not already, complements=(told,), middle=already)
+        opening = None
+        if tense == "present" and not already and choice.chance(0.4):
+            opening = choice.pick(CLOSED_ON)
+        return Clause(
+            house, BE, tense, negated=negated and not already, complements=(told,), middle=already, time=opening
+        )
     who, _ = person(choice)
     if kind == 3:
         where = None
@@ -171,6 +177,10 @@ def circumstance(choice: Choice, form: Form) -> Clause:
     return Clause(who, BE, tense, negated=negated, complements=(told,))
 
 
+CLOSED_ON = (
+    *(Phrase(f"on {day.english}s", f"{day.german.lower()}s") for day in DAYS),
+    *(Phrase("today", "heute"), Phrase("today", "heute"), Phrase("at the weekend", "am Wochenende")),
+)
 ASLEEP = replace(entry("sleep").verb, english="be", english_past="was", english_rest="asleep", stative=True)
 THERE = Name("there", german="es")
 EXIST = replace(BE, german="geben", german_third="gibt", preterite="gab", participle="gegeben", auxiliary="haben")

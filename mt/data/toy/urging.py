@@ -136,6 +136,12 @@ def something_to_eat(choice: Choice) -> Sentence:
     something, nothing = choice.pick(SOMETHING)
     where = choice.pick((Phrase("", ""), Phrase("at home", "zu Hause"), Phrase("in the kitchen", "in der Küche")))
     kind = choice.weighted((0.2, 0.2, 0.3, 0.3))
+    if kind == 0 and choice.chance(0.4):
+        any_of_it = choice.pick((something.english, something.english.replace("something", "anything")))
+        return Phrase(
+            f"is there {any_of_it} {where.english}".strip(),
+            " ".join(f"gibt es {where.german} {something.german}".split()),
+        ), "?"
     if kind == 0:
         thing = choice.pick((nothing, nothing, something))
         told = f"{where.german} gibt es" if where.german else "es gibt"
@@ -204,6 +210,10 @@ def meeting(choice: Choice) -> Sentence:
     form: Form = choice.pick(("present", "progressive", "past", "future", "modal"))
     modal = choice.pick((CAN, CAN, POLITE, SHALL, WANT, SHOULD)) if form == "modal" else None
     where = chosen_place(choice, "meet", who) if choice.chance(0.6) else None
+    if choice.chance(0.15):
+        when = choice.pick((clock(choice), coming_time(choice, long=False), None))
+        body = Clause(WE, verb, complements=(where,) if where else (), time=when)
+        return Phrase(f"let's {english.infinitive(body)}", german.clause(body, "question")), choice.pick("!.")
     times = {"past": past_time, "present": habit_time}.get(form, coming_time)
     time = choice.pick((clock(choice), times(choice, long=False), times(choice, long=False)))
     body = Clause(

@@ -74,12 +74,12 @@ sell sold sold | verkaufen verkauft verkauft | adult >sold
 find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money,sight @surface $given ; adult,young >tool,carried,money,pet @lost_at $given
 lose lost lost | verlieren verliert verloren | adult,young >tool,carried,money,hat,toy,sight @lost_at
 look (for) | suchen sucht gesucht | adult,young >tool,carried,pet,clothes,lodging,transport,person,sight ; adult,young >tool,carried,money,pet @surface $known
-need | brauchen braucht gebraucht | adult >tool,device,furniture,clothes,road,wheels,money,leisure,doctor,food,drink,sight $state
+need | brauchen braucht gebraucht | adult >tool,device,furniture,clothes,road,wheels,money,leisure,doctor,food,drink,sight,aid,aid,reply $state
 have had had | haben hat gehabt =hatte | adult,young >had_thing $state $new
 like | mögen mag gemocht =mochte | adult,young >food,drink,alcohol,dish,person,animal,tune,settlement,liked_place,sung,watched,text,town $state $generic
 want | wollen will gewollt =wollte | adult,young >drink,food,dish,snack,clothes,road,wheels,device,pet,flower,toy,money $state $new
 love | lieben liebt geliebt | adult >kin,infant,group,pet,tune,nature,town,work $state $generic
-know knew known | kennen kennt gekannt =kannte | adult,young >person,settlement,sung,told,town,lodging,way,label $state $known
+know knew known | kennen kennt gekannt =kannte | adult,young >person,settlement,sung,told,town,lodging,way,label,reply $state $known
 visit | besuchen besucht besucht | adult >person @visited_in $known ; adult >person,group,culture,settlement,town $known
 meet met met | treffen trifft getroffen | adult >person @meet $known
 help | helfen hilft geholfen | adult,young =>person @helped_at $known
@@ -104,7 +104,7 @@ pick (up) ~ | ab/holen holt abgeholt | adult >person,young @from $known
 put put put | legen legt gelegt | adult >laid,coat,shirt,dress,hat,money @!onto $event ; adult >bread,cheese,meat,fish,chocolate @!onto_table $event $known
 put put put | stellen stellt gestellt | adult >stood @!stand_on $event ; adult >drink,wine,beer,soup,cake @!stand_on $event $known ; adult >shoe @!shoes_to $event $known
 forget forgot forgotten | vergessen vergisst vergessen | adult >tool,carried,label,word,gift,sight $known ; adult,young >tool,carried,clothes,gift,book,money @left_at $known
-understand understood understood | verstehen versteht verstanden | adult,young >asked,learned,speech,trouble,told,person $state $known
+understand understood understood | verstehen versteht verstanden | adult,young >asked,reply,learned,speech,trouble,told,person $state $known
 learn | lernen lernt gelernt | adult,young >word,speech @learned_at %fast,together
 speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; adult with:mit:dative=person @spoken_at $known
 show showed shown | zeigen zeigt gezeigt | adult >art,text,lodging,garden,settlement,wheels =>person $known
