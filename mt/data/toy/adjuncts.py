@@ -80,7 +80,9 @@ def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | N
     if form == "past" or (body.modal and body.modal.past):
         if entry and entry.name in LASTING and choice.chance(0.35):
             return duration(choice, long=entry.name in LONG)
-        return past_time(choice, long=long)
+        time = past_time(choice, long=long)
+        slept = entry is not None and entry.name == "sleep" and time.english == "last night"
+        return Phrase("last night", "letzte Nacht") if slept else time
     if form == "present":
         if entry and entry.name in ONCE:
             opens = entry.name in ("open", "close") and body.accusative is None

@@ -54,7 +54,7 @@ ATTACHED_TABLE = """
 man woman boy girl child student | hat:with bag:with dog:with guitar:with ball:with coat:in shirt:in window:at door:at table:at garden:in car:in house:front
 woman girl | dress:in flower:with
 house flat hotel restaurant school | sea:close lake:close station:close park:close church:close
-village city | sea:by sea:by sea:close lake:at lake:close
+village city | IN_COUNTRY IN_COUNTRY IN_COUNTRY sea:by sea:by sea:close lake:at lake:close
 house flat hotel restaurant school | garden:with sea:by sea:by lake:at lake:by station:next park:next church:behind IN_TOWN
 book newspaper letter picture key pen phone present bag | table:on bed:on chair:on kitchen:in car:in bag:in
 apple egg bread cheese cake potato fish meat | table:on kitchen:in bag:in

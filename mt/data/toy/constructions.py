@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 
+from mt.data.toy.abilities import learning_to, leave_it, unable_to
 from mt.data.toy.animals import animal_reason
 from mt.data.toy.asking import helping, request_because, tell_me, told_to, two_requests
+from mt.data.toy.asking_apart import asking_apart
 from mt.data.toy.at_table import also_at_once, asking_for
 from mt.data.toy.beginnings import beginning, but_now, neither
 from mt.data.toy.being import comparison, existence, identity, presentation
@@ -26,7 +28,7 @@ from mt.data.toy.features import Sentence
 from mt.data.toy.getting_there import bus_to, how_long_it_takes, near_here, way_there
 from mt.data.toy.imagined import allowed, so_that, used_to, would_if, would_rather
 from mt.data.toy.longer import long_question, long_statement, so_anything, three_clauses, two_long
-from mt.data.toy.measuring import best_ever, know_how, than_mine
+from mt.data.toy.measuring import best_ever, know_how, like_more, than_mine
 from mt.data.toy.mishaps import what_happened
 from mt.data.toy.not_any import neither_of_two, not_anybody, not_since
 from mt.data.toy.ones import another_size, gave_one, two_kinds
@@ -206,6 +208,11 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (0.9, two_kinds),
     (0.9, gave_one),
     (1.3, whole),
+    (2.2, unable_to),
+    (0.9, learning_to),
+    (0.7, leave_it),
+    (1.3, asking_apart),
+    (0.8, like_more),
     (0.9, it_was_a),
     (0.9, getting),
     (0.8, feeling),

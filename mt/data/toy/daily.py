@@ -94,6 +94,7 @@ def told(
     second = deed(choice, who, form, modal=modal, rich=0.3, plain=plain)
     contrary = form in ("present", "past") and not plain and choice.chance(0.12)
     second = replace(second, negated=contrary, ongoing=False, time=second.time if not first.time else None)
+    second = replace(second, modal=MUST) if second.modal == MUST_NOT else second
     listed = isinstance(first.accusative, Coordination) or isinstance(second.accusative, Coordination)
     same = first.verb.german == second.verb.german or first.verb.english == second.verb.english
     many = isinstance(second.accusative, NounPhrase) and second.accusative.determiner.plural

@@ -11,7 +11,7 @@ from mt.data.toy.phrases import noun_phrase, sex_pronoun, subject, with_adjectiv
 from mt.data.toy.places import place
 from mt.data.toy.statements import plain
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import ADJECTIVE, BARE, POSSESSIVES, THE, THIS, A
+from mt.data.toy.words import ADJECTIVE, BARE, POSSESSIVES, THE, THESE, THIS, A
 
 DETERMINERS = (THE, THE, A, THIS, *POSSESSIVES.values(), *POSSESSIVES.values())
 SURFACES = ("table", "kitchen table", "chair", "bed")
@@ -35,7 +35,10 @@ def fitting(choice: Choice, noun: Noun, adjective: float) -> NounPhrase:
     if "kin" in noun.classes:
         known = tuple(POSSESSIVES.values())
         known = tuple(one for one in known if noun.english not in ("husband", "wife") or one == POSSESSIVES["my"])
-    return replace(with_adjective(choice, NounPhrase(noun, choice.pick(known)), adjective), intensified=False)
+    plural = bool(noun.english_plural) and not noun.classes & {"building", "settlement"} and choice.chance(0.15)
+    if plural:
+        known = tuple(one for one in (*known, THESE) if one not in (A, THIS))
+    return replace(with_adjective(choice, NounPhrase(noun, choice.pick(known), plural), adjective), intensified=False)
 
 
 def where_exactly(choice: Choice) -> Sentence:
@@ -54,7 +57,7 @@ def where_exactly(choice: Choice) -> Sentence:
         told = f"{where.german} ist {german.nominal(there, 'nominative')}"
         return Phrase(f"there is {english.nominal(there)} {where.english}", told), "."
     who = noun_phrase(choice, choice.rare(small), "known", adjective=0.1)
-    if choice.chance(0.4):
+    if choice.chance(0.4) and not noun.classes & {"vessel", "carried"}:
         who = noun_phrase(choice, choice.rare(PEOPLE), "known", adjective=0.1)
     return plain(Clause(who, BE, choice.pick(("present", "present", "past")), complements=(where,))), "."
 

@@ -48,7 +48,7 @@ def bus_to(choice: Choice) -> Sentence:
     where = destination(choice)
     noun = choice.pick(nouns_of(("public",)))
     go = entry("go", "fahren").verb
-    kind = choice.weighted((0.3, 0.12, 0.25, 0.1, 0.23))
+    kind = choice.weighted((0.28, 0.18, 0.23, 0.1, 0.21))
     if kind == 0:
         body = Clause(NounPhrase(noun, choice.pick((THIS, THIS, THE))), go, complements=(where,))
         if choice.chance(0.25):
@@ -56,6 +56,11 @@ def bus_to(choice: Choice) -> Sentence:
         if choice.chance(0.65):
             return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
         return plain(replace(body, negated=choice.chance(0.4) and not body.time)), "."
+    if kind == 1 and choice.chance(0.5):
+        told = f"welche{'n'} {noun.german} {{}}, um {where.german} zu kommen"
+        do, finite = choice.pick((("do I have to", "muss ich"), ("do we have to", "müssen wir"), ("can I", "kann ich")))
+        to = choice.pick(("get", "get", "go"))
+        return Phrase(f"which {noun.english} {do} take to {to} {where.english}", told.format(f"{finite} nehmen")), "?"
     if kind == 1:
         word, wort = f"which {noun.english}", f"welche{'r'} {noun.german}"
         body = Clause(Name(word, german=wort), choice.pick((go, go, entry("leave").verb)), complements=(where,))

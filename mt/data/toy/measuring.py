@@ -10,11 +10,26 @@ from mt.data.toy.degrees import superlative
 from mt.data.toy.features import Clause, Name, NounPhrase, Phrase, Relative, Sentence
 from mt.data.toy.german_words import DER_ENDINGS, cell
 from mt.data.toy.nouns import NOUNS, nouns_of
-from mt.data.toy.phrases import noun_phrase, own
+from mt.data.toy.phrases import adjectives_of, noun_phrase, own
 from mt.data.toy.scenes import person
 from mt.data.toy.statements import plain
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import ADJECTIVE, HE, NAMES, POSSESSIVES, SHE, THAT, THE, THESE, THEY, THIS, I
+from mt.data.toy.words import (
+    ADJECTIVE,
+    BARE,
+    COLOURS,
+    HE,
+    NAMES,
+    POSSESSIVES,
+    SHE,
+    THAT,
+    THE,
+    THESE,
+    THEY,
+    THIS,
+    TOWNS,
+    I,
+)
 
 MINE = (("mine", "mein"), ("yours", "dein"), ("his", "sein"), ("hers", "ihr"), ("ours", "unser"), ("theirs", "ihr"))
 OWNED_BY = {"mine": "my", "yours": "your", "his": "his", "hers": "her", "ours": "our", "theirs": "their"}
@@ -41,6 +56,61 @@ def than_mine(choice: Choice) -> Sentence:
     if choice.chance(0.2) and not body.negated:
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     return plain(body), "."
+
+
+def like_more(choice: Choice) -> Sentence:
+    """I like summer more than winter: lieber als. My coat is blue, but yours is black. This is not my bag, mine is red."""
+    if choice.chance(0.4):
+        return mine_is(choice)
+    classes = choice.pick((("drink", "alcohol"), ("food",), ("tune", "sport"), ("speech",), ("season",), ("town",)))
+    who, _ = person(choice)
+    if classes == ("town",):
+        known = [Name(town.english, german=town.german) for town in TOWNS]
+        one, two = choice.pick(known), choice.pick(known)
+    else:
+        nouns = nouns_of(classes)
+        article = replace(THE, english="") if classes == ("season",) else BARE
+        one, two = (NounPhrase(choice.pick(nouns), article) for _ in range(2))  # type: ignore[assignment]
+    if one == two:
+        return like_more(choice)
+    body = Clause(who, entry("like").verb, accusative=one)
+    more = choice.pick(("more", "better"))
+    told = german.clause(replace(body, manner=Phrase("", "lieber")), "main")
+    spoken = f"{english.clause(body)} {more} than {english.nominal(two)}"
+    return Phrase(spoken, f"{told} als {german.nominal(two, 'accusative')}"), "."
+
+
+def mine_is(choice: Choice) -> Sentence:
+    """My coat is blue, but yours is black: deiner. This is not my bag, mine is red: meine."""
+    noun = choice.rare(
+        [one for one in nouns_of(("clothes", "wheels", "road", "carried", "phone", "pet")) if one.english != "shoe"]
+    )
+    options = [found for found in adjectives_of(noun) if found.english in (*COLOURS, "old", "new", "big", "small")]
+    first, second = choice.pick(options), choice.pick(options)
+    coloured = (first.english in COLOURS) == (second.english in COLOURS)
+    if (
+        first == second
+        or not coloured
+        or {first.english, second.english} in ({"old", "big"}, {"old", "small"}, {"new", "big"})
+    ):
+        return mine_is(choice)
+    (word, mein), whose = choice.pick(MINE), choice.pick(list(POSSESSIVES))
+    if OWNED_BY[word] == whose:
+        return mine_is(choice)
+    ending = cell(DER_ENDINGS, "nominative", noun, plural=False)
+    ending = "s" if ending == "es" and mein in ("mein", "dein", "sein") else ending
+    if choice.chance(0.5):
+        mine = NounPhrase(noun, POSSESSIVES[OWNED_BY[word]])
+        return Phrase(
+            f"{choice.pick(('this', 'that'))} is not {english.nominal(mine)}, {word} is {second.english}",
+            f"das ist nicht {german.nominal(mine, 'nominative')}, {mein}{ending} ist {second.german}",
+        ), "."
+    other = NounPhrase(noun, POSSESSIVES[whose])
+    joint, und = choice.pick(((" and", " und"), (", but", ", aber")))
+    return Phrase(
+        f"{english.nominal(other)} is {first.english}{joint} {word} is {second.english}",
+        f"{german.nominal(other, 'nominative')} ist {first.german}{und} {mein}{ending} ist {second.german}",
+    ), "."
 
 
 EVER = (

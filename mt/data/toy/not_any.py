@@ -121,7 +121,9 @@ def not_since(choice: Choice) -> Sentence:
     number, zahl = choice.pick(NUMBER_WORDS)
     unit, einheit = choice.pick(LONG_AGO if found.name not in ("sleep", "eat", "drink") else LONG_AGO[:1])
     time = Phrase(f"for {number} {unit}", f"seit {zahl} {einheit}")
-    if choice.chance(0.4):
+    if choice.chance(0.12):
+        time = Phrase("for a long time", "lange")
+    elif choice.chance(0.4):
         named = choice.pick(SINCE_WHEN)
         time = Phrase(f"since {named.english}", f"seit {named.german}")
     vague = isinstance(body.accusative, Coordination) or (

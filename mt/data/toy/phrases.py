@@ -210,7 +210,9 @@ def mass_phrase(choice: Choice, noun: Noun, mode: str, subject: Nominal | None, 
     if noun.classes & {"owned"} and mode != "new" and choice.chance(0.5):
         chosen = possessive(choice, noun, subject)
     if "labour" in noun.classes:
-        chosen = possessive(choice, noun, subject) if mode != "new" else BARE
+        chosen = (
+            possessive(choice, noun, subject) if mode != "new" else choice.pick((BARE, BARE, MUCH[1], MUCH[3], MUCH[4]))
+        )
     if chosen == BARE and "labour" not in noun.classes and choice.chance(0.15):
         return NounPhrase(noun, choice.pick((SOME_OF_IT, SOME_OF_IT, *MUCH)))
     return with_adjective(choice, NounPhrase(noun, chosen), adjective if chosen != BARE else adjective * 0.8)

@@ -40,6 +40,7 @@ FIXED = {
     "for_dinner": Phrase("for dinner", "zum Abendessen"),
     "here": Phrase("here", "hier"),
     "there": Phrase("there", "dort"),
+    "outside": Phrase("outside", "draußen"),
     "in_bed": Phrase("in bed", "im Bett"),
     "at_school": Phrase("at school", "in der Schule"),
     "home": Phrase("home", "nach Hause", direction=True),
@@ -59,29 +60,29 @@ FIXED = {
 TABLE = """
 rest | at_home in_bed room:in garden:in hotel:in here
 work | station:close at_home office:in school:in hospital:in restaurant:in hotel:in hospital:inside restaurant:inside hotel:inside supermarket:inside museum:inside shop:in shop:in museum:in garden:in IN_TOWN here
-leisure | park:in garden:in kitchen:in street:on church:in forest:in at_school
-party | restaurant:in restaurant:inside kitchen:in garden:in park:in street:on beach:at at_home
+leisure | outside park:in garden:in kitchen:in street:on church:in forest:in at_school
+party | outside restaurant:in restaurant:inside kitchen:in garden:in park:in street:on beach:at at_home
 water | lake:in sea:in here
-play | garden:in park:in street:on room:in house:in at_school kitchen:in beach:at
+play | outside outside outside garden:in park:in street:on room:in house:in at_school kitchen:in beach:at
 meet | station:close station:at cinema:inside restaurant:inside museum:inside supermarket:inside office:inside at_school beach:at park:in restaurant:in hotel:in cinema:front school:front museum:front here church:front
 stay | at_home here in_bed hotel:in hotel:inside at_school IN_TOWN office:in room:in city:in village:in
 dwell | IN_TOWN IN_TOWN IN_COUNTRY village:in city:in house:in flat:in here there street:in lake:close sea:close sea:by station:close park:close school:close forest:close church:close
 arrival | station:at IN_TOWN hotel:inside office:inside at_school
-waited_at | station:at station:at at_school hotel:in restaurant:in cinema:front school:front museum:front house:front hospital:in park:in here
+waited_at | outside station:at station:at at_school hotel:in restaurant:in cinema:front school:front museum:front house:front hospital:in park:in here
 seen_at | station:at station:at supermarket:inside cinema:inside park:in street:on city:in restaurant:in at_school beach:at museum:inside bus:aboard train:aboard garden:in lake:at
 repaired_at | garden:in house:front street:on at_home
 learned_at | at_school at_school at_home kitchen:in room:in office:in
 spoken_at | at_school hospital:in station:at office:in restaurant:in park:in cinema:front
 helped_at | kitchen:in garden:in at_home office:in shop:in restaurant:in
 indoor | at_home kitchen:in room:in in_bed garden:in
-eat | for_breakfast for_dinner for_breakfast for_dinner at_home kitchen:in restaurant:in restaurant:inside at_school garden:in park:in office:in here
+eat | outside for_breakfast for_dinner for_breakfast for_dinner at_home kitchen:in restaurant:in restaurant:inside at_school garden:in park:in office:in here
 cook | at_home kitchen:in
 shops | supermarket:in supermarket:inside shop:inside shop:in shop:in city:in here there IN_TOWN
 eatery | restaurant:inside hotel:inside restaurant:in hotel:in here
 animal_rest | garden:in tree:under bed:under chair:on house:front kitchen:in
 from | station:from from_school hotel:from hospital:from
-seat | chair:on bed:on table:at garden:in kitchen:in park:in tree:under window:at window:by restaurant:in cinema:in train:aboard bus:aboard
-stand | door:at window:at window:by house:front school:front tree:behind car:next kitchen:in station:at street:on tree:under
+seat | outside chair:on bed:on table:at garden:in kitchen:in park:in tree:under window:at window:by restaurant:in cinema:in train:aboard bus:aboard
+stand | outside door:at window:at window:by house:front school:front tree:behind car:next kitchen:in station:at street:on tree:under
 lie | bed:on chair:on table:under bed:under tree:under garden:in in_the_sun house:front
 surface | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in
 run | garden:into park:into forest:into house:into kitchen:into room:into station:zu home
@@ -95,7 +96,7 @@ shoes_to | door:front bed:under house:front kitchen:in bed:on
 stand_on | table:on chair:on kitchen:in lamp:next
 sit_to | chair:on bed:on table:at tree:under window:at
 film_at | at_home cinema:inside cinema:in IN_TOWN
-read_at | at_home kitchen:in room:in in_bed garden:in park:in train:aboard bus:aboard beach:at office:in tree:under
+read_at | outside at_home kitchen:in room:in in_bed garden:in park:in train:aboard bus:aboard beach:at office:in tree:under
 left_at | at_home at_school at_school office:in office:inside car:in train:aboard bus:aboard train:in restaurant:in restaurant:inside hotel:in kitchen:in
 lost_at | park:in station:at city:in beach:at street:on train:aboard at_school cinema:inside supermarket:inside
 worn_at | at_school at_home office:in office:inside
@@ -104,7 +105,7 @@ brought | home to_school to_school station:zu hospital:to
 back | from_work from_school FROM_TOWN FROM_TOWN hospital:outof office:outof hotel:outof
 animal_at | garden:in kitchen:in house:in table:under bed:under bed:on chair:on tree:behind door:front house:behind car:under street:on
 thing_at | table:on chair:on bed:on bed:under bag:in kitchen:in room:in car:in lamp:next
-person_at | cinema:inside restaurant:inside supermarket:inside hospital:inside museum:inside hotel:inside station:at beach:at lake:at church:in bus:aboard at_home at_school here there kitchen:in garden:in room:in office:in hospital:in park:in IN_TOWN restaurant:in train:aboard house:front
+person_at | outside cinema:inside restaurant:inside supermarket:inside hospital:inside museum:inside hotel:inside station:at beach:at lake:at church:in bus:aboard at_home at_school here there kitchen:in garden:in room:in office:in hospital:in park:in IN_TOWN restaurant:in train:aboard house:front
 building_in | city:in village:in street:in IN_TOWN here there station:close hotel:close house:close
 country_in | IN_COUNTRY
 drink_in | bottle:in glass:in cup:in kitchen:in table:on

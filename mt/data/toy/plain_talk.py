@@ -39,6 +39,8 @@ WHOLE = [
         ("see you on Sunday/bis Sonntag", "!"),
         ("see you on Monday/bis Montag", "!"),
         ("sleep well/schlaf gut", "!"),
+        ("did you sleep well/hast du gut geschlafen", "?"),
+        ("did you sleep well last night/hast du letzte Nacht gut geschlafen", "?"),
         ("I love you/ich liebe dich", "."),
         ("I love you very much/ich liebe dich sehr", "."),
         ("I do not know/ich weiß es nicht", "."),

@@ -95,6 +95,8 @@ def since(choice: Choice) -> Sentence:
     if choice.chance(0.2):
         one, ein = choice.pick(ONE_OF_IT[max(0, unit - 1) : unit + 2] if unit else HALF_HOUR)
         time = Phrase(f"for {one}", f"seit {ein}")
+    elif choice.chance(0.1):
+        time = Phrase("for a long time", "schon lange")
     elif choice.chance(0.25):
         named = choice.pick((*DAYS, *MONTHS, *SINCE_WHEN, *SINCE_WHEN))
         time = Phrase(f"since {named.english}", f"seit {named.german}")

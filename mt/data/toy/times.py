@@ -75,7 +75,7 @@ WAITS = phrases(
     "an hour/eine Stunde, half an hour/eine halbe Stunde, two hours/zwei Stunden, three hours/drei Stunden"
 )
 WHOLE = phrases(
-    "all day/den ganzen Tag, all night/die ganze Nacht, all morning/den ganzen Morgen, all evening/den ganzen Abend"
+    "for a long time/lange, all day/den ganzen Tag, all night/die ganze Nacht, all morning/den ganzen Morgen, all evening/den ganzen Abend"
 )
 PARTS = (
     (Phrase("in the morning", "morgens"), range(5, 12)),

@@ -31,6 +31,13 @@ def let_us(choice: Choice) -> Sentence:
         start = choice.pick(("let's", "let's", "let us"))
         spoken = f"{start} {english.infinitive(body)}"
         told = " ".join(["lass uns", *german.midfield(body), infinitive(body.verb)])
+        if choice.chance(0.35):
+            why = circumstance(choice, "present")
+            so = choice.pick((", ", ", ", ", so "))
+            also = ", also " if "so" in so else ", "
+            return Phrase(
+                f"{english.clause(why)}{so}{spoken}", f"{german.clause(why, 'main')}{also}{told}"
+            ), choice.pick("!.")
         return Phrase(spoken, told), choice.pick("!.")
     body = replace(body, subject=WE, form="modal", modal=choice.pick((POLITE, POLITE, SHALL, SHOULD)))
     if body.modal == SHALL:
@@ -114,6 +121,11 @@ def feeling_cold(choice: Choice) -> Sentence:
         if choice.chance(0.4):
             return Phrase(f"{request} because {spoken}", f"{bitte}, weil {whom} {told} {was}"), "."
         return Phrase(f"{request}, {spoken}", f"{bitte}, {whom} {was} {told}"), "."
+    if kind == 0 and choice.chance(0.45):
+        around = circumstance(choice, "past" if past else "present")
+        if around.subject != who:
+            start = plain(around)
+            return Phrase(f"{start.english} and {spoken}", f"{start.german} und {whom} {was} {told}"), "."
     return Phrase(spoken, f"{whom} {was} {told}"), "."
 
 

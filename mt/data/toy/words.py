@@ -57,6 +57,7 @@ MUCH = [
     Determiner("less", "weniger", "none"),
     Determiner("too much", "zu viel", "none"),
     Determiner("so much", "so viel", "none"),
+    Determiner("a little", "ein bisschen", "none"),
 ]
 SO_MANY = [
     Determiner("more", "mehr", "none", plural=True),
