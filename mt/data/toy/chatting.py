@@ -22,7 +22,7 @@ from mt.data.toy.talk import introduction, what_one_wants
 from mt.data.toy.things import it_for
 from mt.data.toy.times import past_time
 from mt.data.toy.verbs import entry
-from mt.data.toy.words import CAN, HAVE_TO, NAMES, WANT, WE, YOU, I
+from mt.data.toy.words import CAN, HAVE_TO, NAMES, POSSESSIVES, WANT, WE, YOU, I
 
 GREETINGS = (
     Phrase("good morning", "guten Morgen"),
@@ -62,6 +62,7 @@ def thanks(choice: Choice) -> Sentence:
     """Thank you for the beautiful flowers: Danke für die schönen Blumen."""
     noun = choice.rare(nouns_of(("gift", "text", "drink", "meal", "picture", "toy", "flower", "help", "answer")))
     thing = noun_phrase(choice, noun, "known", YOU, adjective=0.4)
+    thing = NounPhrase(noun, POSSESSIVES["your"]) if noun.english == "help" else thing
     ending = choice.pick(("", "", ", Anna", ", Peter"))
     return Phrase(
         f"thank you for {english.nominal(thing)}{ending}", f"danke für {german.nominal(thing, 'accusative')}{ending}"

@@ -83,7 +83,7 @@ film | der Film+, Filme | watched told
 picture | das Bild+, Bilder | art owned portable
 question | die Frage, Fragen | asked
 answer | die Antwort, Antworten | reply owned
-help/- | die Hilfe, - | aid owned
+help/- | die Hilfe, - | aid
 word | das Wort+, Wörter | learned
 game | das Spiel+, Spiele | played
 problem | das Problem+, Probleme | trouble owned

@@ -53,7 +53,7 @@ def copula_clause(choice: Choice, *, rich: float = 0.3, negation: float = 0.15) 
     if adjective.english_comparative and adjective.german_comparative and choice.chance(0.08):
         told = Phrase(adjective.english_comparative, adjective.german_comparative)
         return Clause(who, BE, form, complements=(told,))
-    personal = "human" in getattr(getattr(who, "noun", None), "classes", {"human"})
+    personal = bool({"human", "animal"} & set(getattr(getattr(who, "noun", None), "classes", {"human"})))
     if not personal and degree in ("too", "very") and choice.chance(0.35):
         whom = object_phrase(choice, ("person", "infant", "kin"), "known", who)
         if choice.chance(0.25):
