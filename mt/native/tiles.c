@@ -107,11 +107,12 @@ struct stretch {
 
 /* The sums of a block of 32 rows (or 16) by 32 columns; `next_columns` is the bytes from 16 columns to the next. Beside
    them W is fetched for the columns after these, at `ahead`: a line of each tile, by the blocks of rows in turn, after
-   which the processor fetches the others by itself. */
+   which the processor fetches the others by itself; all lines, where there is one block and the memory sets the pace. */
 static inline __attribute__((always_inline)) void block(const struct stretch *part, long row, const char *weight,
                                                         const char *ahead, long next_columns, int parts, int whole,
                                                         float *sums) {
     const long line = BLOCK * sizeof(float), next_rows = part->length, blocks = (part->count + BLOCK - 1) / BLOCK;
+    const long apart = blocks > 1 ? blocks * BYTES : LINE;
     const int two = part->count - row > TILE;
     const char *rows = part->rows + row / TILE * next_rows;
     if (part->first) {
@@ -120,7 +121,7 @@ static inline __attribute__((always_inline)) void block(const struct stretch *pa
         FOUR(_tile_loadd)
     }
     for (long k = 0; k < part->length; k += parts * BYTES, rows += parts * BYTES, weight += parts * BYTES) {
-        for (long at = k + row / BLOCK * BYTES; ahead && at < k + parts * BYTES; at += blocks > 1 ? blocks * BYTES : LINE) {
+        for (long at = k + row / BLOCK * BYTES; ahead && at < k + parts * BYTES; at += apart) {
             _mm_prefetch(ahead + at, _MM_HINT_T0);
             _mm_prefetch(ahead + next_columns + at, _MM_HINT_T0);
         }
