@@ -13,7 +13,7 @@
 
 #include "kernels.h"
 
-#ifdef __AMX_INT8__
+#if defined(__AMX_INT8__) && defined(__AMX_BF16__)
 #include <immintrin.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -24,7 +24,7 @@
 #define BYTES (TILE * LINE)
 #define BLOCK (2 * TILE)
 #define ROWS 128         /* at most are multiplied with W at once, */
-#define CHUNK (3 << 17)  /* in tiles of about so many bytes, which stay in the cache while W passes by */
+#define CHUNK (3 << 17)  /* in bf16 tiles of so many bytes at most, which stay in the cache while W passes by */
 
 typedef int8_t bytes __attribute__((vector_size(16), aligned(1), may_alias));
 
@@ -45,7 +45,8 @@ static inline floats load(const void *x, int is_bf16, long at) {
     return is_bf16 ? load_bf16((const bf16 *)x + at) : load_float((const float *)x + at);
 }
 
-/* A row as the sum of bf16 numbers, each the nearest to what those before it leave; `to` is its first line. */
+/* A row as the sum of bf16 numbers, each the nearest to what those before it leave; `to` is its first line. Of
+   infinity, or what bf16 rounds to it, comes what is not a number. */
 static void split_row(const void *x, int is_bf16, long start, long inner, long parts, char *to) {
     for (long i = 0; i < inner; i += LANES) {
         floats left = load(x, is_bf16, start + i);
@@ -107,7 +108,7 @@ struct stretch {
 
 /* The sums of a block of 32 rows (or 16) by 32 columns; `next_columns` is the bytes from 16 columns to the next. Beside
    them W is fetched for the columns after these, at `ahead`: a line of each tile, by the blocks of rows in turn, after
-   which the processor fetches the others by itself; all lines, where there is one block and the memory sets the pace. */
+   which the processor fetches the others by itself; all lines where there is one block, as memory sets the pace. */
 static inline __attribute__((always_inline)) void block(const struct stretch *part, long row, const char *weight,
                                                         const char *ahead, long next_columns, int parts, int whole,
                                                         float *sums) {
