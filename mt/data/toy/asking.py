@@ -71,10 +71,10 @@ def two_requests(choice: Choice) -> Sentence:
 REQUESTS_IN = [
     tuple(part.strip().split("; ") for part in line.split("|"))
     for line in """
-COLD | close>window,door; put on>coat,hat; make>tea; stay@here; come@home
-WARM | open>window,door; put on>hat; drink>water; stay@here
+COLD | close>window,door; put on>coat; make>tea; stay@here; come@home
+WARM | open>window,door; drink>water; stay@here
 LATE | go@to_bed; come@home; hurry; turn off>lamp,computer; sleep; go@home
-RAIN | put on>coat,hat; close>window; take>bus,train; stay@at_home; stay@here
+RAIN | put on>coat; close>window; take>bus,train; stay@at_home; stay@here
 tired | be quiet; cook; go@home; sleep; drink>coffee; turn off>lamp
 hungry | cook>soup,egg,potato; make>dinner,breakfast; buy>bread,cheese; eat>apple,egg,soup
 thirsty | make>tea,coffee; buy>water,juice; drink>water,juice

@@ -10,7 +10,7 @@ from mt.data.toy.pairs import joined_people
 from mt.data.toy.phrases import with_adjective
 from mt.data.toy.places import FIXED, fixed_places, place
 from mt.data.toy.verbs import Entry
-from mt.data.toy.words import BARE, POSSESSIVES, THE, A
+from mt.data.toy.words import ALSO, BARE, POSSESSIVES, THE, A
 
 # What people do with others.
 SHARED = frozenset(
@@ -32,7 +32,7 @@ def with_company(choice: Choice, body: Clause, entry: Entry, probability: float)
     if not human or taken or body.dative or body.manner or entry.verb.german == "fressen":
         return body
     if entry.name in SHARED and choice.chance(probability):
-        preposition = "with" if body.negated else choice.pick(("with", "with", "with", "with", "without"))
+        preposition = "with" if body.negated or body.middle == ALSO else choice.pick(("with", "with", "with", "with", "without"))
         who = joined_people(choice, body.subject)
         told = german.preposition("mit", who, "dative") if preposition == "with" else without(who)
         body = replace(body, company=Phrase(english.preposition(preposition, who), told))
@@ -66,7 +66,7 @@ lamp door window computer bed picture | room:in room:in kitchen:in office:in
 tree | garden:in house:behind house:front park:in
 shop supermarket cinema museum church hospital | station:next city:in village:in street:in IN_TOWN
 car bicycle | house:front street:on garden:in
-train bus | TO_TOWN TO_TOWN FROM_TOWN to_work to_school station:zu
+train bus | TO_TOWN TO_TOWN FROM_TOWN to_work station:zu
 coffee tea | with_milk with_milk without_milk
 letter present | sister:from brother:from friend:from mother:from
 park garden | school:behind school:behind house:behind station:next lake:close museum:next hotel:behind church:behind hospital:next
@@ -134,6 +134,6 @@ def described(choice: Choice, body: Clause) -> Clause:
     who = attached(choice, body.subject, 0.1)
     assert who is not None
     body = replace(body, subject=who)
-    followed = body.verb.english in ("cook", "order", "make", "want") or body.complements or body.company or body.favour
+    followed = body.verb.english in ("cook", "order", "make", "want", "bring") or body.complements or body.company or body.favour
     denied = body.negated and not getattr(body.accusative, "definite", False)
     return body if followed or denied else replace(body, accusative=attached(choice, body.accusative, 0.35))
