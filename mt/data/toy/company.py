@@ -32,7 +32,9 @@ def with_company(choice: Choice, body: Clause, entry: Entry, probability: float)
     if not human or taken or body.dative or body.manner or entry.verb.german == "fressen":
         return body
     if entry.name in SHARED and choice.chance(probability):
-        preposition = "with" if body.negated or body.middle == ALSO else choice.pick(("with", "with", "with", "with", "without"))
+        preposition = (
+            "with" if body.negated or body.middle == ALSO else choice.pick(("with", "with", "with", "with", "without"))
+        )
         who = joined_people(choice, body.subject)
         told = german.preposition("mit", who, "dative") if preposition == "with" else without(who)
         body = replace(body, company=Phrase(english.preposition(preposition, who), told))
@@ -134,6 +136,11 @@ def described(choice: Choice, body: Clause) -> Clause:
     who = attached(choice, body.subject, 0.1)
     assert who is not None
     body = replace(body, subject=who)
-    followed = body.verb.english in ("cook", "order", "make", "want", "bring") or body.complements or body.company or body.favour
+    followed = (
+        body.verb.english in ("cook", "order", "make", "want", "bring")
+        or body.complements
+        or body.company
+        or body.favour
+    )
     denied = body.negated and not getattr(body.accusative, "definite", False)
     return body if followed or denied else replace(body, accusative=attached(choice, body.accusative, 0.35))
