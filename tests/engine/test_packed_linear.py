@@ -40,12 +40,18 @@ def test_the_product_and_what_follows_it(precision: torch.dtype, tolerance: floa
         torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("precision", "library"),
+    [
+        *((precision, None) for precision in (torch.float32, torch.bfloat16)),
+        *((torch.float32, library) for library in LIBRARIES if library == "mkl"),  # also where tiles come before it
+    ],
+)
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs oneDNN")
-def test_a_row_does_not_depend_on_the_number_of_rows(precision: torch.dtype) -> None:
+def test_a_row_does_not_depend_on_the_number_of_rows(precision: torch.dtype, library: Library | None) -> None:
     torch.manual_seed(0)
     weight, x = torch.randn(96, 128).to(precision), torch.randn(40, 128).to(precision)
-    packed = PackedLinear(weight, None)
+    packed = PackedLinear(weight, None, library=library)
     whole = packed(x)
     for count in (1, 2, 3, 7, 16, 33):
         assert torch.equal(packed(x[:count]), whole[:count])
