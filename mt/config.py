@@ -106,7 +106,7 @@ class Decoding:
     max_source_tokens: Count
     min_output_tokens: Count | None  # the end not counted
     max_output_tokens: Count | None  # the end not counted; the longest output whatever the source
-    precision: Literal["auto", "fp32", "bf16x3", "bf16", "int8"] | None  # of matrix products; null is auto
+    precision: Literal["auto", "fp32", "bf16", "int8"] | None  # of matrix products; null is auto
     no_repeat_ngram_size: Count | None  # so many successive pieces never occur twice in an output
     early_stopping: bool | None  # beam_size hypotheses that ended end a search, although a better one may be left
     sampling: Sampling | None  # instead of a search

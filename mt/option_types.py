@@ -47,6 +47,6 @@ Auto = Literal["auto"]
 Ours = Literal["ours", "ours_padded", "ours_tiles", "ours_compiled"]  # ours: padded on a CPU, tiles compiled on a GPU
 Contestant = Literal[Ours, "torch", "torch_compiled", "marian", "marian_compiled"]
 DecodingContestant = Literal[
-    "ours_fp32", "ours_bf16x3", "ours_bf16", "ours_int8", "huggingface", "ctranslate2_float32", "ctranslate2_int8"
+    "ours_fp32", "ours_bf16", "ours_int8", "huggingface", "ctranslate2_float32", "ctranslate2_int8"
 ]
 Device = Literal["auto", "cpu", "cuda", "mps"]

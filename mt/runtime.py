@@ -54,14 +54,13 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
 def search_arithmetic(name: str | None, device: torch.device) -> dict[str, Any]:
     """The `precision` of a translator and how its `products` are formed.
 
-    `auto` and None are fp32 on a CPU: bf16 rounds scores to 8 bits. `bf16x3` is a way to form the products of fp32
-    numbers, `int8` one to form those of bf16 numbers; without `products` they keep the precision.
+    `auto` and None are fp32 on a CPU: bf16 rounds scores to 8 bits. `int8` is a way to form the products of bf16
+    numbers; without `products` they keep the precision.
     """
     unsaid = "fp32" if device.type == "cpu" else "auto"
     precision, products = {
         None: (unsaid, None),
         "auto": (unsaid, None),
-        "bf16x3": ("fp32", "bf16x3"),
         "int8": ("bf16", "int8"),
     }.get(name, (str(name), None))
     return {"precision": choose_precision(precision, device), "products": products}

@@ -67,7 +67,7 @@ WRONG = [
     (["training.max_minutes=inf"], ["training.max_minutes:"]),
     (["device=gpu"], ["device:", "auto, cpu, cuda, mps"]),
     (["training.precision=fp16"], ["training.precision:", "auto, bf16, fp32"]),
-    (["decoding.precision=fp16"], ["decoding.precision: expected one of auto, fp32, bf16x3, bf16, int8; got", "fp16"]),
+    (["decoding.precision=fp16"], ["decoding.precision: expected one of auto, fp32, bf16, int8; got", "fp16"]),
     (["decoding.length_penalty_form=hf"], ["decoding.length_penalty_form:", "gnmt, power"]),
     (["data.filters=none"], ["data.filters"]),
     (["run_dir=[a,b]", "name={a: 1}", "seed=x"], ["seed:"]),

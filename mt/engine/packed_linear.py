@@ -83,7 +83,7 @@ class PackedLinear:
         return self(x).add_(residual)
 
 
-_PRODUCTS: dict[torch.dtype, Products] = {torch.float32: "bf16x6", torch.bfloat16: "bf16"}
+_PRODUCTS: dict[torch.dtype, Products] = {torch.float32: "int8x8", torch.bfloat16: "bf16"}
 _TYPICAL_ROWS = 128  # MKL lays the weights out for so many; more and fewer are computed alike
 _mkl_linear: Any = torch.ops.mkl._mkl_linear.default if torch.backends.mkl.is_available() else None
 _onednn_linear: Any = torch.ops.mkldnn._linear_pointwise.default if torch.backends.mkldnn.is_available() else None

@@ -93,7 +93,7 @@ void norm_of_sum_bf16(const bf16 *residual, const bf16 *added, const float *gain
 struct linear {
     const void *weight;
     const float *scales, *bias;
-    long inner, columns, parts;
+    long inner, columns, digits;
 };
 int linear_in_tiles(const void *x, int x_is_bf16, long rows, const struct linear *by, int relu, void *out,
                     int out_is_bf16);

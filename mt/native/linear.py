@@ -4,17 +4,19 @@ import ctypes
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Int8, Shaped
 from torch import Tensor
 
 from mt.native.library import kernels
 
-Products = Literal["bf16", "bf16x3", "bf16x6", "int8"]
+Products = Literal["bf16", "int8", "int8x8"]
 
 _TILE = 16  # columns of a tile
 _LINE_BYTES = 64  # of a row of a tile, for each column four of them
 _COLUMNS = 32  # are computed at once
-_PARTS: dict[Products, int] = {"bf16": 1, "bf16x3": 2, "bf16x6": 3, "int8": 1}  # bf16 numbers in place of one
+_DIGITS: dict[Products, int] = {"bf16": 0, "int8": 1, "int8x8": 3}  # of int8 in place of a number
+_DIGIT = 256  # of the three of a whole number each counts so many of the next
+_MOST = 8_355_000  # the largest such number: MOST of digits.c
 _PRECISIONS = (torch.float32, torch.bfloat16)
 
 
@@ -23,17 +25,16 @@ class LinearStructure(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("weight", "scales", "bias")),
-        *((name, ctypes.c_long) for name in ("inner", "columns", "parts")),
+        *((name, ctypes.c_long) for name in ("inner", "columns", "digits")),
     )
 
 
 class TiledLinear:
     """x Wᵀ + b, with weights laid out as tiles once. Make it with `of`, which tells whether it can be had.
 
-    `bf16` rounds weights and x to it. `bf16x3` takes the sum of two bf16 numbers for each of either and adds up the
-    three products that matter; `bf16x6` takes three numbers, 24 bits as in fp32, and adds up six products, with errors
-    like those of MKL's fp32. `int8` rounds to 127 steps on either side of 0, up to the largest weight of an output
-    feature and the largest number in a row of x.
+    `bf16` rounds weights and x to it. `int8` rounds to 127 steps on either side of 0, up to the largest weight of an
+    output feature and the largest number in a row of x. `int8x8` rounds to some 2^23 such steps, each number in three
+    digits of eight bits, and adds up eight products of digits, with errors like those of fp32.
     """
 
     def __init__(
@@ -48,14 +49,16 @@ class TiledLinear:
         self.out = out
         self.scales = None
         self.bias = None if bias is None else bias.float().contiguous()
-        parts = _PARTS[products]
-        if products == "int8":
-            self.scales = weight.float().abs().amax(dim=1).clamp(min=1e-30) / 127
-            self.weight = _in_tiles((weight.float() / self.scales[:, None]).round().to(torch.int8)[None])
+        digits = _DIGITS[products]
+        if digits:
+            most = 127 if digits == 1 else _MOST
+            self.scales = weight.float().abs().amax(dim=1).clamp(min=1e-30) / most
+            whole = (weight.double() / self.scales[:, None].double()).round().long()
+            self.weight = _in_tiles(_digits(whole, digits))
         else:
-            self.weight = _in_tiles(_parts(weight.float(), parts))
+            self.weight = _in_tiles(weight.to(torch.bfloat16)[None])
         pointers = (None if each is None else each.data_ptr() for each in (self.weight, self.scales, self.bias))
-        self.structure = LinearStructure(*pointers, self.in_features, self.out_features, parts)
+        self.structure = LinearStructure(*pointers, self.in_features, self.out_features, digits)
 
     @classmethod
     def of(
@@ -68,7 +71,7 @@ class TiledLinear:
     ) -> "TiledLinear | None":
         """The layer with results in the precision `out`, None where it cannot be had."""
         suitable = weight.device.type == "cpu" and weight.dtype in _PRECISIONS and out in _PRECISIONS
-        depth = _LINE_BYTES if products == "int8" else _LINE_BYTES // 2
+        depth = _LINE_BYTES if _DIGITS[products] else _LINE_BYTES // 2
         if not suitable or weight.shape[0] % _COLUMNS or weight.shape[1] % depth or not has_tiles():
             return None
         return cls(weight, bias, products=products, out=out)
@@ -100,22 +103,22 @@ def has_tiles() -> bool:
     return found is not None and bool(found.tiles_permitted())
 
 
-def _parts(
-    weight: Float[Tensor, "out_features in_features"], count: int
-) -> Float[Tensor, "parts out_features in_features"]:
-    """So many bf16 numbers in place of each, every one the nearest to what those before it leave."""
-    parts = []
+def _digits(
+    whole: Int[Tensor, "out_features in_features"], count: int
+) -> Int8[Tensor, "digits out_features in_features"]:
+    """Whole numbers as so many digits from -128 to 127 each, the greatest first."""
+    digits = []
     for _ in range(count):
-        parts.append(weight.to(torch.bfloat16))
-        weight = weight - parts[-1].float()
-    return torch.stack(parts)
+        digits.append((whole + _DIGIT // 2) % _DIGIT - _DIGIT // 2)
+        whole = (whole - digits[-1]) // _DIGIT
+    return torch.stack(digits[::-1]).to(torch.int8)
 
 
 def _in_tiles(
-    weight: Shaped[Tensor, "parts out_features in_features"],
-) -> Shaped[Tensor, "columns depths parts lines in_tile four"]:
+    weight: Shaped[Tensor, "digits out_features in_features"],
+) -> Shaped[Tensor, "columns depths digits lines in_tile four"]:
     """In place of each column of a tile, four bytes after four: two bf16 numbers, or four int8 ones."""
-    parts, out_features, in_features = weight.shape
+    digits, out_features, in_features = weight.shape
     depth, group = _LINE_BYTES // weight.element_size(), 4 // weight.element_size()
-    lines = weight.view(parts, out_features // _TILE, _TILE, in_features // depth, depth // group, group)
+    lines = weight.view(digits, out_features // _TILE, _TILE, in_features // depth, depth // group, group)
     return lines.permute(1, 3, 0, 4, 2, 5).contiguous()
