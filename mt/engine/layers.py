@@ -10,11 +10,11 @@ from mt.model.attention import MultiHeadAttention
 from mt.model.feed_forward import FeedForward
 from mt.model.stacks import AddAndNorm, DecoderLayer, EncoderLayer
 from mt.native.attention import CellAttention
-from mt.native.decoder import LayerParts
-from mt.native.linear import Products
+from mt.native.layers import LayerParts
+from mt.native.linear import Products, TiledLinear
 from mt.native.norm import NormOfSum
 
-_FEW = 64  # positions, for which products of matrices are not yet worth while
+FEW = 64  # positions, for which products of matrices are not yet worth while
 
 
 def attend(
@@ -64,6 +64,10 @@ class PreparedFeedForward:
         """LayerNorm(x + FFN(x))."""
         return self.norm(x, self.outer, self.inner.activated(x, self.activation))
 
+    def parts(self) -> tuple[TiledLinear | None, TiledLinear | None, NormOfSum | None]:
+        """The two products and the norm as kernels compute them, which know no activation but ReLU."""
+        return self.inner.tiles if self.activation == "relu" else None, self.outer.tiles, self.norm.of_sum
+
 
 class PreparedEncoderLayer:
     """One encoder layer."""
@@ -87,11 +91,16 @@ class PreparedEncoderLayer:
         """Self-attention and feed-forward; the kernel, which takes `lengths` for the mask, is the faster for a few."""
         projected = self.projection(x)
         query, key, value = projected.unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
-        if cell_attention is not None and x.shape[1] <= _FEW:
+        if cell_attention is not None and x.shape[1] <= FEW:
             attended = cell_attention(projected, key, value, lengths)
         else:
             attended = attend(query, key, value, mask)
         return self.feed_forward(self.norm(x, self.output, attended))
+
+    def parts(self) -> LayerParts:
+        """What kernels need to compute the layer in one call, as far as it can be had."""
+        inner, outer, last = self.feed_forward.parts()
+        return LayerParts([self.projection.tiles, self.output.tiles, inner, outer], [self.norm.of_sum, last])
 
 
 class PreparedDecoderLayer:
@@ -114,10 +123,10 @@ class PreparedDecoderLayer:
 
     def parts(self) -> LayerParts:
         """What kernels need to compute the layer in one call, as far as it can be had."""
-        network = self.feed_forward
-        linears = (self.projection, self.output, self.cross_query, self.cross_output, network.inner, network.outer)
+        linears = (self.projection, self.output, self.cross_query, self.cross_output)
+        inner, outer, last = self.feed_forward.parts()
         return LayerParts(
-            [linear.tiles for linear in linears], [self.norm.of_sum, self.cross_norm.of_sum, network.norm.of_sum]
+            [*(linear.tiles for linear in linears), inner, outer], [self.norm.of_sum, self.cross_norm.of_sum, last]
         )
 
 

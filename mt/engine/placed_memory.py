@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mt.engine.layers import attend
 from mt.engine.prepared_model import Memory, PreparedModel
-from mt.native.decoder import CacheStructure
+from mt.native.layers import CacheStructure
 
 _WIDTH = 16  # attended source positions are a multiple, as in KeptCells
 

@@ -8,12 +8,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mt.engine.layers import PreparedDecoderLayer, PreparedEncoderLayer, cross_projection
+from mt.engine.layers import FEW, PreparedDecoderLayer, PreparedEncoderLayer, cross_projection
 from mt.engine.packed_linear import PackedLinear
 from mt.model.embedding import TokenEmbedding, positional_encoding
 from mt.model.transformer import Transformer
 from mt.native.attention import CellAttention
-from mt.native.decoder import LayersInOneCall
+from mt.native.layers import DecoderInOneCall, EncoderInOneCall
 from mt.native.linear import Products
 
 
@@ -60,11 +60,12 @@ class PreparedModel:
             precision=precision,
             device=self.target_embedding.device,
         )
-        self.decoder_in_one_call = None
-        if self.cell_attention is not None and all(layer.feed_forward.activation == "relu" for layer in self.decoder):
-            self.decoder_in_one_call = LayersInOneCall.of(
-                [layer.parts() for layer in self.decoder], num_heads=self.num_heads, d_k=self.d_model // self.num_heads
-            )
+        self.encoder_in_one_call = self.decoder_in_one_call = None
+        encoder, decoder = ([layer.parts() for layer in layers] for layers in (self.encoder, self.decoder))
+        if self.cell_attention is not None and all(layer.complete for layer in (*encoder, *decoder)):
+            heads = {"num_heads": self.num_heads, "d_k": self.d_model // self.num_heads}
+            self.encoder_in_one_call = EncoderInOneCall(encoder, **heads)
+            self.decoder_in_one_call = DecoderInOneCall(decoder, **heads)
 
     @property
     def device(self) -> torch.device:
@@ -77,8 +78,11 @@ class PreparedModel:
         positions = self.positions(source.shape[1])[: source.shape[1]]
         x = self.embed(self.source_embedding, source, positions)
         lengths = (source != self.pad).sum(dim=1).to(torch.int32)
-        for layer in self.encoder:
-            x = layer(x, mask, lengths, self.cell_attention)
+        if self.encoder_in_one_call is not None and x.shape[1] <= FEW:
+            self.encoder_in_one_call(x, lengths)
+        else:
+            for layer in self.encoder:
+                x = layer(x, mask, lengths, self.cell_attention)
         heads = self.cross(x).unflatten(-1, (len(self.decoder), 2, self.num_heads, -1)).permute(2, 3, 0, 4, 1, 5)
         return Memory(keys_values=heads, mask=mask)
 

@@ -31,6 +31,7 @@ _SIGNATURES: dict[str, list[Any]] = {
         *(_POINTER, _POINTER),
     ],
     "tiles_permitted": [],
+    "encoder_layers": [_POINTER, _FLAG, _POINTER, _NUMBER, _POINTER, _NUMBER, _NUMBER, _NUMBER, _NUMBER],
     "decoder_layers": [
         *(_POINTER, _FLAG, _POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER),
         *(_NUMBER, _NUMBER, _NUMBER, _NUMBER),

@@ -157,9 +157,10 @@ class _Candidates:
     slots: Int[np.ndarray, "sentences candidates"]
     tokens: Int[np.ndarray, "sentences candidates"]
 
-    def take(self, places: Int[np.ndarray, "sentences chosen"]) -> "_Candidates":
-        """Return the candidates at these places, in this order."""
-        sentences = np.arange(len(places))[:, None]
+    def take(
+        self, sentences: Int[np.ndarray, "sentences 1"], places: Int[np.ndarray, "sentences chosen"]
+    ) -> "_Candidates":
+        """Return the candidates of these sentences at these places, in this order."""
         columns = (self.log_probabilities, self.slots, self.tokens)
         return _Candidates(*(column[sentences, places] for column in columns))
 
@@ -168,8 +169,10 @@ def _step(
     beam: _Beam, candidates: _Candidates, finished: FinishedHypotheses, *, eos: int
 ) -> tuple[_Beam, Int[np.ndarray, " new_rows"]]:
     """Finish or keep the candidates; return the beam of what goes on, and for each of its rows the old row."""
-    _finish(candidates, beam, finished, eos=eos)
-    survivors = _survivors(candidates, beam_size=beam.log_probabilities.shape[1], eos=eos)
+    ends = candidates.tokens == eos
+    if ends.any():
+        _finish(candidates, ends, beam, finished)
+    survivors = _survivors(candidates, ends, beam_size=beam.log_probabilities.shape[1])
     going_on = finished.improvable(
         sentences=beam.sentences,
         log_probabilities=survivors.log_probabilities.max(axis=1),
@@ -200,10 +203,15 @@ def _considered(
     return _Candidates(log_probabilities=best, slots=slots, tokens=tokens)
 
 
-def _finish(candidates: _Candidates, beam: _Beam, finished: FinishedHypotheses, *, eos: int) -> None:
+def _finish(
+    candidates: _Candidates,
+    ends: Bool[np.ndarray, "sentences candidates"],
+    beam: _Beam,
+    finished: FinishedHypotheses,
+) -> None:
     """Offer the candidates that end, if they rank among the first beam_size, as hypotheses."""
     beam_size = beam.log_probabilities.shape[1]
-    for place, rank in zip(*(candidates.tokens[:, :beam_size] == eos).nonzero(), strict=True):
+    for place, rank in zip(*ends[:, :beam_size].nonzero(), strict=True):
         finished.add(
             sentence=int(beam.sentences[place]),
             log_probability=candidates.log_probabilities[place, rank],
@@ -211,16 +219,19 @@ def _finish(candidates: _Candidates, beam: _Beam, finished: FinishedHypotheses, 
         )
 
 
-def _survivors(candidates: _Candidates, *, beam_size: int, eos: int) -> _Candidates:
+def _survivors(
+    candidates: _Candidates, ends: Bool[np.ndarray, "sentences candidates"], *, beam_size: int
+) -> _Candidates:
     """Return the best `beam_size` candidates that do not end, minus infinity where there are fewer.
 
     They come in the order of the slots that they extend, so that most rows of kept state stay where they are.
     """
-    best = (candidates.tokens == eos).argsort(axis=1, kind="stable")[:, :beam_size]
-    sentences = np.arange(len(best))[:, None]
+    sentences = np.arange(len(ends))[:, None]
+    best = ends.argsort(axis=1, kind="stable")[:, :beam_size]
     by_slot = candidates.slots[sentences, best].argsort(axis=1, kind="stable")
-    chosen = candidates.take(best[sentences, by_slot])
-    chosen.log_probabilities[chosen.tokens == eos] = -np.inf
+    best = best[sentences, by_slot]
+    chosen = candidates.take(sentences, best)
+    chosen.log_probabilities[ends[sentences, best]] = -np.inf
     return chosen
 
 

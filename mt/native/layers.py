@@ -1,9 +1,9 @@
-"""The decoder's layers in one call, for processors with AMX: the structures of kernels.h and decoder.c, filled once."""
+"""All layers in one call, for processors with AMX: the structures of kernels.h and layers.c, filled once."""
 
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -20,7 +20,14 @@ class _Norm(ctypes.Structure):
     _fields_ = (("gain", _POINTER), ("bias", _POINTER), ("epsilon", ctypes.c_double))
 
 
-class _Layer(ctypes.Structure):
+class _EncoderLayer(ctypes.Structure):
+    _fields_ = (
+        *((f"linear_{number}", LinearStructure) for number in range(4)),
+        *((f"norm_{number}", _Norm) for number in range(2)),
+    )
+
+
+class _DecoderLayer(ctypes.Structure):
     _fields_ = (
         *((f"linear_{number}", LinearStructure) for number in range(6)),
         *((f"norm_{number}", _Norm) for number in range(3)),
@@ -28,7 +35,7 @@ class _Layer(ctypes.Structure):
 
 
 class CacheStructure(ctypes.Structure):
-    """`struct cache` of decoder.c, valid as long as the tensors are that it was made `of`."""
+    """`struct cache` of layers.c, valid as long as the tensors are that it was made `of`."""
 
     _fields_ = (
         ("start", _POINTER),
@@ -54,28 +61,52 @@ class CacheStructure(ctypes.Structure):
 class LayerParts:
     """What a layer is made of, each None where it cannot be had.
 
-    The products are those of the queries, keys and values; the output; the query to the source and its output; the two
-    of the feed-forward network. The norms follow self-attention, attention to the source and the network.
+    The products are those of the queries, keys and values; the output; in the decoder the query to the source and its
+    output; the two of the feed-forward network. The norms follow self-attention, in the decoder attention to the
+    source, and the network.
     """
 
     linears: Sequence[TiledLinear | None]
     norms: Sequence[NormOfSum | None]
 
+    @property
+    def complete(self) -> bool:
+        """Whether all can be had."""
+        return None not in (*self.linears, *self.norms)
 
-class LayersInOneCall:
-    """All decoder layers of figure 1 for the newest token of each row. Make it with `of`."""
+
+class _InOneCall:
+    """Layers that lack nothing, for `_function` of layers.c, each a `_structure`."""
+
+    _function: ClassVar[str]
+    _structure: ClassVar[type[ctypes.Structure]]
 
     def __init__(self, layers: Sequence[LayerParts], *, num_heads: int, d_k: int) -> None:
         self.parts = layers  # their memory is what the structures point to
         self.num_heads, self.d_k = num_heads, d_k
-        self.layers = (_Layer * len(layers))(*(_layer(parts) for parts in layers))
+        self.layers = (self._structure * len(layers))(*(_layer(parts, self._structure) for parts in layers))
 
-    @classmethod
-    def of(cls, layers: Sequence[LayerParts], *, num_heads: int, d_k: int) -> "LayersInOneCall | None":
-        """The call for these layers, None where a part of them is missing."""
-        if any(part is None for layer in layers for part in (*layer.linears, *layer.norms)):
-            return None
-        return cls(layers, num_heads=num_heads, d_k=d_k)
+    def _call(self, x: Float[Tensor, "places rows d_model"], *caches: Any) -> None:
+        (places, rows, _), function = x.shape, getattr(kernels(), self._function)
+        shape = (places, rows, self.num_heads, self.d_k)
+        if not function(x.data_ptr(), x.dtype == torch.bfloat16, self.layers, len(self.layers), *caches, *shape):
+            raise MemoryError
+
+
+class EncoderInOneCall(_InOneCall):
+    """All encoder layers of figure 1. Each layer must be `complete`."""
+
+    _function, _structure = "encoder_layers", _EncoderLayer
+
+    def __call__(self, x: Float[Tensor, "sentences source d_model"], lengths: Int[Tensor, " sentences"]) -> None:
+        """Put in place of `x`, which is contiguous, what the last layer makes of it. Raises MemoryError."""
+        self._call(x, lengths.data_ptr())
+
+
+class DecoderInOneCall(_InOneCall):
+    """All decoder layers of figure 1 for the newest token of each row. Each layer must be `complete`."""
+
+    _function, _structure = "decoder_layers", _DecoderLayer
 
     def __call__(
         self,
@@ -88,28 +119,11 @@ class LayersInOneCall:
 
         Raises MemoryError.
         """
-        found: Any = kernels()
-        (places, rows, _), bf16 = x.shape, x.dtype == torch.bfloat16
-        done = found.decoder_layers(
-            x.data_ptr(),
-            bf16,
-            self.layers,
-            len(self.layers),
-            ctypes.byref(target),
-            cells.data_ptr(),
-            cells.stride(0),
-            cells.stride(1),
-            ctypes.byref(source),
-            places,
-            rows,
-            self.num_heads,
-            self.d_k,
-        )
-        if not done:
-            raise MemoryError
+        lists = (cells.data_ptr(), cells.stride(0), cells.stride(1))
+        self._call(x, ctypes.byref(target), *lists, ctypes.byref(source))
 
 
-def _layer(parts: LayerParts) -> _Layer:
+def _layer(parts: LayerParts, structure: type[ctypes.Structure]) -> ctypes.Structure:
     linears, norms = [], []
     for linear in parts.linears:
         assert linear is not None
@@ -117,4 +131,4 @@ def _layer(parts: LayerParts) -> _Layer:
     for norm in parts.norms:
         assert norm is not None
         norms.append(_Norm(norm.weight.data_ptr(), norm.bias.data_ptr(), norm.epsilon))
-    return _Layer(*linears, *norms)
+    return structure(*linears, *norms)

@@ -1,10 +1,14 @@
 #include "kernels.h"
 #include <stdlib.h>
 
-/* The decoder's layers of figure 1 for the newest token of every row, as the functions above compute them one by one:
-   one call in place of eleven for each layer, which counts where few rows are computed. */
+/* The layers of figure 1, of the encoder for whole sentences and of the decoder for the newest token of every row, as the
+   kernels compute them one by one: one call in place of many, which counts where few rows are computed. */
 struct norm { const float *gain, *bias; double epsilon; };
-struct layer { struct linear projection, output, cross_query, cross_output, wide, narrow; struct norm own, cross, last; };
+struct encoder_layer { struct linear projection, output, wide, narrow; struct norm own, last; };
+struct decoder_layer {
+    struct linear projection, output, cross_query, cross_output, wide, narrow;
+    struct norm own, cross, last;
+};
 struct cache { char *start; long of_layer, to_values, of_place, of_head, of_cell; const int32_t *counts; };
 
 static int multiply(const void *x, const struct linear *by, int is_bf16, int relu, long rows, void *out) {
@@ -28,8 +32,35 @@ static void attend(const void *query, long stride, const struct cache *to, long 
                      cells_of_place, cells_of_row, to->counts, cells != 0, out, places, rows, heads, d_k);
 }
 
+/* `x`, places x rows x d_model, becomes what the last layer makes of it; of each place's rows `counts` tells the first,
+   which are attended to. Whether there was memory for it. */
+int encoder_layers(void *x, int is_bf16, const struct encoder_layer *layers, long num_layers, const int32_t *counts,
+                   long places, long rows, long heads, long d_k) {
+    const long all_rows = places * rows, d_model = heads * d_k, size = is_bf16 ? sizeof(bf16) : sizeof(float);
+    long widest = 3 * d_model;
+    for (long i = 0; i < num_layers; i++) widest = layers[i].wide.columns > widest ? layers[i].wide.columns : widest;
+    char *wide = aligned_alloc(64, (all_rows * (widest + 2 * d_model) * size + 63) / 64 * 64);
+    if (!wide) return 0;
+    char *one = wide + all_rows * widest * size, *other = one + all_rows * d_model * size;
+    const struct cache own = {.start = wide + d_model * size, .to_values = d_model * size, .of_place = rows * 3 * d_model,
+                              .of_head = d_k, .of_cell = 3 * d_model, .counts = counts};
+    int done = 1;
+    for (long i = 0; i < num_layers && done; i++) {
+        const struct encoder_layer *layer = layers + i;
+        done &= multiply(x, &layer->projection, is_bf16, 0, all_rows, wide);
+        attend(wide, 3 * d_model, &own, 0, 0, 0, 0, is_bf16, one, places, rows, heads, d_k);
+        done &= multiply(one, &layer->output, is_bf16, 0, all_rows, other);
+        add_and_norm(x, other, &layer->own, is_bf16, all_rows, d_model);
+        done &= multiply(x, &layer->wide, is_bf16, 1, all_rows, wide);
+        done &= multiply(wide, &layer->narrow, is_bf16, 0, all_rows, one);
+        add_and_norm(x, one, &layer->last, is_bf16, all_rows, d_model);
+    }
+    free(wide);
+    return done;
+}
+
 /* `x`, places x rows x d_model, becomes what the last layer makes of it. Whether there was memory for it. */
-int decoder_layers(void *x, int is_bf16, const struct layer *layers, long num_layers, const struct cache *target,
+int decoder_layers(void *x, int is_bf16, const struct decoder_layer *layers, long num_layers, const struct cache *target,
                    const int32_t *cells, long cells_of_place, long cells_of_row, const struct cache *source,
                    long places, long rows, long heads, long d_k) {
     const long all_rows = places * rows, d_model = heads * d_k, size = is_bf16 ? sizeof(bf16) : sizeof(float);
@@ -40,7 +71,7 @@ int decoder_layers(void *x, int is_bf16, const struct layer *layers, long num_la
     char *one = wide + all_rows * widest * size, *other = one + all_rows * d_model * size;
     int done = 1;
     for (long i = 0; i < num_layers && done; i++) {
-        const struct layer *layer = layers + i;
+        const struct decoder_layer *layer = layers + i;
         done &= multiply(x, &layer->projection, is_bf16, 0, all_rows, wide);
         attend(wide, 3 * d_model, target, i, cells, cells_of_place, cells_of_row, is_bf16, one, places, rows, heads, d_k);
         done &= multiply(one, &layer->output, is_bf16, 0, all_rows, other);
