@@ -15,7 +15,6 @@ _TILE = 16  # columns of a tile
 _LINE_BYTES = 64  # of a row of a tile, for each column four of them
 _COLUMNS = 32  # are computed at once
 _DIGITS: dict[Products, int] = {"bf16": 0, "int8": 1, "int8x8": 3}  # of int8 in place of a number
-_DIGIT = 256  # of the three of a whole number each counts so many of the next
 _MOST = 8_355_000  # the largest such number: MOST of digits.c
 _PRECISIONS = (torch.float32, torch.bfloat16)
 
@@ -53,7 +52,7 @@ class TiledLinear:
         if digits:
             most = 127 if digits == 1 else _MOST
             self.scales = weight.float().abs().amax(dim=1).clamp(min=1e-30) / most
-            whole = (weight.double() / self.scales[:, None].double()).round().long()
+            whole = (weight.float() / self.scales[:, None]).round_().to(torch.int32)
             self.weight = _in_tiles(_digits(whole, digits))
         else:
             self.weight = _in_tiles(weight.to(torch.bfloat16)[None])
@@ -109,9 +108,9 @@ def _digits(
     """Whole numbers as so many digits from -128 to 127 each, the greatest first."""
     digits = []
     for _ in range(count):
-        digits.append((whole + _DIGIT // 2) % _DIGIT - _DIGIT // 2)
-        whole = (whole - digits[-1]) // _DIGIT
-    return torch.stack(digits[::-1]).to(torch.int8)
+        digits.append(whole.to(torch.int8))  # the lowest eight bits, of which one is the sign's
+        whole = (whole - digits[-1]) >> 8
+    return torch.stack(digits[::-1])
 
 
 def _in_tiles(

@@ -1,5 +1,6 @@
 """Time, peak memory and versions, alike for every contestant."""
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -17,8 +18,8 @@ _PROCESSES = Path("/proc")
 def measured(action: Callable[[], None], device: torch.device) -> dict[str, float]:
     """Seconds of an action, the device's queue included, and the peak of memory meanwhile in bytes.
 
-    On a GPU that is what tensors took at most; on a CPU the most that the process and its children held, each counted
-    whole although they share some (Linux tells; elsewhere it is left out).
+    On a GPU that is what tensors took at most; on a CPU the most that the process held, and what its children hold in
+    the end without sharing it (Linux tells; elsewhere it is left out).
     """
     _forget_peak(device)
     _synchronise(device)
@@ -49,26 +50,27 @@ def _forget_peak(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
         return
-    for process in _processes():
-        (process / "clear_refs").write_text("5", encoding="ascii")  # proc(5): the peak becomes what is held now
+    with contextlib.suppress(OSError):  # elsewhere than on Linux; proc(5): the peak becomes what is held now
+        (_PROCESSES / str(os.getpid()) / "clear_refs").write_text("5", encoding="ascii")
 
 
 def _peak_bytes(device: torch.device) -> int | None:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated()
-    statuses = [(process / "status").read_text(encoding="ascii") for process in _processes()]
-    peaks = [re.search(r"VmHWM:\s*(\d+) kB", status) for status in statuses]
-    return sum(int(peak[1]) * 1024 for peak in peaks if peak) or None
-
-
-def _processes() -> list[Path]:
-    """The folders in which Linux tells of this process and of those that it has made."""
     own = _PROCESSES / str(os.getpid())
-    children = own / "task" / str(os.getpid()) / "children"
-    if not own.exists():
-        return []
-    return [own, *(_PROCESSES / number for number in _words(children))]
+    children = _text(own / "task" / own.name / "children").split()
+    held = _bytes(own / "status", "VmHWM")
+    return held + sum(_bytes(_PROCESSES / number / "smaps_rollup", r"Private_\w+") for number in children) or None
 
 
-def _words(path: Path) -> list[str]:
-    return path.read_text(encoding="ascii").split() if path.exists() else []
+def _bytes(path: Path, name: str) -> int:
+    """All that the file says of what is called so."""
+    return sum(1024 * int(kilobytes) for kilobytes in re.findall(rf"(?m)^{name}:\s*(\d+) kB", _text(path)))
+
+
+def _text(path: Path) -> str:
+    """What Linux tells there; nothing of a process that has ended, and elsewhere."""
+    try:
+        return path.read_text(encoding="ascii")
+    except OSError:
+        return ""
