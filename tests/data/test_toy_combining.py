@@ -10,7 +10,7 @@ from mt.data.toy.corpus import generate
 from mt.data.toy.features import Clause, Form, Name, NounPhrase, Phrase, Relative
 from mt.data.toy.nouns import NOUNS
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import BARE, CAN, MUST, THE, THEY, WANT, I
+from mt.data.toy.words import BARE, CAN, HE, MUST, THE, THEY, WANT, I
 
 ANNA = Name("Anna", "her")
 SUNDAY, BEFORE_SEVEN = Phrase("on Sunday", "am Sonntag"), Phrase("before seven", "vor sieben")
@@ -81,7 +81,9 @@ def test_a_deed_and_what_one_cannot_do_share_nothing() -> None:
         "Anna hat gearbeitet und kann nicht schlafen",
     )
     but = two(Clause(ANNA, working), Clause(ANNA, sleeping, negated=True), BUT)
-    assert (but.english, but.main) == ("Anna works, but does not sleep", "Anna arbeitet, aber schläft nicht")
+    assert (but.english, but.main) == ("Anna works, but does not sleep", "Anna arbeitet, schläft aber nicht")
+    calling = two(Clause(ANNA, working), Clause(ANNA, entry("call").verb, accusative=HE, negated=True), BUT)
+    assert calling.main == "Anna arbeitet, ruft ihn aber nicht an"
     wants = two(Clause(ANNA, working, "modal", MUST), Clause(ANNA, sleeping, "modal", WANT))
     assert (wants.english, wants.final) == (
         "Anna must work and wants to sleep",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from mt.data.toy import english, german
-from mt.data.toy.features import Clause, Form, Nominal, Phrase
+from mt.data.toy.features import Clause, Form, Nominal, Phrase, Pronoun
 
 AND, BUT = Phrase(" and", " und"), Phrase(", but", ", aber")
 COMPOUND: tuple[Form, ...] = ("future", "modal")
@@ -50,13 +50,19 @@ def single(body: Clause) -> Told:
 def two(first: Clause, second: Clause, joint: Phrase = AND) -> Told:
     """Two clauses of one subject and form: the auxiliary that they share is said once.
 
-    She has bought bread and gone home: Sie hat Brot gekauft und ist nach Hause gegangen.
+    She has bought bread and gone home: Sie hat Brot gekauft und ist nach Hause gegangen. Where German says another
+    finite verb, aber stands behind it and its pronouns: ist aber nicht gegangen, ruft ihn aber nicht an.
     """
     one, shared = single(first), shares_auxiliary(first, second)
     finite = german.verb_complex(first)[0]
     rest = german.clause(second, "main", without="subject")
     rest = rest.removeprefix(f"{finite} ") if shared else rest
     told = f"{joint.german} {rest}"
+    if joint == BUT and not shared:
+        pronouns = sum(isinstance(each, Pronoun) for each in (second.dative, second.accusative))
+        words = rest.split(" ")
+        words.insert(1 + pronouns + second.verb.reflexive, "aber")
+        told = f", {' '.join(words)}"
     closed = one.final.removesuffix(f" {finite}") if shared else one.final
     spoken = f"{joint.english} {spoken_rest(first, second)}"
     asked = f"{joint.english} {bare_rest(first, second)}"

@@ -77,12 +77,19 @@ def deed(
 
 
 def told(
-    choice: Choice, who: Nominal, form: Form, *, rich: float = 0.55, double: float = 0.35, plain: bool = False
+    choice: Choice,
+    who: Nominal,
+    form: Form,
+    *,
+    rich: float = 0.55,
+    double: float = 0.35,
+    plain: bool = False,
+    now: bool = False,
 ) -> Told:
-    """One deed, or two of the same person in a row."""
+    """One deed, or two of the same person in a row; `now` keeps them out of the past, which another clause is not in."""
     modal = None
     if form == "modal":
-        modal = choice.pick(THEN_MODALS if choice.chance(0.3) else NOW_MODALS)
+        modal = choice.pick(NOW_MODALS if now or choice.chance(0.7) else THEN_MODALS)
     first = deed(choice, who, form, modal=modal, rich=rich, plain=plain)
     if not choice.chance(double):
         return single(first)
@@ -99,7 +106,7 @@ def told(
     same = first.verb.german == second.verb.german or first.verb.english == second.verb.english
     many = isinstance(second.accusative, NounPhrase) and second.accusative.determiner.plural
     if same or listed or first.negated or (contrary and (many or second.middle or second.manner)):
-        return told(choice, who, form, rich=rich, double=double, plain=plain)
+        return told(choice, who, form, rich=rich, double=double, plain=plain, now=now)
     if form in ("progressive", "perfect", "future", "modal"):
         second = replace(second, middle=None)
     return two(replace(first, ongoing=False), second, BUT if contrary else AND)
@@ -201,7 +208,7 @@ def daily_reason(choice: Choice) -> Sentence:
     subject = (pronoun if first else who) if same and inner.subject == who else other
     if subject == other and (not apart_from(other, who) or other == inner.subject):
         return daily_reason(choice)
-    outer = told(choice, subject, outer_form, rich=0.4 if not inner.timed else 0.25, double=0.25)
+    outer = told(choice, subject, outer_form, rich=0.4 if not inner.timed else 0.25, double=0.25, now=True)
     if (outer.timed and inner.timed) or set(outer.verbs) & set(inner.verbs):
         return daily_reason(choice)
     if first:
@@ -219,7 +226,7 @@ def inner_clause(choice: Choice, who: Nominal, word: str, *, past: bool) -> Told
     form: Form = "past" if past else "present"
     if word == "because" and not past and choice.chance(0.4):
         form = "modal"
-    return told(choice, who, form, rich=0.4, double=0.15, plain=word in ("before", "while", "when"))
+    return told(choice, who, form, rich=0.4, double=0.15, plain=word in ("before", "while", "when"), now=True)
 
 
 def inner_again(inner: Told, who: Nominal, pronoun: Pronoun) -> Told:
