@@ -37,6 +37,7 @@ static void attend(const void *query, long stride, const struct cache *to, long 
 int encoder_layers(void *x, int is_bf16, const struct encoder_layer *layers, long num_layers, const int32_t *counts,
                    long places, long rows, long heads, long d_k) {
     const long all_rows = places * rows, d_model = heads * d_k, size = is_bf16 ? sizeof(bf16) : sizeof(float);
+    if (!all_rows) return 1;
     long widest = 3 * d_model;
     for (long i = 0; i < num_layers; i++) widest = layers[i].wide.columns > widest ? layers[i].wide.columns : widest;
     char *wide = aligned_alloc(64, (all_rows * (widest + 2 * d_model) * size + 63) / 64 * 64);
@@ -64,6 +65,7 @@ int decoder_layers(void *x, int is_bf16, const struct decoder_layer *layers, lon
                    const int32_t *cells, long cells_of_place, long cells_of_row, const struct cache *source,
                    long places, long rows, long heads, long d_k) {
     const long all_rows = places * rows, d_model = heads * d_k, size = is_bf16 ? sizeof(bf16) : sizeof(float);
+    if (!all_rows) return 1;
     long widest = 3 * d_model;
     for (long i = 0; i < num_layers; i++) widest = layers[i].wide.columns > widest ? layers[i].wide.columns : widest;
     char *wide = aligned_alloc(64, (all_rows * (widest + 2 * d_model) * size + 63) / 64 * 64);

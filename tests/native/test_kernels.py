@@ -149,6 +149,7 @@ def test_digits_at_their_ends() -> None:
     """The largest numbers of all signs and sizes, which rounding must not carry over, and rows of nothing."""
     x = torch.tensor([1.0, -1.0]).repeat(32)[None] * 10.0 ** torch.arange(-20, 20)[:, None].float()
     x = torch.cat([x, torch.nextafter(x, torch.zeros(())), torch.rand(40, 1) * x.sign(), torch.zeros(1, 64)])
+    x = torch.cat([x, torch.full((1, 64), 1e37)])
     weight = torch.cat([x[:16], x[40:56]]).flip(0)
     found = tiled(weight, None, "int8x8", torch.float32)(x).double()
     exact = functional.linear(x.double(), weight.double())
@@ -157,13 +158,17 @@ def test_digits_at_their_ends() -> None:
 
 @pytest.mark.skipif(not has_tiles(), reason="no processor with AMX")
 @pytest.mark.parametrize("products", ["bf16", "int8", "int8x8"])
-def test_a_row_of_tiles_does_not_depend_on_the_others(products: Products) -> None:
+@pytest.mark.parametrize("in_features", [64, 512, 704, 4096])
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_row_of_tiles_does_not_depend_on_the_others(products: Products, in_features: int, biased: bool) -> None:
     """However many they are, and wherever they lie: rows and inner numbers are taken in stretches."""
     torch.manual_seed(0)
-    x, linear = torch.randn(300, 4096), tiled(torch.randn(64, 4096), torch.randn(64), products, torch.float32)
-    whole = linear(x)
-    for start, end in ((0, 1), (3, 20), (100, 233), (299, 300)):
-        assert torch.equal(linear(x[start:end]), whole[start:end])
+    x, bias = torch.randn(300, in_features), torch.randn(64) if biased else None
+    linear = tiled(torch.randn(64, in_features), bias, products, torch.float32)
+    for relu in (False, True):
+        whole = linear(x, relu=relu)
+        for start, end in ((0, 1), (3, 20), (100, 233), (299, 300)):
+            assert torch.equal(linear(x[start:end], relu=relu), whole[start:end])
 
 
 @pytest.mark.skipif(not has_tiles(), reason="no processor with AMX")
