@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import composed
+from toy_pairs import generated
 
 from mt.config import InspectConfig
 from mt.data.corpus import FileCorpus
@@ -15,7 +16,6 @@ from mt.data.doctor import profiles
 from mt.data.doctor.alignment import align
 from mt.data.doctor.damage import CONTROL, MOJIBAKE, REPLACEMENT, damaged_lines
 from mt.data.doctor.diagnosis import Diagnosis, diagnose
-from mt.data.toy.corpus import generate
 from mt.jobs.inspect_corpus import inspect
 
 Pair = tuple[str, str]
@@ -29,7 +29,7 @@ FRENCH = (
 
 @pytest.fixture(scope="module")
 def toy() -> dict[str, list[Pair]]:
-    return generate(seed=5, train_pairs=PAIRS, validation_pairs=300, test_pairs=300)
+    return generated(seed=5, train_pairs=PAIRS, validation_pairs=300, test_pairs=300)
 
 
 def visit(folder: Path, splits: dict[str, list[Pair]], *, missing_target: int | None = None) -> Diagnosis:

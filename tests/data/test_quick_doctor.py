@@ -5,20 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toy_pairs import generated
 
 import runs
 from mt.data.corpus import GeneratedCorpus
 from mt.data.doctor import quick
 from mt.data.doctor.reading import Excerpt
 from mt.data.text_cache import PreparedText, prepare_text
-from mt.data.toy.corpus import generate
 
 Pair = tuple[str, str]
 
 
 @pytest.fixture(scope="module")
 def toy() -> dict[str, list[Pair]]:
-    return generate(seed=6, train_pairs=2500, validation_pairs=200, test_pairs=200)
+    return generated(seed=6, train_pairs=2500, validation_pairs=200, test_pairs=200)
 
 
 def prepared(folder: Path, splits: dict[str, list[Pair]], **changes: Any) -> PreparedText:

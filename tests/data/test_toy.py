@@ -1,15 +1,11 @@
 """The toy corpus: deterministic, disjoint, functional, and its German agrees with tables written by hand."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from toy_pairs import Pair, generated
 
 from mt.data.toy import english, german
 from mt.data.toy.clauses import predicate
@@ -46,23 +42,8 @@ from mt.data.toy.words import (
     I,
 )
 
-Pair = tuple[str, str]
 MY, YOUR, HER = POSSESSIVES["my"], POSSESSIVES["your"], POSSESSIVES["her"]
 ANNA = Name("Anna", "her")
-
-
-def generated(hash_seed: str = "0", **arguments: int) -> dict[str, list[Pair]]:
-    """The corpus made by an interpreter of its own: another hash seed, no shape checks."""
-    code = f"import json; from mt.data.toy.corpus import generate; print(json.dumps(generate(**{arguments})))"
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    splits: dict[str, list[list[str]]] = json.loads(found.stdout)
-    return {split: [(source, target) for source, target in pairs] for split, pairs in splits.items()}
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,10 @@
 import re
 
 import pytest
+from toy_pairs import generated
 
 from mt.data.toy import english, german
 from mt.data.toy.combining import BUT, two
-from mt.data.toy.corpus import generate
 from mt.data.toy.features import Clause, Form, Name, NounPhrase, Phrase, Relative
 from mt.data.toy.nouns import NOUNS
 from mt.data.toy.verbs import BE, entry
@@ -104,7 +104,7 @@ def test_the_preposition_left_at_the_end_goes_before_the_german_pronoun(pronoun:
 
 def test_must_not_is_darf_nicht() -> None:
     """The negated must, which never comes out as muss nicht."""
-    pairs = generate(seed=3, train_pairs=4_000, validation_pairs=0, test_pairs=0)["train"]
+    pairs = generated(seed=3, train_pairs=4_000, validation_pairs=0, test_pairs=0)["train"]
     forbidden = [target for source, target in pairs if "must not" in source and "?" not in source]
     assert forbidden
     assert all(re.search(r"\b(darf|darfst|dürfen)\b", target) for target in forbidden)

@@ -3,10 +3,10 @@
 import re
 
 import pytest
+from toy_pairs import generated
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.corpus import generate
 from mt.data.toy.daily import told
 from mt.data.toy.features import Case, Clause, Name, NounPhrase, Phrase
 from mt.data.toy.nouns import NOUNS
@@ -103,4 +103,4 @@ def test_plain_words_are_in_the_corpus() -> None:
 
 def generate_some() -> list[tuple[str, str]]:
     """Enough pairs that no construction is missing."""
-    return generate(seed=2, train_pairs=5000, validation_pairs=0, test_pairs=0)["train"]
+    return generated(seed=2, train_pairs=5000, validation_pairs=0, test_pairs=0)["train"]
