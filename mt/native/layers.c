@@ -32,31 +32,45 @@ static void attend(const void *query, long stride, const struct cache *to, long 
                      cells_of_place, cells_of_row, to->counts, cells != 0, out, places, rows, heads, d_k);
 }
 
+/* Room for what a layer makes of all rows: its widest product, and two more as wide as x. */
+struct room { char *wide, *one, *other; };
+
+static struct room room_for(long rows, long widest, long d_model, int is_bf16) {
+    const long size = is_bf16 ? sizeof(bf16) : sizeof(float), most = widest > 3 * d_model ? widest : 3 * d_model;
+    char *wide = aligned_alloc(64, (rows * (most + 2 * d_model) * size + 63) / 64 * 64);
+    char *one = wide ? wide + rows * most * size : 0;
+    return (struct room){.wide = wide, .one = one, .other = one ? one + rows * d_model * size : 0};
+}
+
+/* Equation (2) with its residual sum and norm. Whether there was memory for it. */
+static int feed_forward(void *x, const struct linear *wide, const struct linear *narrow, const struct norm *norm,
+                        int is_bf16, long rows, long d_model, const struct room *room) {
+    int done = multiply(x, wide, is_bf16, 1, rows, room->wide);
+    done &= multiply(room->wide, narrow, is_bf16, 0, rows, room->one);
+    add_and_norm(x, room->one, norm, is_bf16, rows, d_model);
+    return done;
+}
+
 /* `x`, places x rows x d_model, becomes what the last layer makes of it; of each place's rows `counts` tells the first,
    which are attended to. Whether there was memory for it. */
 int encoder_layers(void *x, int is_bf16, const struct encoder_layer *layers, long num_layers, const int32_t *counts,
                    long places, long rows, long heads, long d_k) {
     const long all_rows = places * rows, d_model = heads * d_k, size = is_bf16 ? sizeof(bf16) : sizeof(float);
     if (!all_rows) return 1;
-    long widest = 3 * d_model;
-    for (long i = 0; i < num_layers; i++) widest = layers[i].wide.columns > widest ? layers[i].wide.columns : widest;
-    char *wide = aligned_alloc(64, (all_rows * (widest + 2 * d_model) * size + 63) / 64 * 64);
-    if (!wide) return 0;
-    char *one = wide + all_rows * widest * size, *other = one + all_rows * d_model * size;
-    const struct cache own = {.start = wide + d_model * size, .to_values = d_model * size, .of_place = rows * 3 * d_model,
-                              .of_head = d_k, .of_cell = 3 * d_model, .counts = counts};
+    const struct room room = room_for(all_rows, layers->wide.columns, d_model, is_bf16); /* as in every layer */
+    if (!room.wide) return 0;
+    const struct cache own = {.start = room.wide + d_model * size, .to_values = d_model * size,
+                              .of_place = rows * 3 * d_model, .of_head = d_k, .of_cell = 3 * d_model, .counts = counts};
     int done = 1;
     for (long i = 0; i < num_layers && done; i++) {
         const struct encoder_layer *layer = layers + i;
-        done &= multiply(x, &layer->projection, is_bf16, 0, all_rows, wide);
-        attend(wide, 3 * d_model, &own, 0, 0, 0, 0, is_bf16, one, places, rows, heads, d_k);
-        done &= multiply(one, &layer->output, is_bf16, 0, all_rows, other);
-        add_and_norm(x, other, &layer->own, is_bf16, all_rows, d_model);
-        done &= multiply(x, &layer->wide, is_bf16, 1, all_rows, wide);
-        done &= multiply(wide, &layer->narrow, is_bf16, 0, all_rows, one);
-        add_and_norm(x, one, &layer->last, is_bf16, all_rows, d_model);
+        done &= multiply(x, &layer->projection, is_bf16, 0, all_rows, room.wide);
+        attend(room.wide, 3 * d_model, &own, 0, 0, 0, 0, is_bf16, room.one, places, rows, heads, d_k);
+        done &= multiply(room.one, &layer->output, is_bf16, 0, all_rows, room.other);
+        add_and_norm(x, room.other, &layer->own, is_bf16, all_rows, d_model);
+        done &= feed_forward(x, &layer->wide, &layer->narrow, &layer->last, is_bf16, all_rows, d_model, &room);
     }
-    free(wide);
+    free(room.wide);
     return done;
 }
 
@@ -64,28 +78,24 @@ int encoder_layers(void *x, int is_bf16, const struct encoder_layer *layers, lon
 int decoder_layers(void *x, int is_bf16, const struct decoder_layer *layers, long num_layers, const struct cache *target,
                    const int32_t *cells, long cells_of_place, long cells_of_row, const struct cache *source,
                    long places, long rows, long heads, long d_k) {
-    const long all_rows = places * rows, d_model = heads * d_k, size = is_bf16 ? sizeof(bf16) : sizeof(float);
+    const long all_rows = places * rows, d_model = heads * d_k;
     if (!all_rows) return 1;
-    long widest = 3 * d_model;
-    for (long i = 0; i < num_layers; i++) widest = layers[i].wide.columns > widest ? layers[i].wide.columns : widest;
-    char *wide = aligned_alloc(64, (all_rows * (widest + 2 * d_model) * size + 63) / 64 * 64);
-    if (!wide) return 0;
-    char *one = wide + all_rows * widest * size, *other = one + all_rows * d_model * size;
+    const struct room room = room_for(all_rows, layers->wide.columns, d_model, is_bf16); /* as in every layer */
+    if (!room.wide) return 0;
     int done = 1;
     for (long i = 0; i < num_layers && done; i++) {
         const struct decoder_layer *layer = layers + i;
-        done &= multiply(x, &layer->projection, is_bf16, 0, all_rows, wide);
-        attend(wide, 3 * d_model, target, i, cells, cells_of_place, cells_of_row, is_bf16, one, places, rows, heads, d_k);
-        done &= multiply(one, &layer->output, is_bf16, 0, all_rows, other);
-        add_and_norm(x, other, &layer->own, is_bf16, all_rows, d_model);
-        done &= multiply(x, &layer->cross_query, is_bf16, 0, all_rows, one);
-        attend(one, d_model, source, i, 0, 0, 0, is_bf16, other, places, rows, heads, d_k);
-        done &= multiply(other, &layer->cross_output, is_bf16, 0, all_rows, one);
-        add_and_norm(x, one, &layer->cross, is_bf16, all_rows, d_model);
-        done &= multiply(x, &layer->wide, is_bf16, 1, all_rows, wide);
-        done &= multiply(wide, &layer->narrow, is_bf16, 0, all_rows, one);
-        add_and_norm(x, one, &layer->last, is_bf16, all_rows, d_model);
+        done &= multiply(x, &layer->projection, is_bf16, 0, all_rows, room.wide);
+        attend(room.wide, 3 * d_model, target, i, cells, cells_of_place, cells_of_row, is_bf16, room.one, places, rows,
+               heads, d_k);
+        done &= multiply(room.one, &layer->output, is_bf16, 0, all_rows, room.other);
+        add_and_norm(x, room.other, &layer->own, is_bf16, all_rows, d_model);
+        done &= multiply(x, &layer->cross_query, is_bf16, 0, all_rows, room.one);
+        attend(room.one, d_model, source, i, 0, 0, 0, is_bf16, room.other, places, rows, heads, d_k);
+        done &= multiply(room.other, &layer->cross_output, is_bf16, 0, all_rows, room.one);
+        add_and_norm(x, room.one, &layer->cross, is_bf16, all_rows, d_model);
+        done &= feed_forward(x, &layer->wide, &layer->narrow, &layer->last, is_bf16, all_rows, d_model, &room);
     }
-    free(wide);
+    free(room.wide);
     return done;
 }
