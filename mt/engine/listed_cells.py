@@ -38,7 +38,7 @@ class ListedCells:
             self._make_room()
         if width < self.rows:
             self.cells[:, width:, self.steps] = self.end + width - 1
-        self.counts.numpy()[:places] = self.steps + 1  # in a tenth of the time that torch takes
+        self.counts[:places] = self.steps + 1
         if idle:
             self.counts[idle] = 0
         self.end += self.rows
@@ -54,7 +54,7 @@ class ListedCells:
     def inherit(self, rows: Int[Tensor, " all_rows"]) -> None:
         """Let row i continue what row `rows[i]` was; both count through the places and stay in the same one."""
         lists = self.cells.numpy().reshape(-1, self.cells.shape[2])[: len(rows), : self.steps]
-        lists[:] = lists[rows.numpy()]  # for a few rows in a quarter of the time that torch takes
+        lists[:] = lists[rows.numpy()]  # for a few rows in half the time that torch takes
 
     def empty(self, places: list[int]) -> None:
         """Leave the rows of these places no ancestors."""
