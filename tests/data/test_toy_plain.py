@@ -7,7 +7,7 @@ from toy_pairs import generated
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.daily import told
+from mt.data.toy.daily import daily_reason, told
 from mt.data.toy.features import Case, Clause, Name, NounPhrase, Phrase
 from mt.data.toy.nouns import NOUNS
 from mt.data.toy.ones import one_like
@@ -84,6 +84,15 @@ def test_only_what_must_not_be_done_is_darf() -> None:
     for _ in range(300):
         said = told(choice, ANNA, "modal", double=1.0)
         assert len(re.findall(r"\bmust not\b", said.english)) == len(re.findall(r"\bdarf\b", said.main)), said
+
+
+def test_what_one_had_to_do_has_no_condition_in_the_present() -> None:
+    """He had to go when it rained, als; never: he had to go when it rains, wenn."""
+    choice = Choice(5)
+    said = [daily_reason(choice)[0].german for _ in range(1500)]
+    conditional = [text for text in said if re.search(r"\bwenn\b", text, re.IGNORECASE)]
+    assert len(conditional) > 100
+    assert [text for text in conditional if re.search(r"\b(muss|woll|konn)te", text)] == []
 
 
 def test_plain_words_are_in_the_corpus() -> None:
