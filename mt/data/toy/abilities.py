@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import verb_clause
+from mt.data.toy.clauses import chosen_place, verb_clause
 from mt.data.toy.features import Clause, Coordination, Form, Modal, NounPhrase, Phrase, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase
@@ -12,7 +12,7 @@ from mt.data.toy.scenes import person
 from mt.data.toy.statements import plain
 from mt.data.toy.times import coming_time, phrases
 from mt.data.toy.verbs import entry
-from mt.data.toy.words import CAN, COULD, HAVE_TO, MUST_NOT, NEED_TO, SHOULD, THE, WANT, YOU
+from mt.data.toy.words import BARE, CAN, COULD, HAVE_TO, MUST_NOT, NEED_TO, SHOULD, THE, WANT, YOU
 
 UNABLE = """find, find, find, see, hear, understand, sleep, open, repair, come, work, eat/essen, buy, help, go/gehen, visit,
 swim, play, read, answer, close, learn, wait, drive""".replace("\n", " ").split(", ")
@@ -136,3 +136,23 @@ def leave_it(choice: Choice) -> Sentence:
     if choice.chance(0.2):
         body = replace(body, time=coming_time(choice, long=False))
     return plain(body), "."
+
+
+def let_in(choice: Choice) -> Sentence:
+    """Are dogs allowed in the hotel: Sind Hunde im Hotel erlaubt? Children are not allowed in this room."""
+    noun = choice.rare(
+        [one for one in nouns_of(("pet", "child", "car", "bicycle", "phone", "animal")) if one.english_plural]
+    )
+    who = NounPhrase(noun, BARE, plural=True)
+    where = None
+    while where is None or " with " in where.english:
+        where = chosen_place(choice, "building_inside", who)
+    word, wort = "are", "sind"
+    spoken, told = english.nominal(who), german.nominal(who, "nominative")
+    if choice.chance(0.6):
+        return Phrase(f"{word} {spoken} allowed {where.english}", f"{wort} {told} {where.german} erlaubt"), "?"
+    denied = choice.chance(0.75)
+    return Phrase(
+        f"{spoken} {word} {'not ' if denied else ''}allowed {where.english}",
+        f"{told} {wort} {where.german} {'nicht ' if denied else ''}erlaubt",
+    ), "."

@@ -81,6 +81,8 @@ def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | N
         if entry and entry.name in LASTING and choice.chance(0.35):
             return duration(choice, long=entry.name in LONG)
         time = past_time(choice, long=long)
+        if entry is not None and entry.name == "sleep" and choice.chance(0.4):
+            time = Phrase("last night", "gestern Abend")
         slept = entry is not None and entry.name == "sleep" and time.english == "last night"
         return Phrase("last night", "letzte Nacht") if slept else time
     if form == "present":
@@ -162,8 +164,10 @@ def with_hour(choice: Choice, body: Clause) -> Clause:
     if body.time is None or not choice.chance(0.22):
         return body
     hour = hour_of(choice, body.time)
-    lasting = hour is None or not hour.english.startswith("until") or body.verb.english in LASTING
-    return replace(body, hour=hour if lasting else None, hour_first=choice.chance(0.4))
+    lasting = hour is None or not hour.english.startswith(("until", "all")) or body.verb.english in LASTING
+    return replace(
+        body, hour=hour if lasting else None, hour_first=choice.chance(0.4) or getattr(hour, "english", "") == "again"
+    )
 
 
 def bears_time(time: Phrase | None) -> bool:
@@ -188,7 +192,7 @@ FASTER = {
 
 def graded(choice: Choice, manner: Phrase) -> Phrase:
     """well, very well, too late."""
-    if manner.english in ("together", "alone") or not choice.chance(0.3):
+    if manner.english in ("together", "alone", "on time") or not choice.chance(0.3):
         return manner
     if manner.english == "a lot":
         return choice.pick(AMOUNTS)

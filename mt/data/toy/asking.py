@@ -129,6 +129,9 @@ def tell_me(choice: Choice) -> Sentence:
     spoken, told = english.clause(body, without=missing), german.clause(body, "final", without=missing)
     if choice.chance(0.7):
         outer = replace(outer, form="modal", modal=choice.pick((CAN, CAN, POLITE)))
+        if choice.chance(0.3):
+            gently = joined(replace(outer, middle=PLEASE), word, spoken, told, question=True)
+            return Phrase(f"{joined(outer, word, spoken, told, question=True).english}, please", gently.german), "?"
         return joined(outer, word, spoken, told, question=True), "?"
     please = choice.chance(0.5)
     start = Phrase("please ", "bitte ") if please else Phrase("", "")
@@ -231,6 +234,11 @@ def told_to(choice: Choice) -> Sentence:
         ), "."
     if kind == 2:
         wanting = Clause(who, entry("want").verb, choice.pick(("present", "present", "past")), accusative=receiver)
+        if who.person != 1 and wanting.form == "present" and choice.chance(0.4):
+            asked = german.clause(replace(wanting, accusative=None), "question")
+            return Phrase(
+                f"{english.clause(wanting, question=True)} to {spoken}", f"{asked}, dass {german.clause(deed, 'final')}"
+            ), "?"
         wish = german.clause(replace(wanting, accusative=None), "main")
         return Phrase(f"{english.clause(wanting)} to {spoken}", f"{wish}, dass {german.clause(deed, 'final')}"), "."
     if choice.chance(0.25) and not deed.manner and getattr(deed.accusative, "definite", deed.accusative is None):

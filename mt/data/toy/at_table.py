@@ -44,7 +44,7 @@ def something(choice: Choice) -> NounPhrase:
     noun = choice.rare(nouns_of(("drink", "alcohol", "dish", "snack", "food")))
     if "liquid" in noun.classes and choice.chance(0.55):
         phrase = measured(choice, noun)
-        mixed = "hot" in noun.classes and choice.chance(0.35)
+        mixed = "hot" in noun.classes and choice.chance(0.5)
         return replace(phrase, attached=choice.pick(WITH_MILK)) if mixed else phrase
     if noun.english in ("fish", "meat", "soup", "cheese") and choice.chance(0.4):
         return NounPhrase(noun, THE, attached=choice.pick(WITH_SIDES))

@@ -13,7 +13,8 @@ from mt.data.toy.imagined import USED_TO
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.scenes import RAIN_VERB, SNOW_VERB, person
 from mt.data.toy.statements import PERSONS, plain
-from mt.data.toy.verbs import ENTRIES, entry
+from mt.data.toy.times import phrases
+from mt.data.toy.verbs import ENTRIES, ONCE, entry
 from mt.data.toy.words import IT, NAMES, POSSESSIVES, THE
 
 BEGIN = entry("begin").verb
@@ -107,3 +108,26 @@ NEITHER = [
     *(found for found in ENTRIES if found.frames[0].subjects[0] in PERSONS),
     *[entry(name) for name in ("like", "have", "speak", "know", "want", "work", "come", "drink")] * 3,
 ]
+
+
+FIRST = phrases(
+    "sometimes/manchmal, sometimes/manchmal, usually/normalerweise, tomorrow/morgen, yesterday/gestern, now/jetzt"
+)
+
+
+def sometimes_first(choice: Choice) -> Sentence:
+    """Sometimes I feel alone in this big city: Manchmal fühle ich mich in dieser großen Stadt allein."""
+    first = choice.pick(FIRST[:3]) if choice.chance(0.8) else choice.pick(FIRST)
+    form: Form = {"yesterday": "past", "tomorrow": "future", "now": "progressive"}.get(first.english, "present")  # type: ignore[assignment]
+    if first.english == "sometimes" and choice.chance(0.3):
+        form = "past"
+    body = verb_clause(choice, entry=choice.rare(ENTRIES), rich=0.45, negation=0.08, form=form)
+    once = body.verb.stative and form == "progressive"
+    if (
+        once
+        or (body.negated and first.english == "usually")
+        or (first.english in ("sometimes", "usually") and body.verb.english in ONCE)
+    ):
+        return sometimes_first(choice)
+    body = replace(body, time=None, hour=None, middle=None)
+    return Phrase(f"{first.english} {english.clause(body)}", german.clause(body, "main", front=first.german)), "."

@@ -8,7 +8,8 @@ from mt.data.toy.at_table import asking_for
 from mt.data.toy.being import existence
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import verb_clause
-from mt.data.toy.features import Clause, NounPhrase, Phrase, Sentence
+from mt.data.toy.company import attached
+from mt.data.toy.features import Clause, NounPhrase, Phrase, Sentence, Verb
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, object_phrase, own
 from mt.data.toy.places import fixed_places
@@ -20,7 +21,7 @@ from mt.data.toy.scenes import person
 from mt.data.toy.statements import plain, request
 from mt.data.toy.talk import introduction, what_one_wants
 from mt.data.toy.things import it_for
-from mt.data.toy.times import past_time
+from mt.data.toy.times import past_time, phrases
 from mt.data.toy.verbs import entry
 from mt.data.toy.words import CAN, HAVE_TO, NAMES, POSSESSIVES, WANT, WE, YOU, I
 
@@ -47,6 +48,10 @@ def greeted(choice: Choice) -> Sentence:
         if choice.chance(0.4):
             word = Phrase(f"hello {name.word}", f"hallo {name.word}")
     said, mark = choice.pick(kinds)(choice)
+    if said.english.startswith("where ") and choice.chance(0.4):
+        said = Phrase(f"{said.english}, please", f"{said.german}, bitte")
+        if choice.chance(0.6):
+            return said, mark
     return Phrase(f"{word.english}, {said.english}", f"{word.german}, {said.german}"), mark
 
 
@@ -99,7 +104,13 @@ def for_a_birthday(choice: Choice) -> Sentence:
             Clause(who, entry("want").verb, choice.pick(("present", "past")), accusative=thing),
             pronoun.possessive,
         )
-    body = replace(body, time=Phrase(f"for {owner} birthday", "zum Geburtstag"), favour=None, receiver_last=False)
+    when = Phrase(f"for {owner} birthday", "zum Geburtstag")
+    if kind == 0 and body.verb.english != "give" and choice.chance(0.3):
+        name = choice.pick(NAMES)
+        when, body = Phrase(f"for {name.word}'s birthday", f"zu {name.word}s Geburtstag"), replace(body, dative=None)
+        if name == who:
+            return for_a_birthday(choice)
+    body = replace(body, time=when, favour=None, receiver_last=False)
     if choice.chance(0.2) and who.person != 1:
         if choice.chance(0.5):
             return with_word(body, Phrase("what", "was"), "accusative"), "?"
@@ -195,6 +206,8 @@ def done_by(choice: Choice) -> Sentence:
         return done_by(choice)
     was, wurde = english.be_form(thing, past=True), "wurden" if thing.plural else "wurde"
     spoken, told = verb.english_participle, verb.participle
+    if choice.chance(0.25):
+        return must_be_done(choice, thing, verb)
     if choice.chance(0.55):
         agent = object_phrase(choice, ("person",), "known", thing)
         if isinstance(agent, NounPhrase) and (agent.noun == thing.noun or agent.owner):
@@ -210,3 +223,22 @@ def done_by(choice: Choice) -> Sentence:
     if choice.chance(0.2):
         return Phrase(f"{was} {theme} {spoken}", f"{wurde} {thema} {told}"), "?"
     return Phrase(f"{theme} {was} {spoken}", f"{thema} {wurde} {told}"), "."
+
+
+MUST_BE = (
+    ("must", "must", "muss", "müssen"),
+    ("has to", "have to", "muss", "müssen"),
+    ("can", "can", "kann", "können"),
+)
+
+
+def must_be_done(choice: Choice, thing: NounPhrase, verb: Verb) -> Sentence:
+    """The lamp in the kitchen must be repaired: muss repariert werden."""
+    word, words, modal, modals = choice.pick((*MUST_BE, *MUST_BE[:2]))
+    time = choice.pick(phrases("today/heute, tomorrow/morgen, this week/diese Woche, on Monday/am Montag, soon/bald"))
+    spoken, told = (f" {time.english}", f"{time.german} ") if choice.chance(0.3) else ("", "")
+    whole = attached(choice, thing, 0.3) or thing
+    return Phrase(
+        f"{english.nominal(whole)} {words if thing.plural else word} be {verb.english_participle}{spoken}",
+        f"{german.nominal(whole, 'nominative')} {modals if thing.plural else modal} {told}{verb.participle} werden",
+    ), "."

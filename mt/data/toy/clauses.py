@@ -55,6 +55,7 @@ MODALS = (
 )
 FORMS: tuple[Form, ...] = ("present", "progressive", "past", "perfect", "future", "modal")
 PERSONAL = ("adult", "human", "feeling")  # classes of subjects that any person belongs to
+DEEDS = [found for found in ENTRIES if found.frames[0].subjects[0] in PERSONAL]
 UNWILLED = ("fall asleep", "lose", "forget", "wake up", "arrive", "leave", "begin", "find")
 UNWANTED = (
     *UNWILLED,
@@ -172,13 +173,13 @@ def verb_clause(
 
     Args:
         choice: the random stream.
-        entry: the verb, or any.
+        entry: the verb, or any; of those that people do, where the subject is known.
         who: the subject, if it is already known.
         rich: the probability of each optional part.
         negation: the probability of a negated clause.
         form: the form of the verb, if it is already known.
     """
-    entry = entry or choice.rare(ENTRIES)
+    entry = entry or choice.rare(DEEDS if who else ENTRIES)
     frames = [frame for frame in entry.frames if frame.subjects[0] in PERSONAL] if who else []
     frame = choice.pick(frames or entry.frames)
     if who is None and frame.subjects[0] in ("adult", "human") and choice.chance(0.02):
@@ -198,7 +199,12 @@ def verb_clause(
         body = replace(body, complements=placed(body, frame, found))
     if frame.by_vehicle and choice.chance(rich):
         body = replace(body, complements=(choice.pick(BY), *body.complements))
-    if entry.name in ("invite", "come") and choice.chance(0.3) and not body.complements:
+    if (
+        entry.name in ("invite", "come")
+        and frame.subjects[0] == "adult"
+        and choice.chance(0.3)
+        and not body.complements
+    ):
         body = replace(body, complements=(feast(choice, body.subject, own_one=entry.name == "invite"),))
     body = with_adjuncts(choice, body, entry, frame, rich=rich, negation=negation)
     body = replace(body, ongoing=may_go_on(body, entry) and choice.chance(0.2 if body.form == "past" else 0.4))
@@ -247,7 +253,7 @@ def with_objects(choice: Choice, body: Clause, frame: Frame) -> Clause:
     if frame.accusative:
         if frame.dative:
             mode = choice.pick(("given", "known", "new", "any"))
-        listed = joined_objects(choice, frame.accusative, mode, body.subject) if choice.chance(0.07) else None
+        listed = joined_objects(choice, frame.accusative, mode, body.subject) if choice.chance(0.11) else None
         body = replace(body, accusative=listed or object_phrase(choice, frame.accusative, mode, body.subject))
     if frame.dative:
         receiver = object_phrase(choice, frame.dative, "known", body.subject)

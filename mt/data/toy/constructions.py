@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 
-from mt.data.toy.abilities import learning_to, leave_it, unable_to
+from mt.data.toy.abilities import learning_to, leave_it, let_in, unable_to
+from mt.data.toy.all_the_same import all_the_same, no_longer
 from mt.data.toy.animals import animal_reason
+from mt.data.toy.asides import aside
 from mt.data.toy.asking import helping, request_because, tell_me, told_to, two_requests
 from mt.data.toy.asking_apart import asking_apart
 from mt.data.toy.at_table import also_at_once, asking_for
-from mt.data.toy.beginnings import beginning, but_now, neither
+from mt.data.toy.beginnings import beginning, but_now, neither, sometimes_first
 from mt.data.toy.being import comparison, existence, identity, presentation
 from mt.data.toy.belongings import anyone, everything, how_much_is, how_much_of_it, mine, too_much
 from mt.data.toy.bidding import bidding
@@ -24,22 +26,34 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.counting import numbers, weather
 from mt.data.toy.daily import daily, daily_pair, daily_question, daily_reason, daily_reported
 from mt.data.toy.drills import beside_whom, of_what, what_exactly, where_exactly, with_whom
+from mt.data.toy.earlier import earlier
 from mt.data.toy.features import Sentence
 from mt.data.toy.getting_there import bus_to, how_long_it_takes, near_here, way_there
+from mt.data.toy.having_to_be import at_work, has_to_be, not_much, two_states, when_young, will_be_older
 from mt.data.toy.imagined import allowed, so_that, used_to, would_if, would_rather
-from mt.data.toy.longer import long_question, long_statement, so_anything, three_clauses, two_long
+from mt.data.toy.longer import (
+    because_but,
+    long_question,
+    long_statement,
+    so_anything,
+    three_clauses,
+    two_long,
+    two_reasons,
+)
 from mt.data.toy.measuring import best_ever, know_how, like_more, than_mine
 from mt.data.toy.mishaps import what_happened
-from mt.data.toy.not_any import neither_of_two, not_anybody, not_since
+from mt.data.toy.not_any import neither_of_two, not_all, not_anybody, not_since
 from mt.data.toy.ones import another_size, gave_one, two_kinds
 from mt.data.toy.plain_talk import feeling, getting, it_was_a, received, whole
 from mt.data.toy.pointing import pointing
-from mt.data.toy.purposes import judgement, purpose, time_or_memory, two_infinitives
+from mt.data.toy.purposes import judgement, purpose, time_or_memory, two_infinitives, without_doing
 from mt.data.toy.questions import alternative, how, when_why, where, which, who, whom_what, yes_no
+from mt.data.toy.ranking import compared_by_place, compared_by_time, does_it_best, something_new, which_of_two
 from mt.data.toy.reasons import and_but, because, two_deeds, when_if
 from mt.data.toy.relatives import relative_object, relative_place, relative_subject, relative_thing
 from mt.data.toy.remarks import answer, doing, how_long_often, made_so, name_of, polite, who_is, whose
-from mt.data.toy.reported import embedded_question, reported, uncertain
+from mt.data.toy.reported import embedded_question, reported, said_would, uncertain
+from mt.data.toy.seeing import all_ours, gave_it, half_of_them, saw_doing
 from mt.data.toy.selecting import one_of_them, which_of_these
 from mt.data.toy.sequences import because_anything, before_while, so, two_clauses, when_anything
 from mt.data.toy.small_talk import addressed, exclamation, sorry, tagged
@@ -85,7 +99,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (2.5, whom_what),
     (2, which),
     (2, how),
-    (2.4, identity),
+    (3.4, identity),
     (1.2, presentation),
     (2.6, existence),
     (3, comparison),
@@ -100,7 +114,7 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (3.2, uncertain),
     (2, embedded_question),
     (2.2, told_to),
-    (3, relative_subject),
+    (4, relative_subject),
     (3, relative_object),
     (0.5, relative_place),
     (1.2, relative_thing),
@@ -149,15 +163,16 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1, two_long),
     (2, three_clauses),
     (1.8, so_anything),
+    (0.6, because_but),
     (2, greeted),
     (0.6, thanks),
-    (0.6, what_time),
+    (1, what_time),
     (1, keep_in_mind),
     (1.3, where_is_it),
     (1.2, another_one),
     (0.6, but_the_other),
     (1, than_the_one),
-    (0.8, done_by),
+    (1.2, done_by),
     (1.2, for_a_birthday),
     (2, let_us),
     (1.6, do_not_forget_to),
@@ -220,4 +235,29 @@ CONSTRUCTIONS: list[tuple[float, Construction]] = [
     (1, than_mine),
     (0.8, best_ever),
     (1.6, know_how),
+    (3, earlier),
+    (2.4, aside),
+    (1, said_would),
+    (1.5, sometimes_first),
+    (0.6, not_all),
+    (0.8, without_doing),
+    (0.5, let_in),
+    (1.6, at_work),
+    (0.9, not_much),
+    (0.5, compared_by_time),
+    (0.6, which_of_two),
+    (1, saw_doing),
+    (0.4, half_of_them),
+    (0.8, all_ours),
+    (1, gave_it),
+    (1, two_reasons),
+    (1.2, all_the_same),
+    (1.2, no_longer),
+    (2, has_to_be),
+    (1, when_young),
+    (1.4, two_states),
+    (0.7, will_be_older),
+    (1, something_new),
+    (0.9, does_it_best),
+    (0.6, compared_by_place),
 ]

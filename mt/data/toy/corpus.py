@@ -9,6 +9,8 @@ import sys
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.constructions import CONSTRUCTIONS
+from mt.data.toy.features import Sentence
+from mt.data.toy.phrase_book import SAYINGS
 from mt.data.toy.verbs import ENTRIES
 
 CONTRACTED_SHARE = 0.55
@@ -21,18 +23,19 @@ FEW_WORDS, FEW_WORDS_SHARE = 5, 0.55
 ROOM = 100  # characters after which nothing further is said
 PARTICIPLES = sorted({found.verb.english_participle for found in ENTRIES})
 HAVE_DONE = re.compile(rf"\b(I|you|we|they) have (?=(?:{'|'.join(PARTICIPLES)})\b)")
+BOOK_SHARE = 0.05
 Pair = tuple[str, str]
 
 
 def utterance(choice: Choice) -> list[tuple[str, Pair]]:
     """What one says at once: a sentence and often one or two short ones more, each as `sentence` gives it."""
-    said = [sentence(choice)]
+    said = [anything(choice)]
     while not is_wanted(choice, said[0]):
-        said = [sentence(choice)]
+        said = [anything(choice)]
     while len(said) < 3 and choice.chance(FURTHER_SENTENCE_SHARE) and sum(len(one[1][0]) for one in said) <= ROOM:
-        further = sentence(choice)
+        further = anything(choice)
         while not is_short(further) or not is_wanted(choice, further):
-            further = sentence(choice)
+            further = anything(choice)
         said.append(further)
     return said
 
@@ -40,6 +43,8 @@ def utterance(choice: Choice) -> list[tuple[str, Pair]]:
 def is_wanted(choice: Choice, said: tuple[str, Pair]) -> bool:
     """Whether the sentence has as many words as people type; half of the shortest are kept, which drill the forms."""
     words = said[1][0].count(" ") + 1
+    if said[0] in COMMON:
+        return True
     return words <= WORDS and (words > FEW_WORDS or choice.chance(FEW_WORDS_SHARE))
 
 
@@ -48,10 +53,20 @@ def is_short(said: tuple[str, Pair]) -> bool:
     return len(said[1][0]) <= SHORT_CHARACTERS
 
 
-def sentence(choice: Choice) -> tuple[str, Pair]:
-    """One pair, and the key by which two English sentences count as the same."""
-    index = choice.weighted([weight for weight, _ in CONSTRUCTIONS])
-    phrase, mark = CONSTRUCTIONS[index][1](choice)
+def anything(choice: Choice) -> tuple[str, Pair]:
+    """A sentence of the grammar or, sometimes, of the phrase book."""
+    if choice.chance(BOOK_SHARE):
+        return worded(choice, choice.pick(SAYINGS))
+    while True:
+        index = choice.weighted([weight for weight, _ in CONSTRUCTIONS])
+        said = worded(choice, CONSTRUCTIONS[index][1](choice))
+        if said[0] not in COMMON:
+            return said
+
+
+def worded(choice: Choice, said: Sentence) -> tuple[str, Pair]:
+    """The pair as it is spoken, and the key by which two English sentences count as the same."""
+    phrase, mark = said
     spoken = phrase.english
     if choice.chance(CONTRACTED_SHARE):
         spoken = HAVE_DONE.sub(r"\1've ", english.contracted(spoken))
@@ -67,20 +82,27 @@ def normalised(text: str) -> str:
     return re.sub(r"[^a-zäöüß ]", "", text.lower())
 
 
+COMMON = frozenset(normalised(phrase.english) for phrase, _ in SAYINGS)
+
+
 def generate(*, seed: int, train_pairs: int, validation_pairs: int, test_pairs: int) -> dict[str, list[Pair]]:
     """Distinct (English, German) pairs by split.
 
-    No English sentence occurs twice, in whichever split, also when case, punctuation and contractions are ignored.
+    No English sentence occurs twice, in whichever split, also when case, punctuation and contractions are ignored;
+    but for those of the phrase book, which only training has, in pairs of which no two are the same.
     The same arguments give the same text on every Python.
     """
     choice, seen, pairs = Choice(seed), set[str](), list[Pair]()
-    while len(pairs) < train_pairs + validation_pairs + test_pairs:
+    held_out = validation_pairs + test_pairs
+    while len(pairs) < train_pairs + held_out:
         said = utterance(choice)
-        forms = [form for key, pair in said for form in {key, normalised(pair[0])}]
-        if len(set(forms)) == len(forms) and seen.isdisjoint(forms):
+        grammars = [(key, pair) for key, pair in said if key not in COMMON]
+        forms = [form for key, pair in grammars for form in {key, normalised(pair[0])}]
+        forms += [" ".join(key for key, _ in said)] if len(grammars) < len(said) else []
+        by_heart = len(grammars) < len(said) and len(pairs) < held_out
+        if not by_heart and len(set(forms)) == len(forms) and seen.isdisjoint(forms):
             seen.update(forms)
             pairs.append((" ".join(pair[0] for _, pair in said), " ".join(pair[1] for _, pair in said)))
-    held_out = validation_pairs + test_pairs
     return {"train": pairs[held_out:], "validation": pairs[:validation_pairs], "test": pairs[validation_pairs:held_out]}
 
 

@@ -1,5 +1,6 @@
 """Numbers, dates, prices, the clock and the weather."""
 
+import re
 from dataclasses import replace
 
 from mt.data.toy import english, german
@@ -82,11 +83,14 @@ def weather(choice: Choice) -> Sentence:
             if choice.chance(0.3):
                 body = replace(body, time=choice.pick(BEFORE if past else TODAY))
         elif not where and choice.chance(0.25):
-            here = Phrase(f"{told.english} here", f"hier {told.german}")
+            degree = "not " if choice.chance(0.2) and not told.english.startswith("too") else ""
+            here = Phrase(f"{degree}{told.english} here", f"hier {'nicht ' if degree else ''}{told.german}")
             body = replace(body, complements=(here,))
+            if degree:
+                return plain(body), "."
     if choice.chance(0.2):
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
-    body = replace(body, negated=choice.chance(0.2) and "too" not in english.clause(body))
+    body = replace(body, negated=choice.chance(0.2) and not re.search("too|here", english.clause(body)))
     return plain(body, front=not where and choice.chance(0.3)), "."
 
 
@@ -164,6 +168,8 @@ def the_weather(choice: Choice) -> Sentence:
     """The weather is good today. Is the weather in Berlin bad?"""
     places = [*fixed_places("IN_TOWN"), *fixed_places("IN_COUNTRY"), FIXED["here"]]
     where = choice.pick(places) if choice.chance(0.6) else None
+    if choice.chance(0.15):
+        return weather_like(choice, where)
     told = predicate(
         choice.pick(WEATHERS),
         choice.pick(("", "", "very")),
@@ -178,3 +184,15 @@ def the_weather(choice: Choice) -> Sentence:
     if choice.chance(0.25):
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     return plain(replace(body, negated=choice.chance(0.15))), "."
+
+
+def weather_like(choice: Choice, where: Phrase | None) -> Sentence:
+    """What is the weather like today: Wie ist das Wetter heute? How was the weather in Rome?"""
+    past = choice.chance(0.35)
+    time = choice.pick(BEFORE if past else (*TODAY, *TODAY, *AHEAD[:1]))
+    spoken, told = (f" {time.english}", f" {time.german}") if where is None or choice.chance(0.3) else ("", "")
+    place, ort = (f" {where.english}", f" {where.german}") if where else ("", "")
+    word, wort = ("was", "war") if past else ("is", "ist")
+    if choice.chance(0.6):
+        return Phrase(f"what {word} the weather like{place}{spoken}", f"wie {wort} das Wetter{told}{ort}"), "?"
+    return Phrase(f"how {word} the weather{place}{spoken}", f"wie {wort} das Wetter{told}{ort}"), "?"

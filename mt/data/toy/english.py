@@ -117,6 +117,8 @@ def verb_group(body: Clause, *, need_auxiliary: bool) -> tuple[str, str]:
             return be_form(subject, past=False), verb.english_ing
         case "perfect":
             return "has" if third else "have", verb.english_participle
+        case "pluperfect":
+            return "had", verb.english_participle
         case "future":
             return "will", verb.english
         case "modal" if body.modal and not body.modal.inflected:
@@ -208,7 +210,7 @@ def contracted(sentence: str) -> str:
     for full, short in (("cannot", "can't"), ("will not", "won't")):
         sentence = re.sub(rf"\b{full}\b", short, sentence)
     sentence = re.sub(
-        r"\b(is|are|was|were|do|does|did|has|have|could|should) not\b", r"\1n't", sentence, flags=re.IGNORECASE
+        r"\b(is|are|was|were|do|does|did|has|have|had|could|should) not\b", r"\1n't", sentence, flags=re.IGNORECASE
     )
     sentence = INVERTED.sub(
         lambda found: f"{found[1]}{'can' if found[2] == 'can' else found[2] + 'n'}'t {found[3]}", sentence

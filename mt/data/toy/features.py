@@ -9,7 +9,7 @@ from typing import Literal
 
 Case = Literal["nominative", "accusative", "dative", "genitive"]
 Gender = Literal["masculine", "feminine", "neuter"]
-Form = Literal["present", "progressive", "past", "perfect", "future", "modal", "like to"]
+Form = Literal["present", "progressive", "past", "perfect", "pluperfect", "future", "modal", "like to"]
 
 
 @dataclass(frozen=True)

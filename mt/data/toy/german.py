@@ -16,8 +16,10 @@ from mt.data.toy.german_words import (
     DER_ENDINGS,
     EIN_ENDINGS,
     HABEN,
+    HATTE,
     RELATIVE,
     SEIN,
+    WAR,
     WERDEN,
     cell,
     infinitive,
@@ -123,6 +125,9 @@ def verb_complex(body: Clause) -> tuple[str, str]:
     perfect = body.form == "perfect" or (body.form == "past" and not verb.preterite)
     if perfect:
         auxiliary = SEIN if verb.auxiliary == "sein" else HABEN
+        return auxiliary[index], verb.participle
+    if body.form == "pluperfect":
+        auxiliary = WAR if verb.auxiliary == "sein" else HATTE
         return auxiliary[index], verb.participle
     match body.form:
         case "past":

@@ -24,9 +24,12 @@ ADJECTIVE_ENDINGS = {"definite": WEAK, "der": WEAK, "ein": MIXED, "none": STRONG
 RELATIVE = DEFINITE | {"dative": "dem der dem denen"}
 HABEN = ("habe", "hast", "hat", "haben")
 SEIN = ("bin", "bist", "ist", "sind")
+HATTE = ("hatte", "hattest", "hatte", "hatten")
+WAR = ("war", "warst", "war", "waren")
 WERDEN = ("werde", "wirst", "wird", "werden")
 IRREGULAR_PRESENT = {
     "sein": SEIN,
+    "werden": WERDEN,
     "haben": HABEN,
     "wissen": ("weiß", "weißt", "weiß", "wissen"),
     "mögen": ("mag", "magst", "mag", "mögen"),

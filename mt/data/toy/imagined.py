@@ -7,9 +7,10 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import predicate, verb_clause
 from mt.data.toy.features import Clause, Form, Modal, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import NOUNS, entries
+from mt.data.toy.places import FIXED
 from mt.data.toy.purposes import deed_of
-from mt.data.toy.scenes import IMPERSONAL, SCENE_LIST, effect_clause, person, state_clause
-from mt.data.toy.times import COMING, NOW
+from mt.data.toy.scenes import IMPERSONAL, SCENE_LIST, effect_clause, person, scene_place, state_clause
+from mt.data.toy.times import COMING, NOW, phrases
 from mt.data.toy.verbs import BE, ENTRIES, ONCE, entry
 from mt.data.toy.words import (
     ADJECTIVE,
@@ -23,12 +24,12 @@ from mt.data.toy.words import (
     THE,
     THEY,
     WE,
+    WOULD,
     YOU,
     A,
     I,
 )
 
-WOULD = Modal("would", ("würde", "würdest", "würde", "würden"))
 WERE = replace(BE, english="be", english_past="were", preterite="wäre")
 HAD = replace(entry("have").verb, preterite="hätte")
 RATHER = Modal("would rather", WOULD.german)
@@ -92,6 +93,19 @@ def would_if(choice: Choice) -> Sentence:
     return Phrase(f"{english.clause(effect)} {spoken}", f"{german.clause(effect, 'main')}, {told}"), "."
 
 
+GOING = (
+    "park:to",
+    "cinema:to",
+    "museum:to",
+    "restaurant:to",
+    "beach:an",
+    "lake:an",
+    "to_bed",
+    "supermarket:to",
+    "church:to",
+)
+
+
 def would_rather(choice: Choice) -> Sentence:
     """I would rather stay at home: Ich würde lieber zu Hause bleiben. Would you rather drink tea?"""
     who, pronoun = choice.pick(((I, I), (I, I), person(choice)))
@@ -101,6 +115,13 @@ def would_rather(choice: Choice) -> Sentence:
         if body.verb.english not in ("forget", "lose", "wake") and not body.manner and not known:
             break
     when = choice.pick((*COMING[:6], *NOW[:2])) if choice.chance(0.4) else None
+    if choice.chance(0.2):
+        places = [FIXED["home"], *(scene_place(choice, where, "go") for where in GOING)]
+        one, two = choice.pick(places), choice.pick(places)
+        if one == two:
+            return would_rather(choice)
+        either = Phrase(f"{one.english} or {two.english}", f"{one.german} oder {two.german}", direction=True)
+        body = Clause(who, entry("go", "gehen").verb, complements=(either,))
     body = replace(body, subject=who, form="modal", modal=RATHER, time=when, hour=None)
     told = replace(body, middle=Phrase("", "lieber"))
     if who.person != 1 and choice.chance(0.3):
@@ -117,6 +138,12 @@ LASTED = [
 ]
 
 
+EVERY = phrases(
+    "every day/jeden Tag, every morning/jeden Morgen, every evening/jeden Abend, every week/jede Woche, "
+    "every Sunday/jeden Sonntag, every Saturday/jeden Samstag, every summer/jeden Sommer, every year/jedes Jahr"
+)
+
+
 def used_to(choice: Choice) -> Sentence:
     """We used to live in a small village: Wir haben früher in einem kleinen Dorf gewohnt."""
     found = (
@@ -125,8 +152,10 @@ def used_to(choice: Choice) -> Sentence:
     body = verb_clause(choice, entry=found, rich=0.5, negation=0, form="past")
     manner = None if body.manner and body.manner.english in ("early", "earlier", "late", "later") else body.manner
     body = replace(body, time=None, hour=None, middle=None, ongoing=False, manner=manner)
-    told = german.clause(replace(body, time=Phrase("", "früher")), "main")
-    return Phrase(english.clause(replace(body, form="modal", modal=USED_TO)), told), "."
+    habit = choice.pick(EVERY) if choice.chance(0.3) and not manner else Phrase("", "")
+    told = german.clause(replace(body, time=Phrase("", f"früher {habit.german}".strip())), "main")
+    spoken = english.clause(replace(body, form="modal", modal=USED_TO))
+    return Phrase(f"{spoken} {habit.english}".strip(), told), "."
 
 
 def so_that(choice: Choice) -> Sentence:

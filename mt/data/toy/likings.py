@@ -7,7 +7,7 @@ from mt.data.toy.clauses import verb_clause
 from mt.data.toy.features import Clause, NounPhrase, Pronoun
 from mt.data.toy.phrases import sex_pronoun
 from mt.data.toy.verbs import entry
-from mt.data.toy.words import BARE, A
+from mt.data.toy.words import BARE, STILL, A
 
 LIKED = [
     entry(*name)
@@ -49,8 +49,9 @@ def liking_clause(choice: Choice) -> Clause:
         if not fit_to_like(body):
             continue
         gerund, negated = choice.chance(0.4), choice.chance(0.25)
+        still = STILL if not negated and choice.chance(0.1) else None
         return replace(
-            body, form="like to", modal=None, time=None, hour=None, middle=None, gerund=gerund, negated=negated
+            body, form="like to", modal=None, time=None, hour=None, middle=still, gerund=gerund, negated=negated
         )
 
 

@@ -96,6 +96,41 @@ def three_clauses(choice: Choice) -> Sentence:
     return Phrase(f"{said.english} {word.english} {spoken}", f"{main}, {word.german} {told}"), "."
 
 
+def because_but(choice: Choice) -> Sentence:
+    """I can't come on Saturday because I have to work, but I have time on Sunday."""
+    who, pronoun = person(choice)
+    one = verb_clause(choice, who=who, rich=0.2, negation=0.35)
+    two = any_clause(choice, rich=0.1, negation=0.15)
+    three = verb_clause(choice, who=pronoun, rich=0.3, negation=0.15)
+    if choice.chance(0.5):
+        two = verb_clause(choice, who=pronoun, rich=0.15, negation=0.15)
+    if len({one.verb, two.verb, three.verb}) < 3 or not apart_from(two.subject, who):
+        return because_but(choice)
+    return Phrase(
+        f"{english.clause(one)} because {english.clause(two)}, but {english.clause(three)}",
+        f"{german.clause(one, 'main')}, weil {german.clause(two, 'final')}, aber {german.clause(three, 'main')}",
+    ), "."
+
+
+def two_reasons(choice: Choice) -> Sentence:
+    """We stayed at home because the weather was bad and my son was sick: weil … schlecht war und … krank war."""
+    who, _ = person(choice)
+    form: Form = choice.pick(("past", "past", "present"))
+    main = verb_clause(choice, who=who, rich=0.3, negation=0.15, form=form)
+    one, two = circumstance(choice, form), circumstance(choice, form)
+    word = choice.pick(
+        (Phrase("because", "weil"), Phrase("because", "weil"), Phrase("when", "als" if form == "past" else "wenn"))
+    )
+    if len({one.subject, two.subject, who}) < 3:
+        return two_reasons(choice)
+    main = replace(main, time=None, hour=None)
+    spoken = f"{word.english} {english.clause(one)} and {english.clause(two)}"
+    told = f"{word.german} {german.clause(one, 'final')} und {german.clause(two, 'final')}"
+    if choice.chance(0.25):
+        return Phrase(f"{spoken}, {english.clause(main)}", f"{told}, {german.clause(main, 'question')}"), "."
+    return Phrase(f"{english.clause(main)} {spoken}", f"{german.clause(main, 'main')}, {told}"), "."
+
+
 def apart_from(one: Nominal, other: Nominal) -> bool:
     """Whether two subjects are not the same person, nor taken for it."""
     return one != other and (own(one) is None or own(one) != own(other))

@@ -5,16 +5,16 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.asking import somebody_known
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import verb_clause
-from mt.data.toy.features import Clause, Coordination, Form, Name, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.clauses import predicate, verb_clause
+from mt.data.toy.features import Clause, Coordination, Determiner, Form, Name, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import nouns_of
-from mt.data.toy.phrases import object_pronoun
+from mt.data.toy.phrases import adjectives_of, object_pronoun
 from mt.data.toy.reported import TELL
 from mt.data.toy.scenes import person
 from mt.data.toy.statements import plain
 from mt.data.toy.talk import SINCE_WHEN
 from mt.data.toy.times import past_time
-from mt.data.toy.verbs import entry
+from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import ANY, CAN, NO, NUMBER_WORDS, WANT, WE, I
 
 NOT_ANYBODY = [Pronoun(word, word, "niemand", "niemanden", "niemandem", 3, False, "") for word in ("anybody", "anyone")]
@@ -138,3 +138,25 @@ def not_since(choice: Choice) -> Sentence:
         who = somebody_known(choice)
         kept = replace(kept, subject=who)
     return plain(kept), "."
+
+
+NOT_ALL = Determiner("not all", "nicht all", "der", plural=True)
+
+
+def not_all(choice: Choice) -> Sentence:
+    """Not all birds can fly: Nicht alle Vögel können fliegen. Not all teachers are friendly."""
+    nouns = [
+        noun
+        for noun in nouns_of(("adult", "animal", "young", "text", "building"))
+        if noun.english_plural and noun.english
+    ]
+    phrase = NounPhrase(choice.rare(nouns), NOT_ALL, plural=True)
+    if choice.chance(0.6):
+        said = predicate(choice.pick(adjectives_of(phrase.noun)))
+        return plain(Clause(phrase, BE, choice.pick(("present", "present", "past")), complements=(said,))), "."
+    found = choice.pick(("swim", "read/lesen", "sing", "sleep", "run", "work", "dance", "cook"))
+    if "animal" in phrase.noun.classes:
+        found = choice.pick(("swim", "sleep", "run"))
+    elif "human" not in phrase.noun.classes:
+        return not_all(choice)
+    return plain(Clause(phrase, entry(*found.split("/")).verb, "modal", CAN)), "."

@@ -106,6 +106,7 @@ window | das Fenster, Fenster | opening made
 kitchen window | das Küchenfenster, Küchenfenster | opening made
 phone | das Telefon+, Telefone | device portable owned laid
 computer | der Computer, Computer | device owned switched
+television | der Fernseher, Fernseher | device owned switched
 key | der Schlüssel, Schlüssel | tool portable small laid owned
 car key | der Autoschlüssel, Autoschlüssel | tool portable small laid owned
 glasses/- | die Brille, - | sight owned
@@ -117,6 +118,7 @@ glass | das Glas+, Gläser | vessel portable stood
 ball | der Ball+, Bälle | toy portable owned coloured
 flower | die Blume, Blumen | plant portable coloured
 present | das Geschenk+, Geschenke | gift portable owned
+birthday present | das Geburtstagsgeschenk+, Geburtstagsgeschenke | gift
 money/- | das Geld+, - | money owned
 time/- | die Zeit, - | leisure
 work/- | die Arbeit, - | labour owned

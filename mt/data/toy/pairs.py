@@ -4,7 +4,7 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.features import Coordination, Name, Nominal, NounPhrase, Phrase
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.phrases import noun_phrase, object_phrase, subject, with_adjective
-from mt.data.toy.words import NAMES, POSSESSIVES, THE, A, I
+from mt.data.toy.words import NAMES, NUMBERS, POSSESSIVES, SOME, THE, A, I
 
 AND = Phrase("and", "und")
 COMMA = Phrase(",", ",")
@@ -42,13 +42,26 @@ def somebody(choice: Choice, classes: tuple[str, ...], mode: str = "subject") ->
     """A subject of one of the classes; sometimes two people."""
     if classes[0] in ("adult", "human") and choice.chance(0.07):
         return two_people(choice)
+    if classes[0] in ("adult", "human") and choice.chance(0.03):
+        return called(choice)
     return subject(choice, classes, mode)
+
+
+def called(choice: Choice) -> NounPhrase:
+    """My friend Paul, his sister Anna."""
+    name = choice.pick(NAMES)
+    sex = "she" if name.possessive == "her" else "he"
+    nouns = [one for one in nouns_of(("sibling", "uncle", "aunt")) if sex in one.classes]
+    if sex == "he":
+        nouns += nouns_of(("friend", "neighbour", "teacher"))
+    owner = POSSESSIVES[choice.pick(("my", "my", "your", "his", "her", "our", "their"))]
+    return NounPhrase(choice.rare(nouns), owner, attached=Phrase(name.word, name.word))
 
 
 def joined_objects(choice: Choice, classes: tuple[str, ...], mode: str, who: Nominal) -> Coordination | None:
     """Two, three or four objects of the same classes; none where those drawn do not go together."""
     members: list[Member] = []
-    for _ in range(choice.weighted((0, 0, 0.65, 0.25, 0.1))):
+    for _ in range(choice.weighted((0, 0, 0.52, 0.36, 0.12))):
         found = object_phrase(choice, classes, mode, who)
         if not isinstance(found, Name | NounPhrase) or not fits_beside(found, members):
             return None
@@ -78,6 +91,11 @@ def joined_people(choice: Choice, who: Nominal) -> Nominal:
             pair = joined_objects(choice, ("adult", "person"), "known", who)
             if pair is not None and not isinstance(pair.first, Coordination):
                 return pair
+    if choice.chance(0.08):
+        friends = choice.rare(nouns_of(("friend", "child", "student", "girl", "boy", "teacher")))
+        return with_adjective(choice, NounPhrase(friends, choice.pick((*NUMBERS[:5], SOME)), plural=True), 0.25)
+    if choice.chance(0.04) and not isinstance(who, Name):
+        return called(choice)
     classes = ("kin", "friend", "neighbour", "child") if choice.chance(0.45) else ("person",)
     if choice.chance(0.1) and not isinstance(who, Name):
         return noun_phrase(choice, choice.rare(nouns_of(("friend", "child", "dog"))), "known", who)

@@ -102,7 +102,12 @@ def with_adjective(choice: Choice, phrase: NounPhrase, probability: float) -> No
     graded = graded and not kin
     if graded and phrase.determiner in (THE, A) and choice.chance(0.1):
         return replace(phrase, adjective=(superlative if phrase.determiner == THE else comparative)(adjective))
-    intense = not kin and phrase.determiner in (A, BARE) and choice.chance(0.17)
+    intense = (
+        not kin
+        and adjective.english not in ("German", "French", "English")
+        and phrase.determiner in (A, BARE)
+        and choice.chance(0.17)
+    )
     if not intense and adjective.english in BEFORE_COLOURS and choice.chance(0.55):
         colours = [other for other in options if other.english in COLOURS]
         return replace(phrase, adjective=adjective, colour=choice.pick(colours) if colours else None)

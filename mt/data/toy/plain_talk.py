@@ -9,7 +9,7 @@ from mt.data.toy.choice import Choice
 from mt.data.toy.features import Adjective, Clause, Form, NounPhrase, Phrase, Sentence, phrase_pair
 from mt.data.toy.german_words import ADJECTIVE_ENDINGS, cell
 from mt.data.toy.nouns import NOUNS, nouns_of, parse
-from mt.data.toy.phrases import noun_phrase
+from mt.data.toy.phrases import noun_phrase, own
 from mt.data.toy.reported import HOPE
 from mt.data.toy.scenes import person
 from mt.data.toy.statements import plain
@@ -221,18 +221,20 @@ def feeling(choice: Choice) -> Sentence:
     return plain(body), "."
 
 
+RECEIVE = replace(
+    entry("buy").verb,
+    english="get",
+    english_past="got",
+    english_participle="got",
+    english_ing="getting",
+    german="bekommen",
+    german_third="bekommt",
+    participle="bekommen",
+)
+
+
 def received(choice: Choice) -> Sentence:
     """I got a letter from my sister yesterday: einen Brief von meiner Schwester bekommen. Did you get my letter?"""
-    verb = replace(
-        entry("buy").verb,
-        english="get",
-        english_past="got",
-        english_participle="got",
-        english_ing="getting",
-        german="bekommen",
-        german_third="bekommt",
-        participle="bekommen",
-    )
     who, _ = person(choice)
     noun = choice.rare(nouns_of(("letter", "gift", "flower", "picture", "money", "book", "toy")))
     giver = NounPhrase(
@@ -263,10 +265,15 @@ def received(choice: Choice) -> Sentence:
             choice.pick(nouns_of(("letter", "gift", "book", "picture"))),
             POSSESSIVES[choice.pick(("my", "our", "her", "his"))],
         )
-        body = Clause(somebody_known(choice), verb, "past", accusative=mine)
+        body = Clause(somebody_known(choice), RECEIVE, "past", accusative=mine)
         return Phrase(english.clause(body, question=True), german.clause(body, "question")), "?"
     time = choice.pick(
         (None, *phrases("yesterday/gestern, this morning/heute Morgen, last week/letzte Woche, today/heute"))
     )
-    body = Clause(who, verb, "past", accusative=replace(thing, attached=origin), time=time)
+    body = Clause(who, RECEIVE, "past", accusative=replace(thing, attached=origin), time=time)
+    owner = own(who)
+    if owner and choice.chance(0.35):
+        when = Phrase(f"for {owner} birthday", "zum Geburtstag")
+        form: Form = choice.pick(("past", "present", "present", "future"))
+        return plain(Clause(who, RECEIVE, form, accusative=thing, time=when)), "."
     return plain(body, front=choice.chance(0.2)), "."

@@ -197,7 +197,7 @@ FORMS_OF_WEATHER: tuple[Form, ...] = ("present", "past")
 
 def any_clause(choice: Choice, *, rich: float = 0.35, negation: float = 0.13) -> Clause:
     """A clause of any kind, for the constructions that take every kind."""
-    kind = choice.weighted((0.67, 0.15, 0.08, 0.015, 0.035, 0.02, 0.03))
+    kind = choice.weighted((0.645, 0.15, 0.08, 0.04, 0.035, 0.02, 0.03))
     if kind == 6:
         return liking_clause(choice)
     if kind == 5:

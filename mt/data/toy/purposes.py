@@ -6,7 +6,7 @@ from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import verb_clause
 from mt.data.toy.comparisons import NICE
-from mt.data.toy.features import Clause, Coordination, Form, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.features import Clause, Coordination, Form, Name, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.german_words import infinitive
 from mt.data.toy.likings import LIKED
 from mt.data.toy.nouns import NOUNS
@@ -114,3 +114,25 @@ def two_infinitives(choice: Choice) -> Sentence:
         return Phrase(spoken, f"{german.clause(one, 'question')} {word.german} {rest}"), "?"
     spoken = f"{english.clause(one)} and {english.infinitive(two)}"
     return Phrase(spoken, f"{german.clause(one, 'main')} und {rest}"), "."
+
+
+def without_doing(choice: Choice) -> Sentence:
+    """He went to bed without eating anything: ohne etwas zu essen. She left without closing the door."""
+    who, pronoun = person(choice)
+    outer = verb_clause(choice, who=who, rich=0.3, negation=0, form=choice.pick(("past", "past", "present")))
+    deed = deed_of(choice, pronoun)
+    if choice.chance(0.25):
+        thing = Name("anything", german="etwas", definite=False)
+        deed = Clause(
+            pronoun,
+            entry(*choice.pick(("eat/essen", "drink", "buy", "find", "see", "read/lesen")).split("/")).verb,
+            accusative=thing,
+        )
+    if outer.verb == deed.verb or outer.verb.stative:
+        return without_doing(choice)
+    outer = replace(outer, time=None, hour=None)
+    doing = replace(deed, verb=replace(deed.verb, english=deed.verb.english_ing))
+    return Phrase(
+        f"{english.clause(outer)} without {english.infinitive(doing)}",
+        f"{german.clause(outer, 'main')}, ohne {german.to_infinitive(deed)}",
+    ), "."

@@ -6,11 +6,12 @@ from typing import Literal
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import chosen_place, predicate, verb_clause
+from mt.data.toy.comparisons import job
 from mt.data.toy.features import Adjective, Clause, Coordination, Form, Noun, NounPhrase, Phrase, Relative, Sentence
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import adjectives_of, noun_phrase, object_phrase, owner, subject
 from mt.data.toy.verbs import BE, ENTRIES, Entry, entry
-from mt.data.toy.words import POSSESSIVES, THE
+from mt.data.toy.words import ADJECTIVE, BARE, HE, POSSESSIVES, SHE, THE, THEY, YOU, A
 
 ACTIVE = [
     found
@@ -40,6 +41,8 @@ def relative_subject(choice: Choice) -> Sentence:
             ("man", "woman", "boy", "girl", "child", "teacher", "doctor", "student", "neighbour", "friend", "guest")
         )
     )
+    if choice.chance(0.35):
+        noun = NOUNS[choice.pick(("man", "woman", "woman", "girl"))]
     bare = head(choice, noun)
     body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
     if choice.chance(0.12):
@@ -47,6 +50,8 @@ def relative_subject(choice: Choice) -> Sentence:
     while body.form == "future" or (isinstance(body.accusative, NounPhrase) and body.accusative.noun == noun):
         body = verb_clause(choice, entry=choice.rare(ACTIVE), who=bare, rich=0.25, negation=0.08)
     phrase = replace(bare, relative=Relative(body, "subject", pronoun=choice.pick(("", "", "that"))))
+    if choice.chance(0.15):
+        return known_to(choice, phrase)
     if body.form == "progressive" and not (body.negated or body.middle) and choice.chance(0.35):
         phrase = replace(phrase, relative=Relative(body, "subject", reduced=True))
     return about_person(choice, phrase), "."
@@ -81,7 +86,9 @@ def relative_thing(choice: Choice) -> Sentence:
 
 def about_person(choice: Choice, phrase: NounPhrase) -> Phrase:
     """A short main clause around somebody described by a relative clause."""
-    kind = choice.weighted((0.37, 0.23, 0.25, 0.15))
+    kind = choice.weighted((0.28, 0.18, 0.2, 0.13, 0.21))
+    if kind == 4:
+        return by_profession(choice, phrase)
     if kind == 3:
         return named(choice, phrase)
     if kind == 0:
@@ -110,6 +117,31 @@ def about_person(choice: Choice, phrase: NounPhrase) -> Phrase:
             who = subject(choice, ("adult",))
         dative = found.name == "help"
         outer = Clause(who, found.verb, accusative=None if dative else phrase, dative=phrase if dative else None)
+    return Phrase(english.clause(outer), german.clause(outer, "main"))
+
+
+def known_to(choice: Choice, phrase: NounPhrase) -> Sentence:
+    """Do you know the woman who is sitting at the window: Kennst du die Frau, die am Fenster sitzt?"""
+    who = choice.pick((YOU, YOU, YOU, HE, SHE, THEY))
+    outer = Clause(who, entry("know").verb, accusative=phrase)
+    return Phrase(english.clause(outer, question=True), german.clause(outer, "question")), "?"
+
+
+def by_profession(choice: Choice, phrase: NounPhrase) -> Phrase:
+    """The woman who lives next door is a doctor, is my new teacher: ist Ärztin, ist meine neue Lehrerin."""
+    jobs = ("teacher", "teacher", "doctor", "doctor", "student", "friend", "neighbour")
+    noun = NOUNS[choice.pick([word for word in jobs if word != phrase.noun.english])]
+    owned = noun.english in ("friend", "neighbour") or choice.chance(0.35)
+    mine = POSSESSIVES[choice.pick(("my", "my", "your", "his", "her", "our"))]
+    noun = job(noun, phrase.noun.english in ("woman", "girl") and not phrase.plural)
+    found = NounPhrase(noun, mine if owned else BARE if phrase.plural else A, phrase.plural)
+    if choice.chance(0.3):
+        found = replace(found, adjective=ADJECTIVE[choice.pick(("new", "old", "good", "young"))])
+    unsaid = not owned and not found.adjective  # Sie ist Ärztin; but: Sie ist eine gute Ärztin
+    said = Phrase(
+        english.nominal(found), german.nominal(replace(found, determiner=BARE) if unsaid else found, "nominative")
+    )
+    outer = Clause(phrase, BE, choice.pick(("present", "present", "past")), complements=(said,))
     return Phrase(english.clause(outer), german.clause(outer, "main"))
 
 

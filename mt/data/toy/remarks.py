@@ -17,7 +17,7 @@ from mt.data.toy.questions import with_word
 from mt.data.toy.statements import PLEASE, REQUESTED, awkward, plain
 from mt.data.toy.times import coming_time, past_time
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import ADJECTIVE, CAN, NAMES, POLITE, POSSESSIVES, THE, THESE, THIS, WE, YOU, I
+from mt.data.toy.words import ADJECTIVE, CAN, NAMES, POLITE, POSSESSIVES, THE, THESE, THIS, WE, WOULD, YOU, I
 
 DO = Verb("do", "did", "done", "doing", "", "machen", "macht", "gemacht")
 
@@ -27,7 +27,9 @@ def polite(choice: Choice) -> Sentence:
     body = verb_clause(choice, entry=choice.rare(REQUESTED), who=YOU, rich=0.15, negation=0, form="present")
     while awkward(body) or body.middle:
         body = verb_clause(choice, entry=choice.rare(REQUESTED), who=YOU, rich=0.15, negation=0, form="present")
-    body = replace(body, form="modal", modal=choice.pick((CAN, CAN, POLITE)), time=None, hour=None, middle=PLEASE)
+    body = replace(
+        body, form="modal", modal=choice.pick((CAN, CAN, POLITE, WOULD)), time=None, hour=None, middle=PLEASE
+    )
     told = german.clause(body, "question")
     if choice.chance(0.5):
         return Phrase(english.clause(body, question=True), told), "?"
@@ -96,6 +98,17 @@ def how_long_often(choice: Choice) -> Sentence:
     return with_word(body, word, "time"), "?"
 
 
+OPENERS = (
+    (Phrase("do you know", "weißt du"), "?"),
+    (Phrase("do you know", "weißt du"), "?"),
+    (Phrase("can you tell me", "kannst du mir sagen"), "?"),
+    (Phrase("does she know", "weiß sie"), "?"),
+    (Phrase("I do not know", "ich weiß nicht"), "."),
+    (Phrase("nobody knows", "niemand weiß"), "."),
+    (Phrase("he asked me", "er hat mich gefragt"), "."),
+)
+
+
 def whose(choice: Choice) -> Sentence:
     """Whose car is this? Whose dog is in the garden?"""
     noun = choice.rare(nouns_of(("owned",)))
@@ -110,6 +123,9 @@ def whose(choice: Choice) -> Sentence:
     if where is None or choice.chance(0.3):
         this = choice.pick(("these", "those") if plural else ("this", "that"))
         there, dort = (f" {where.english}", f" {where.german}") if where else ("", "")
+        if choice.chance(0.4):
+            start, mark = choice.pick(OPENERS)
+            return Phrase(f"{start.english} {spoken} {this} {verb}", f"{start.german}, {told} das {sein}"), mark
         return Phrase(f"{spoken} {verb} {this}{there}", f"{told} {sein} das{dort}"), "?"
     return Phrase(f"{spoken} {verb} {where.english}", f"{told} {sein} {where.german}"), "?"
 

@@ -4,13 +4,15 @@ from dataclasses import replace
 
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
-from mt.data.toy.clauses import verb_clause
+from mt.data.toy.clauses import predicate, verb_clause
 from mt.data.toy.features import Clause, Form, Phrase, Pronoun, Sentence, Verb
-from mt.data.toy.phrases import object_pronoun, subject
+from mt.data.toy.phrases import object_pronoun, sex_pronoun, subject
 from mt.data.toy.predicates import any_clause, location_clause
 from mt.data.toy.questions import DEEDS, MOVING, STAYING, asked
+from mt.data.toy.scenes import RAIN_VERB, SNOW_VERB
+from mt.data.toy.times import COMING
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import HABITS, I
+from mt.data.toy.words import ADJECTIVE, HABITS, IT, WANT, WOULD, I
 
 
 def matrix(english_forms: str, german_forms: str, preterite: str = "") -> Verb:
@@ -45,6 +47,8 @@ def reported(choice: Choice) -> Sentence:
     verb = choice.pick((KNOW, THINK, BELIEVE, HOPE, SAY, SAY, SEE, HEAR))
     past = verb not in (HOPE, SEE) and choice.chance(0.25)
     who = subject(choice, ("adult",))
+    if not past and verb in (THINK, BELIEVE, HOPE, SAY, HEAR) and choice.chance(0.1):
+        return will_rain(choice, Clause(who, verb))
     while True:
         body = any_clause(choice, rich=0.22, negation=0.1 if verb != HOPE else 0)
         if past == looks_back(body) and body.subject not in (I, who) and (verb != HOPE or is_hopeful(body)):
@@ -54,6 +58,17 @@ def reported(choice: Choice) -> Sentence:
         outer = replace(outer, verb=TELL, dative=object_pronoun(choice, who))
     word = "" if verb in (THINK, BELIEVE, HOPE, SAY, KNOW) and choice.chance(0.35) else "that"
     return joined(outer, Phrase(word, "dass"), english.clause(body), german.clause(body, "final")), "."
+
+
+def will_rain(choice: Choice, outer: Clause) -> Sentence:
+    """I hope it will snow tomorrow: dass es morgen schneien wird."""
+    rain = choice.pick((RAIN_VERB, RAIN_VERB, SNOW_VERB))
+    body = Clause(IT, rain, "future", negated=choice.chance(0.2), time=choice.pick((None, *COMING)))
+    if choice.chance(0.35):
+        warm = predicate(ADJECTIVE[choice.pick(("cold", "warm", "hot", "dark"))], choice.pick(("", "", "very")))
+        body = replace(body, verb=BE, complements=(warm,))
+    word = Phrase(choice.pick(("", "", "that")), "dass")
+    return joined(outer, word, english.clause(body), german.clause(body, "final")), "."
 
 
 UNHOPED = ("cry", "fall", "leave", "feel")
@@ -79,6 +94,26 @@ def is_hopeful(body: Clause) -> bool:
     if body.verb == BE:
         return not UNWELCOME & {word for phrase in body.complements for word in phrase.english.split()}
     return body.form == "future" and body.verb.english not in UNHOPED
+
+
+def said_would(choice: Choice) -> Sentence:
+    """Tom said he would bring something to eat: dass er etwas bringen würde. I thought that it would be warm."""
+    who = subject(choice, ("adult",))
+    pronoun = sex_pronoun(who)
+    inner = verb_clause(choice, who=pronoun if choice.chance(0.55) else None, rich=0.35, negation=0.12, form="future")
+    if choice.chance(0.15):
+        verb = choice.pick((RAIN_VERB, RAIN_VERB, SNOW_VERB))
+        inner = Clause(IT, verb, "future", time=choice.pick((None, *COMING)))
+    elif choice.chance(0.15):
+        inner = Clause(IT, BE, complements=(predicate(ADJECTIVE[choice.pick(("cold", "warm", "dark", "hot"))]),))
+    if inner.middle or inner.subject == who != pronoun:
+        return said_would(choice)
+    outer = Clause(who, choice.pick((SAY, SAY, THINK, KNOW)), "past")
+    if outer.verb == SAY and choice.chance(0.4):
+        outer = replace(outer, verb=TELL, dative=object_pronoun(choice, who))
+    inner = replace(inner, form="modal", modal=WOULD, ongoing=False)
+    word = "" if choice.chance(0.4) else "that"
+    return joined(outer, Phrase(word, "dass"), english.clause(inner), german.clause(inner, "final")), "."
 
 
 def uncertain(choice: Choice) -> Sentence:
@@ -122,6 +157,8 @@ def embedded_question(choice: Choice) -> Sentence:
     outer, question = doubting(choice, looks_back(body))
     if choice.chance(0.3):
         outer, question = replace(outer, negated=False, verb=KNOW, accusative=None, dative=None), False
+    if choice.chance(0.15) and not looks_back(body):
+        outer = replace(outer, verb=KNOW, form="modal", modal=WANT, negated=False, accusative=None, dative=None)
     return joined(
         outer,
         word,

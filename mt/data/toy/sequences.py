@@ -215,6 +215,7 @@ def when_anything(choice: Choice) -> Sentence:
         else event(choice, form, ARRIVING if choice.chance(0.6) else HAPPENING)
     )
     word = Phrase("if", "wenn") if not past and choice.chance(0.3) else Phrase("when", "als" if past else "wenn")
+    word = Phrase("as soon as", "sobald") if choice.chance(0.12) else word
     outer = event(choice, "past" if past else choice.pick(("future", "future", "present")))
     if not past and choice.chance(0.2):
         outer = replace(outer, form="modal", modal=choice.pick((CAN, MUST, WANT, HAVE_TO)))

@@ -14,7 +14,7 @@ def phrases(text: str) -> list[Phrase]:
 
 AFTER = phrases(
     "before breakfast/vor dem Frühstück, after breakfast/nach dem Frühstück, after dinner/nach dem Abendessen, "
-    "after work/nach der Arbeit, after school/nach der Schule"
+    "after work/nach der Arbeit, after school/nach der Schule, at dinner/beim Abendessen, at breakfast/beim Frühstück"
 )
 HABIT = (
     phrases(
@@ -140,6 +140,10 @@ def distance(choice: Choice, *, past: bool, long: bool) -> Phrase:
     """two days ago, in an hour; weeks, months and years only where the event is long."""
     number, zahl = choice.pick(NUMBER_WORDS)
     unit, einheit = choice.pick(UNITS[2:] if long else UNITS[:2])
+    if long and choice.chance(0.12):
+        number, zahl = choice.pick(
+            (("twenty", "zwanzig"), ("thirty", "dreißig"), ("forty", "vierzig"), ("fifty", "fünfzig"))
+        )
     english, german = f"{number} {unit}", f"{zahl} {einheit}"
     if choice.chance(0.3):
         english, german = choice.pick(ONE_UNIT[1:] if long else ONE_UNIT[:1])
@@ -174,6 +178,10 @@ def hour_of(choice: Choice, day: Phrase) -> Phrase | None:
     found = [part for part in BY_PART if word.endswith(part[0])]
     hours, meals = found[0][1:] if found else (range(2, 13), AFTER)
     kind = choice.weighted((0.6, 0.2, 0.2))
+    if kind == 2 and not found and choice.chance(0.25):
+        return Phrase("all day", "den ganzen Tag")
+    if kind == 2 and not found and choice.chance(0.3):
+        return Phrase("again", "wieder")
     if kind == 2:
         return choice.pick(meals)
     hour, uhr = NUMBER_WORDS[choice.weighted([number in hours for number in range(2, 13)])]
@@ -224,6 +232,9 @@ def habit_time(choice: Choice, *, long: bool) -> Phrase:
         return choice.pick(LONG_HABIT if long else HABIT)
     if kind == 3:
         day = choice.pick(DAYS)
+        if choice.chance(0.3):
+            part, teil = choice.pick((("morning", "morgen"), ("evening", "abend"), ("afternoon", "nachmittag")))
+            return Phrase(f"every {day.english} {part}", f"jeden {day.german}{teil}")
         return Phrase(f"every {day.english}", f"jeden {day.german}")
     if kind == 1 and choice.chance(0.4):
         day = choice.pick(DAYS)
@@ -244,6 +255,9 @@ def duration(choice: Choice, *, long: bool = False) -> Phrase:
     """for two hours, all day; for three weeks, where it may be so long."""
     if long and choice.chance(0.6):
         (number, zahl), (unit, einheit) = choice.pick(NUMBER_WORDS[:6]), choice.pick(LONG_UNITS)
+        if choice.chance(0.25):
+            decades = (("twenty", "zwanzig"), ("thirty", "dreißig"), ("forty", "vierzig"), ("fifty", "fünfzig"))
+            (number, zahl), (unit, einheit) = choice.pick(decades), ("years", "Jahre")
         spoken, told = choice.pick(
             ((f"{number} {unit}", f"{zahl} {einheit}"), ("a week", "eine Woche"), ("a year", "ein Jahr"))
         )

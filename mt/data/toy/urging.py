@@ -130,14 +130,15 @@ def feeling_cold(choice: Choice) -> Sentence:
 
 
 SOMETHING = [
-    (phrase_pair(f"something to {deed}/etwas zu {tun}"), phrase_pair(f"nothing to {deed}/nichts zu {tun}"))
+    (phrase_pair(f"something to {deed}/etwas {tun}"), phrase_pair(f"nothing to {deed}/nichts {tun}"))
     for deed, tun in (
-        ("eat", "essen"),
-        ("eat", "essen"),
-        ("drink", "trinken"),
-        ("drink", "trinken"),
-        ("read", "lesen"),
-        ("do", "tun"),
+        ("eat", "zu essen"),
+        ("eat", "zu essen"),
+        ("drink", "zu trinken"),
+        ("drink", "zu trinken"),
+        ("read", "zu lesen"),
+        ("wear", "anzuziehen"),
+        ("do", "zu tun"),
     )
 ]
 NO_MORE = replace(NO, english="no more")

@@ -31,7 +31,7 @@ swim swam swum | schwimmen schwimmt geschwommen sein | adult,young @water %well,
 run ran run | rennen rennt gerannt sein | adult,young,pet %fast ; adult,young,pet @!run %fast
 play | spielen spielt gespielt | young,pet,adult @play %together ; adult,young >sport @play ; adult >instrument @indoor %well,badly ; young with:mit:dative=toy,pet @play
 wait | warten wartet gewartet | adult,young @meet ; adult for:auf:accusative=person,public @waited_at $known ; adult for:auf:accusative=person,public,awaited $known
-come came come | kommen kommt gekommen sein | adult %late,early,alone,together ; adult,young @!come %late,early ; adult from:aus:dative=town,country $state
+come came come | kommen kommt gekommen sein | public %late,on_time ; adult %late,early,alone,together,on_time ; adult,young @!come %late,early,on_time ; adult from:aus:dative=town,country $state
 go went gone | gehen geht gegangen sein | adult,young @!near %alone,together
 go went gone | fahren fährt gefahren sein | adult @!far by %alone,together
 drive drove driven | fahren fährt gefahren sein | adult @!drive %slowly,fast,alone
@@ -39,18 +39,23 @@ fly flew flown | fliegen fliegt geflogen sein | adult @!far ; bird %fast
 stay | bleiben bleibt geblieben sein | adult,young @!stay
 live | wohnen wohnt gewohnt | adult,group @!dwell %alone,together
 get got got (up) | auf/stehen steht aufgestanden sein | adult,young %late,early
-arrive | an/kommen kommt angekommen sein | adult,public @arrival %late,early
+arrive | an/kommen kommt angekommen sein | adult,public @arrival %late,early,on_time
 come came come (back) | zurück/kommen kommt zurückgekommen sein | adult @back %late,early
 fall fell fallen (asleep) | ein/schlafen schläft eingeschlafen sein | human %late
 go went gone (shopping) | einkaufen_/gehen geht einkaufen_gegangen sein | adult @shops %alone,together
 go went gone (swimming) | schwimmen_/gehen geht schwimmen_gegangen sein | adult,young @water %alone,together
+go went gone (to sleep) | schlafen_/gehen geht schlafen_gegangen sein | adult,young %late,early
+have had had (breakfast) | frühstücken frühstückt gefrühstückt | adult,young @eatery %late,early,together,alone ; adult,young @cook
+have had had (dinner) | zu_Abend_/essen isst zu_Abend_gegessen | adult @eatery %late,early,together,alone ; adult @cook
+take took taken (pictures) | fotografieren fotografiert fotografiert | adult,young @leisure %alone,together
 watch (television) | fern/sehen sieht ferngesehen | adult,young @indoor %together,alone
-leave left left | ab/fahren fährt abgefahren sein | public %late
+leave left left | ab/fahren fährt abgefahren sein | public %late,on_time
 leave left left | gehen geht gegangen sein | adult %early,late,alone
 leave left left | verlassen verlässt verlassen | adult >house,flat,office,hotel,school,museum,restaurant,city,room,hospital %early,late $known
-begin began begun | an/fangen fängt angefangen | event
+begin began begun | an/fangen fängt angefangen | event %on_time,late
 hurry | beeilen beeilt beeilt sich | adult
 sit sat sat (down) | setzen setzt gesetzt sich | adult,young @sit_to
+look | aus/sehen sieht ausgesehen | feeling $state
 feel felt felt | fühlen fühlt gefühlt sich | feeling $state
 look (forward) | freuen freut gefreut sich | adult to:auf:accusative=awaited,meal $state $known
 lie lay lain | liegen liegt gelegen | adult,young,pet @!lie ; portable,clothes @!thing_at
@@ -59,7 +64,7 @@ stand stood stood | stehen steht gestanden | adult,young @!stand
 eat ate eaten | essen isst gegessen | adult,young >food,dish,snack,vegetable @eat %slowly,fast
 eat ate eaten | fressen frisst gefressen | animal %fast,slowly ; pet >prey
 drink drank drunk | trinken trinkt getrunken | adult >drink,alcohol @eat ; young >drink ; infant >milk
-cook | kochen kocht gekocht | adult >cooked =>person $known $given ; adult >cooked @cook ; adult >cooked @cook ; adult @cook %well,badly,together
+cook | kochen kocht gekocht | adult >dinner $known ; adult >cooked =>person $known $given ; adult >cooked @cook ; adult >cooked @cook ; adult @cook %well,badly,together
 make made made | machen macht gemacht | adult >meal,hot_drink ; adult >cake,meal,hot_drink =>person $known $given
 read read read | lesen liest gelesen | adult,young >text @read_at ; adult,young @indoor %well,fast,a_lot
 read read read | vor/lesen liest vorgelesen | adult >story,letter,book =>person $known
@@ -69,12 +74,12 @@ see saw seen | sehen sieht gesehen | adult,young >person,infant,group,animal,wat
 hear heard heard | hören hört gehört | adult,young >person,animal,sung $state $known
 listen (to) | hören hört gehört | adult,young >tune,sung @indoor %together
 listen (to) | zu/hören hört zugehört | adult,young =>person $known
-buy bought bought | kaufen kauft gekauft | adult >bought @shops $given ; adult >gift,toy,book,newspaper,clothes =>person $given $known
-sell sold sold | verkaufen verkauft verkauft | adult >sold
+buy bought bought | kaufen kauft gekauft | adult >food,drink,snack,dish @for_meal $given ; adult >bought @shops $given ; adult >gift,toy,book,newspaper,clothes =>person $given $known
+sell sold sold | verkaufen verkauft verkauft | adult >sold ; adult >sold =>person $given
 find found found | finden findet gefunden | adult,young >tool,device,carried,gift,money,sight @surface $given ; adult,young >tool,carried,money,pet @lost_at $given
 lose lost lost | verlieren verliert verloren | adult,young >tool,carried,money,hat,toy,sight @lost_at
 look (for) | suchen sucht gesucht | adult,young >tool,carried,pet,clothes,lodging,transport,person,sight ; adult,young >tool,carried,money,pet @surface $known
-need | brauchen braucht gebraucht | adult >tool,device,furniture,clothes,road,wheels,money,leisure,doctor,food,drink,sight,aid,aid,reply $state
+need | brauchen braucht gebraucht | adult >food,drink,snack,dish @for_meal $state $new ; adult >tool,device,furniture,clothes,road,wheels,money,leisure,doctor,food,drink,sight,aid,aid,reply $state
 have had had | haben hat gehabt =hatte | adult,young >had_thing $state $new
 like | mögen mag gemocht =mochte | adult,young >food,drink,alcohol,dish,person,animal,tune,settlement,liked_place,sung,watched,text,town $state $generic
 want | wollen will gewollt =wollte | adult,young >drink,food,dish,snack,clothes,road,wheels,device,pet,flower,toy,money $state $new
@@ -85,7 +90,7 @@ meet met met | treffen trifft getroffen | adult >person @meet $known
 help | helfen hilft geholfen | adult,young =>person @helped_at $known
 take took taken | nehmen nimmt genommen | adult >public,carried,tool,money $known ; adult >public $given
 take took taken | bringen bringt gebracht | adult >child,baby,kin,friend @!brought $known
-bring brought brought | bringen bringt gebracht | adult >portable,drink,gift =>person $known
+bring brought brought | bringen bringt gebracht | adult >portable,drink,gift =>person $known ; adult >food,drink,gift,newspaper,letter,vessel =>person @fetched $given
 repair | reparieren repariert repariert | adult >road,wheels,device,opening,furniture ; adult >road,wheels,furniture @repaired_at $known
 clean | putzen putzt geputzt | adult >opening,shoe,kitchen,lamp $known
 wash | waschen wäscht gewaschen | adult >garment,road,fruit,vessel $known ; adult >road @repaired_at $known
@@ -110,7 +115,7 @@ speak spoke spoken | sprechen spricht gesprochen | adult >speech %well,badly ; a
 show showed shown | zeigen zeigt gezeigt | adult >art,text,lodging,garden,settlement,wheels =>person $known
 give gave given | geben gibt gegeben | adult >portable,gift,money,food,snack =>person $known
 send sent sent | schicken schickt geschickt | adult >letter,gift,flower,money =>person $known
-tell told told | erzählen erzählt erzählt | adult >story =>person $known
+tell told told | erzählen erzählt erzählt | adult >story =>person $known ; adult >story $new
 ask | fragen fragt gefragt | adult,young >person $known
 ask | stellen stellt gestellt | adult,young >question =>person $new
 answer | antworten antwortet geantwortet | adult =>person $known ; adult
@@ -252,7 +257,7 @@ help, talk, speak, tell, show, give, send, forget, take, read, dream, think, loo
 # Deeds done once: no *often* and no *every day*.
 ONCE = frozenset(
     """build, sell, lose, find, forget, repair, invite, show, give, send, tell, put, buy, arrive, leave, begin,
-thank, look for, remember, feel, belong to, look forward, bring, open, close, paint, fall asleep, order, take, ask, answer,
+thank, look for, remember, feel, belong to, look forward, bring, open, close, paint, fall asleep, go to sleep, order, take, ask, answer,
 pay for, hurry, sit down, lie, stand, write, think, dream""".replace("\n", " ").split(", ")
 )
 NO_PROGRESSIVE = ("lose", "find", "forget", "thank")

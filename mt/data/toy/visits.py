@@ -42,6 +42,10 @@ def been_to(choice: Choice) -> Sentence:
     season = choice.pick(YEARS[1:]) if choice.chance(0.15) else Phrase("", "")
     if season.english:
         spoken, told = f"{spoken} {season.english}", f"{season.german} {told}"
+    if choice.chance(0.2):
+        others = noun_phrase(choice, choice.rare(nouns_of(("kin", "friend", "family"))), "known", adjective=0)
+        spoken = f"{spoken} {english.preposition('with', others)}"
+        told = f"{german.preposition('mit', others, 'dative')} {told}"
     kind = choice.weighted((0.45, 0.45, 0.1))
     if kind == 0:
         who = somebody_known(choice)

@@ -188,6 +188,9 @@ dirty dirtier | schmutzig schmutziger | garment room kitchen vessel window stree
 empty | leer | vessel room carried street restaurant
 quiet quieter | ruhig ruhiger | street village lodging room child
 modern - | modern moderner | building device furniture city
+German | deutsch | eatery school watched text sung wine beer bread cheese city hotel
+French | französisch | eatery school watched text sung wine cheese bread city hotel
+English | englisch | school watched text sung city hotel beer newspaper
 """
 # Which of several: only before the noun, after the definite article.
 ORDERED = [
@@ -248,6 +251,7 @@ MANNERS = {
         ("late", "spät"),
         ("early", "früh"),
         ("a lot", "viel"),
+        ("on time", "pünktlich"),
     )
 }
 HABITS = [
@@ -261,6 +265,7 @@ ALSO, STILL = Phrase("also", "auch"), Phrase("still", "immer noch")
 
 CAN = Modal("can", ("kann", "kannst", "kann", "können"))
 COULD = Modal("could", ("konnte", "konntest", "konnte", "konnten"), past=True)
+WOULD = Modal("would", ("würde", "würdest", "würde", "würden"))
 POLITE = Modal("could", ("könnte", "könntest", "könnte", "könnten"))
 MUST = Modal("must", ("muss", "musst", "muss", "müssen"))
 MUST_NOT = Modal("must", ("darf", "darfst", "darf", "dürfen"))  # only negated: not muss nicht
