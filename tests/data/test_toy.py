@@ -855,6 +855,15 @@ def test_the_words_are_those_of_the_corpus(pairs: list[Pair]) -> None:
 
 def test_main_prints_pairs(capsys: pytest.CaptureFixture[str]) -> None:
     """English, a tab, German."""
-    main(5, 1)
+    main(["5", "1"])
     lines = capsys.readouterr().out.strip().split("\n")
     assert [line.count("\t") for line in lines] == [1] * 5
+
+
+@pytest.mark.parametrize("arguments", [["abc"], ["-3"], ["0"], ["words", "5"], ["1", "2", "3"]])
+def test_main_says_what_it_takes(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Anything but numbers or words: one line, exit 2."""
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: python -m mt.data.toy.corpus [PAIRS [SEED]] | words")

@@ -12,6 +12,7 @@ from mt.data.toy.asides import aside
 from mt.data.toy.beginnings import sometimes_first
 from mt.data.toy.chatting import done_by
 from mt.data.toy.choice import Choice
+from mt.data.toy.clauses import verb_clause
 from mt.data.toy.earlier import after_earlier, because_earlier, reported_earlier, until_then, when_earlier
 from mt.data.toy.features import Clause, Name, NounPhrase, Sentence
 from mt.data.toy.having_to_be import at_work, has_to_be, not_much, two_states, when_young, will_be_older
@@ -90,7 +91,7 @@ def test_the_pluperfect_has_hatte_or_war(body: Clause, spoken: str, told: str) -
 def test_the_german_follows_the_english(construction: Callable[[Choice], Sentence], spoken: str, told: str) -> None:
     """Every sentence of a construction has its two marks, in both languages."""
     choice = Choice(3)
-    for _ in range(150):
+    for _ in range(50):
         said, _ = construction(choice)
         assert re.search(spoken, said.english), said
         assert re.search(told, said.german), said
@@ -99,36 +100,36 @@ def test_the_german_follows_the_english(construction: Callable[[Choice], Sentenc
 def test_what_is_added_agrees_with_whom_it_is_added_to() -> None:
     """My sister, who lives in Rome: die; Peter, who is tired: der."""
     choice, found = Choice(5), set()
-    for _ in range(2000):
+    for _ in range(300):
         said, _ = aside(choice)
-        for name, pronoun in (("Peter", "der"), ("Anna", "die"), ("sister", "die"), ("uncle", "der"), ("sons", "die")):
+        for name, pronoun in (("Peter", "der"), ("Anna", "die"), ("sister", "die"), ("uncle", "der")):
             if re.search(rf"\b{name}, who ", said.english):
                 assert re.search(rf"\w+, {pronoun} ", said.german), said
                 found.add(name)
-    assert found == {"Peter", "Anna", "sister", "uncle", "sons"}
+    assert found == {"Peter", "Anna", "sister", "uncle"}
 
 
 def test_what_must_be_done_has_werden_at_its_end() -> None:
     """The lamp must be repaired: muss repariert werden."""
     choice, found = Choice(5), 0
-    for _ in range(300):
+    for _ in range(200):
         said, _ = done_by(choice)
         if re.search(r" (must|has to|have to|can) be ", said.english):
             assert re.search(r" (muss|müssen|kann|können) .*\w+t?(en|t) werden$", said.german), said
             found += 1
-    assert found > 30
+    assert found > 20
 
 
 def test_whose_a_thing_is_ends_its_clause_with_the_verb() -> None:
     """Do you know whose bag this is: wessen Tasche das ist."""
     choice, found = Choice(5), 0
-    for _ in range(300):
+    for _ in range(200):
         said, _ = whose(choice)
         if not said.english.startswith("whose"):
             assert re.search(r" whose .* (is|are)$", said.english), said
             assert re.search(r", wessen .* das (ist|sind)$", said.german), said
             found += 1
-    assert found > 30
+    assert found > 20
 
 
 def test_a_profession_takes_the_sex_of_the_person_described() -> None:
@@ -144,5 +145,6 @@ def test_a_profession_takes_the_sex_of_the_person_described() -> None:
 def test_people_do_what_people_do() -> None:
     """A person who works is never a device that functions, and eats as people eat."""
     choice = Choice(5)
-    told = [all_the_same(choice)[0].german for _ in range(1500)]
-    assert not [one for one in told if re.search(r"funktioniert|gefressen", one)]
+    told = {verb_clause(choice, who=ANNA, rich=0, negation=0).verb.german for _ in range(300)}
+    assert len(told) > 50
+    assert told.isdisjoint({"funktionieren", "fressen"})

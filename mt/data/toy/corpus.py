@@ -114,15 +114,21 @@ def vocabulary(train_pairs: int = 44_000) -> list[str]:
     return sorted(words - {word.capitalize() for word in words if word.islower()}, key=str.lower)
 
 
-def main(count: int, seed: int) -> None:
-    """Print pairs, English and German separated by a tab."""
+def main(arguments: list[str]) -> None:
+    """Print so many pairs of a seed, English and German separated by a tab, or every English word.
+
+    Exits with 2 where the arguments are neither `words` nor at most two numbers, the first of them above 0.
+    """
+    if arguments == ["words"]:
+        print(" ".join(vocabulary()))
+        return
+    if len(arguments) > 2 or not all(re.fullmatch("[0-9]+", one) for one in arguments) or arguments[:1] == ["0"]:
+        print("usage: python -m mt.data.toy.corpus [PAIRS [SEED]] | words", file=sys.stderr)
+        raise SystemExit(2)
+    count, seed = (*map(int, arguments), *(100, 1)[len(arguments) :])
     for source, target in generate(seed=seed, train_pairs=count, validation_pairs=0, test_pairs=0)["train"]:
         print(f"{source}\t{target}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["words"]:
-        print(" ".join(vocabulary()))
-    else:
-        numbers = [int(argument) for argument in sys.argv[1:]]
-        main(*(numbers + [100, 1][len(numbers) :])[:2])
+    main(sys.argv[1:])
