@@ -91,7 +91,7 @@ def _translate(
     for translation in translator.translate(texts(), prefixes=config.prefix, first_number=first_number):
         number, line = pending.popleft()
         output.write(records.lines(line, number, _results(config, translation)))
-        _tell_split(number, translation)
+        _tell_oddities(number, translation)
         count, pieces = count + 1, pieces + len(translation.tokens)
         if progress is not None:
             progress.advance(1)
@@ -173,6 +173,8 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _tell_split(line: int, translation: Translation) -> None:
+def _tell_oddities(line: int, translation: Translation) -> None:
+    if translation.parts > 0 and not translation.text.strip():
+        tell(f"line {line}: the model ended its translation before the first word, as with words it does not know")
     if translation.parts > 1:
         tell(f"line {line}: longer than decoding.max_source_tokens, translated in {translation.parts} parts")

@@ -4,6 +4,7 @@ import inspect
 import json
 import os
 import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from mt.command import run
 from mt.errors import UserError
 from mt.jobs.average import average
 from mt.jobs.translate import translate
+from mt.parts import Translation
 from mt.translation import Translator as LineTranslator
 
 SENTENCES = ["house tree.", "", "water light window.", "bread", "letter bridge house stone.", "morning.", "tree river."]
@@ -144,6 +146,22 @@ def test_a_split_line_is_named_by_its_number_in_the_file(finished: Path, capfd: 
     Path("long.tsv").write_text("id\ten\n1\thouse\n2\t" + "tree house " * 40 + "\n", encoding="utf-8")
     translated(finished, "input=long.tsv", "column=en", "output=out", "decoding.max_source_tokens=30")
     assert "line 3: longer than decoding.max_source_tokens, translated in" in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("place")
+def test_a_line_that_comes_out_empty_is_named(
+    finished: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(_: LineTranslator, texts: Iterable[str], **__: object) -> Iterator[Translation]:
+        return (Translation("", 0.0, [], parts=1 if text else 0) for text in texts)
+
+    monkeypatch.setattr(LineTranslator, "translate", nothing)
+    Path("two.txt").write_text("house\n\nbread\n", encoding="utf-8")
+    translated(finished, "input=two.txt", "output=out")
+    told = capfd.readouterr().err
+    assert "line 1: the model ended its translation before the first word" in told
+    assert "line 3: the model ended" in told
+    assert "line 2" not in told
 
 
 @pytest.mark.usefixtures("place")
