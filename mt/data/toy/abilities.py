@@ -147,12 +147,11 @@ def let_in(choice: Choice) -> Sentence:
     where = None
     while where is None or " with " in where.english:
         where = chosen_place(choice, "building_inside", who)
-    word, wort = "are", "sind"
     spoken, told = english.nominal(who), german.nominal(who, "nominative")
     if choice.chance(0.6):
-        return Phrase(f"{word} {spoken} allowed {where.english}", f"{wort} {told} {where.german} erlaubt"), "?"
+        return Phrase(f"are {spoken} allowed {where.english}", f"sind {told} {where.german} erlaubt"), "?"
     denied = choice.chance(0.75)
     return Phrase(
-        f"{spoken} {word} {'not ' if denied else ''}allowed {where.english}",
-        f"{told} {wort} {where.german} {'nicht ' if denied else ''}erlaubt",
+        f"{spoken} are {'not ' if denied else ''}allowed {where.english}",
+        f"{told} sind {where.german} {'nicht ' if denied else ''}erlaubt",
     ), "."

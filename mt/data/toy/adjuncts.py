@@ -81,9 +81,7 @@ def chosen_time(choice: Choice, body: Clause, entry: Entry | None) -> Phrase | N
         if entry and entry.name in LASTING and choice.chance(0.35):
             return duration(choice, long=entry.name in LONG)
         time = past_time(choice, long=long)
-        if entry is not None and entry.name == "sleep" and choice.chance(0.4):
-            time = Phrase("last night", "gestern Abend")
-        slept = entry is not None and entry.name == "sleep" and time.english == "last night"
+        slept = entry is not None and entry.name == "sleep" and (choice.chance(0.4) or time.english == "last night")
         return Phrase("last night", "letzte Nacht") if slept else time
     if form == "present":
         if entry and entry.name in ONCE:

@@ -8,6 +8,7 @@ from mt.data.toy.clauses import predicate, verb_clause
 from mt.data.toy.features import Clause, Coordination, Form, Nominal, NounPhrase, Phrase, Sentence
 from mt.data.toy.nouns import nouns_of
 from mt.data.toy.scenes import IMPERSONAL, SCENE_LIST, effect_clause, person, state_clause
+from mt.data.toy.statements import plain
 from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import ADJECTIVE, ANY, BARE, CAN, HAVE_TO, NO, STILL, WANT, WE, I
 
@@ -32,10 +33,14 @@ def all_the_same(choice: Choice) -> Sentence:
     if choice.chance(0.5) and not other.verb.stative:  # he still knew it: immer noch
         second = other
     second = replace(second, middle=TROTZDEM, time=None, hour=None, ongoing=False)
+    return but(first, plain(second)), "."
+
+
+def but(first: Clause, second: Phrase) -> Phrase:
+    """It was cold, but we still went out."""
     return Phrase(
-        f"{english.clause(first)}, but {english.clause(second)}",
-        f"{german.clause(first, 'main')}, aber {german.clause(second, 'main')}",
-    ), "."
+        f"{english.clause(first)}, but {second.english}", f"{german.clause(first, 'main')}, aber {second.german}"
+    )
 
 
 def still_so(choice: Choice) -> Sentence:
@@ -49,14 +54,8 @@ def still_so(choice: Choice) -> Sentence:
     if other == who:
         return still_so(choice)
     if choice.chance(0.4):
-        late = still_not(choice)
-        return Phrase(
-            f"{english.clause(first)}, but {late.english}", f"{german.clause(first, 'main')}, aber {late.german}"
-        ), "."
-    return Phrase(
-        f"{english.clause(first)}, but {english.clause(second)}",
-        f"{german.clause(first, 'main')}, aber {german.clause(second, 'main')}",
-    ), "."
+        return but(first, still_not(choice)), "."
+    return but(first, plain(second)), "."
 
 
 def still_not(choice: Choice) -> Phrase:

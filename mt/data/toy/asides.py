@@ -5,7 +5,6 @@ from dataclasses import replace
 from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import chosen_place, predicate, verb_clause
-from mt.data.toy.counting import TENS
 from mt.data.toy.features import Clause, Form, Name, Nominal, NounPhrase, Phrase, Sentence
 from mt.data.toy.german_words import RELATIVE, cell
 from mt.data.toy.nouns import nouns_of
@@ -14,7 +13,7 @@ from mt.data.toy.relatives import ACTIVE
 from mt.data.toy.scenes import person
 from mt.data.toy.statements import plain
 from mt.data.toy.verbs import BE, entry
-from mt.data.toy.words import ADJECTIVE, BARE, NAMES, NUMBER_WORDS, POSSESSIVES
+from mt.data.toy.words import ADJECTIVE, BARE, NAMES, NUMBER_WORDS, POSSESSIVES, TENS
 
 STATES = ("tired", "sick", "angry", "busy", "sad", "hungry", "happy", "old", "rich", "friendly", "young")
 

@@ -28,7 +28,7 @@ Pair = tuple[str, str]
 
 
 def utterance(choice: Choice) -> list[tuple[str, Pair]]:
-    """What one says at once: a sentence and often one or two short ones more, each as `sentence` gives it."""
+    """What one says at once: a sentence and often one or two short ones more, each as `worded` gives it."""
     said = [anything(choice)]
     while not is_wanted(choice, said[0]):
         said = [anything(choice)]

@@ -27,22 +27,10 @@ from mt.data.toy.words import (
     ORDINALS,
     POSSESSIVES,
     STILL,
+    TENS,
     THE,
 )
 
-TENS = [
-    tuple(pair.split("/"))
-    for pair in [
-        "twenty/zwanzig",
-        "thirty/dreißig",
-        "forty/vierzig",
-        "fifty/fünfzig",
-        "sixty/sechzig",
-        "seventy/siebzig",
-        "eighty/achtzig",
-        "ninety/neunzig",
-    ]
-]
 INDOORS = phrases("in the house/im Haus, in the kitchen/in der Küche, in the room/im Zimmer")
 OUTDOORS = phrases(
     "here/hier, there/dort, outside/draußen, outside/draußen, in Berlin/in Berlin, in Munich/in München, in Hamburg/in Hamburg, in London/in London, "

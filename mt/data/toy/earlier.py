@@ -6,7 +6,7 @@ from mt.data.toy import english, german
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import verb_clause
 from mt.data.toy.features import Clause, Nominal, Phrase, Sentence
-from mt.data.toy.reported import HEAR, KNOW, SAY, THINK
+from mt.data.toy.reported import HEAR, KNOW, SAY, THINK, joined
 from mt.data.toy.scenes import SCENE_LIST, person, state_clause
 from mt.data.toy.times import phrases
 from mt.data.toy.verbs import entry
@@ -41,10 +41,7 @@ def because_earlier(choice: Choice) -> Sentence:
         first = verb_clause(choice, who=who, rich=0.3, negation=0.12, form="past")
         first = replace(first, time=None, hour=None)
     second = had_done(choice, pronoun if choice.chance(0.6) else None)
-    return Phrase(
-        f"{english.clause(first)} because {english.clause(second)}",
-        f"{german.clause(first, 'main')}, weil {german.clause(second, 'final')}",
-    ), "."
+    return joined(first, Phrase("because", "weil"), english.clause(second), german.clause(second, "final")), "."
 
 
 def after_earlier(choice: Choice) -> Sentence:
@@ -63,13 +60,11 @@ def after_earlier(choice: Choice) -> Sentence:
             replace(first, form=choice.pick(("present", "present", "perfect"))),
             replace(second, form="present"),
         )
-    told = f"nachdem {german.clause(first, 'final')}"
+    spoken, told = english.clause(said), german.clause(first, "final")
     if main_first:
-        return Phrase(
-            f"{english.clause(second)} after {english.clause(said)}", f"{german.clause(second, 'main')}, {told}"
-        ), "."
+        return joined(second, Phrase("after", "nachdem"), spoken, told), "."
     return Phrase(
-        f"after {english.clause(said)}, {english.clause(second)}", f"{told}, {german.clause(second, 'question')}"
+        f"after {spoken}, {english.clause(second)}", f"nachdem {told}, {german.clause(second, 'question')}"
     ), "."
 
 
@@ -94,11 +89,8 @@ def reported_earlier(choice: Choice) -> Sentence:
     inner = had_done(choice, pronoun if choice.chance(0.5) and verb in (SAY, THINK) else None)
     if inner.subject == who and inner.subject != pronoun:
         return reported_earlier(choice)
-    word = "" if choice.chance(0.2) else "that "
-    return Phrase(
-        f"{english.clause(outer)} {word}{english.clause(inner)}",
-        f"{german.clause(outer, 'main')}, dass {german.clause(inner, 'final')}",
-    ), "."
+    word = Phrase("" if choice.chance(0.2) else "that", "dass")
+    return joined(outer, word, english.clause(inner), german.clause(inner, "final")), "."
 
 
 LASTED = (
@@ -134,9 +126,7 @@ def until_then(choice: Choice) -> Sentence:
         if second.subject == first.subject:
             return until_then(choice)
         end = Phrase(english.clause(second), german.clause(second, "final"))
-    return Phrase(
-        f"{english.clause(first)} until {end.english}", f"{german.clause(first, 'main')}, bis {end.german}"
-    ), "."
+    return joined(first, Phrase("until", "bis"), end.english, end.german), "."
 
 
 def earlier(choice: Choice) -> Sentence:

@@ -8,8 +8,7 @@ from mt.data.toy.being import BECOME
 from mt.data.toy.choice import Choice
 from mt.data.toy.clauses import chosen_place, predicate, verb_clause
 from mt.data.toy.comparisons import female, job
-from mt.data.toy.counting import TENS
-from mt.data.toy.features import Clause, Form, Modal, Name, Nominal, NounPhrase, Phrase, Pronoun, Sentence
+from mt.data.toy.features import Clause, Form, Name, Nominal, NounPhrase, Phrase, Pronoun, Sentence
 from mt.data.toy.nouns import NOUNS, nouns_of
 from mt.data.toy.phrases import adjectives_of, noun_phrase, subject
 from mt.data.toy.relatives import ACTIVE
@@ -20,6 +19,7 @@ from mt.data.toy.verbs import BE, entry
 from mt.data.toy.words import (
     ADJECTIVE,
     CAN,
+    COULD,
     HAD_TO,
     HAVE_TO,
     MUST,
@@ -28,6 +28,7 @@ from mt.data.toy.words import (
     NUMBER_WORDS,
     POSSESSIVES,
     SHOULD,
+    TENS,
     THE,
     THEY,
     WANT,
@@ -38,15 +39,15 @@ from mt.data.toy.words import (
 
 DAY = re.compile(r"(on|in|next) \w+( (weeks?|days?|months?))?|tomorrow|soon|on the \w+ of \w+")
 BOUND = (MUST, HAVE_TO, HAVE_TO, HAVE_TO, HAD_TO, WANT, WANT, WANTED, SHOULD, NEED_TO, WOULD_LIKE, CAN)
-ABLE_THEN = Modal("could", ("konnte", "konntest", "konnte", "konnten"), past=True)
 ABLE = """swim, run, sing, dance, cook, read/lesen, write, play, play, sleep, repair, work, help, go shopping, speak, go/gehen,
 go/fahren, wash, clean, learn, visit, drive, watch television, get up""".replace("\n", " ").split(", ")
 OPPOSED = [
     frozenset(pair.split("/"))
-    for pair in """old/young, old/new, big/small, big/little, small/little, small/tall, warm/cold, hot/cold, hot/warm, good/bad,
-cheap/expensive, happy/sad, happy/angry, clean/dirty, short/long, interesting/boring, old/modern, new/modern, open/closed,
-tall/big, sick/healthy, good/beautiful, good/nice, sad/funny, boring/funny, bad/beautiful, bad/nice, fresh/old,
-empty/full, German/French""".replace("\n", " ").split(", ")
+    for pair in """old/young, old/new, big/small, small/tall, warm/cold, hot/cold, hot/warm, good/bad,
+cheap/expensive, happy/sad, happy/angry, clean/dirty, short/long, interesting/boring, old/modern, new/modern,
+tall/big, sick/healthy, good/beautiful, sad/funny, boring/funny, bad/beautiful, fresh/old""".replace("\n", " ").split(
+        ", "
+    )
 ]
 NOT_JOINED = {
     "German",
@@ -98,7 +99,7 @@ def when_young(choice: Choice) -> Sentence:
     if who.plural and " " in state.english:
         return when_young(choice)
     first = Clause(who, BE, "past", complements=(state,))
-    modal = choice.pick((ABLE_THEN, ABLE_THEN, HAD_TO, WANTED, None))
+    modal = choice.pick((COULD, COULD, HAD_TO, WANTED, None))
     found = entry(*choice.pick(ABLE).split("/")) if modal else choice.rare(ACTIVE)
     second = verb_clause(choice, entry=found, who=pronoun, rich=0.45, negation=0.12, form="past")
     second = replace(second, time=None, hour=None, ongoing=False)

@@ -4,7 +4,7 @@ import re
 
 from mt.data.toy.choice import Choice
 from mt.data.toy.features import Phrase, phrase_pair
-from mt.data.toy.words import DAYS, MONTHS, NUMBER_WORDS, ORDINALS
+from mt.data.toy.words import DAYS, MONTHS, NUMBER_WORDS, ORDINALS, TENS
 
 
 def phrases(text: str) -> list[Phrase]:
@@ -141,9 +141,7 @@ def distance(choice: Choice, *, past: bool, long: bool) -> Phrase:
     number, zahl = choice.pick(NUMBER_WORDS)
     unit, einheit = choice.pick(UNITS[2:] if long else UNITS[:2])
     if long and choice.chance(0.12):
-        number, zahl = choice.pick(
-            (("twenty", "zwanzig"), ("thirty", "dreißig"), ("forty", "vierzig"), ("fifty", "fünfzig"))
-        )
+        number, zahl = choice.pick(TENS[:4])
     english, german = f"{number} {unit}", f"{zahl} {einheit}"
     if choice.chance(0.3):
         english, german = choice.pick(ONE_UNIT[1:] if long else ONE_UNIT[:1])
@@ -256,8 +254,7 @@ def duration(choice: Choice, *, long: bool = False) -> Phrase:
     if long and choice.chance(0.6):
         (number, zahl), (unit, einheit) = choice.pick(NUMBER_WORDS[:6]), choice.pick(LONG_UNITS)
         if choice.chance(0.25):
-            decades = (("twenty", "zwanzig"), ("thirty", "dreißig"), ("forty", "vierzig"), ("fifty", "fünfzig"))
-            (number, zahl), (unit, einheit) = choice.pick(decades), ("years", "Jahre")
+            (number, zahl), (unit, einheit) = choice.pick(TENS[:4]), ("years", "Jahre")
         spoken, told = choice.pick(
             ((f"{number} {unit}", f"{zahl} {einheit}"), ("a week", "eine Woche"), ("a year", "ein Jahr"))
         )

@@ -94,6 +94,19 @@ NUMBER_WORDS = [
     ]
 ]
 ONE = Determiner("one", "ein", "ein", plural=False)
+TENS = [
+    tuple(pair.split("/"))
+    for pair in [
+        "twenty/zwanzig",
+        "thirty/dreißig",
+        "forty/vierzig",
+        "fifty/fünfzig",
+        "sixty/sechzig",
+        "seventy/siebzig",
+        "eighty/achtzig",
+        "ninety/neunzig",
+    ]
+]
 NUMBERS = [Determiner(english, german, "none", plural=True) for english, german in NUMBER_WORDS]
 ORDINALS = [
     phrase_pair(pair)
