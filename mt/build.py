@@ -13,13 +13,12 @@ import torch
 
 from mt import config as schema
 from mt import data_options
-from mt.data.corpus import Corpus, FileCorpus, GeneratedCorpus
+from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.hub import HubCorpus
 from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText, prepare_text
 from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
-from mt.data.toy import corpus as toy
 from mt.errors import BadFileError, UserError
 from mt.loading import load_run
 from mt.model.transformer import Transformer
@@ -39,8 +38,8 @@ Splits = tuple[list[Corpus], Corpus | None, Corpus | None]
 
 def corpora(data: data_options.Data) -> Splits:
     """The corpora for training, validation and test."""
-    if isinstance(data, data_options.ToyData):
-        return _toy_corpora(data)
+    if isinstance(data, data_options.BuiltinData):
+        return [builtin_corpus("train")], builtin_corpus("validation"), builtin_corpus("test")
     if isinstance(data, data_options.NoData):
         raise UserError("data.kind: an imported run has no corpora of its own; give data=files data.train=...")
     languages = {"source_language": data.source_language, "target_language": data.target_language}
@@ -52,19 +51,6 @@ def corpora(data: data_options.Data) -> Splits:
     hub = functools.partial(HubCorpus, **{name: getattr(data, name) for name in names}, **languages)
     splits = [None if split is None else hub(split=split) for split in (data.validation_split, data.test_split)]
     return [hub(split=data.train_split)], splits[0], splits[1]
-
-
-def _toy_corpora(data: data_options.ToyData) -> Splits:
-    sizes = {"train_pairs": data.train_pairs, "validation_pairs": data.validation_pairs, "test_pairs": data.test_pairs}
-    make = functools.cache(functools.partial(toy.generate, seed=data.seed, **sizes))
-    files = sorted(Path(toy.__file__).parent.glob("*.py"))
-    code = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
-
-    def split(name: str) -> Corpus:
-        identity = json.dumps([code, data.seed, sizes, name])
-        return GeneratedCorpus(name=f"toy {name}", identity=identity, make_pairs=lambda: make()[name])
-
-    return [split("train")], split("validation"), split("test")
 
 
 def text(data: data_options.Data) -> PreparedText:

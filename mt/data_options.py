@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Literal
 
-from mt.option_types import Bounds, Count, CountOrZero, File, Size
+from mt.option_types import Bounds, Count, File
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,19 +19,15 @@ class Filters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToyData:
-    """The English-German corpus that the package generates itself."""
+class BuiltinData:
+    """The English-German corpus that ships with the package."""
 
-    kind: Literal["toy"]
+    kind: Literal["builtin"]
     name: str
     source_language: str
     target_language: str
     cache_dir: str
     filters: Filters
-    seed: CountOrZero
-    train_pairs: Annotated[int, Bounds(1, 10_000_000)]
-    validation_pairs: Size
-    test_pairs: Size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,4 +92,4 @@ class NoData:
     filters: Filters
 
 
-Data = ToyData | FilesData | HubData | NoData
+Data = BuiltinData | FilesData | HubData | NoData

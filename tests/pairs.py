@@ -1,6 +1,37 @@
 """Sentence pairs in memory, where the program would read an encoded corpus."""
 
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
 import numpy as np
+
+from mt.data.corpus import builtin_corpus
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratedCorpus:
+    """Pairs that a function makes; `identity` must differ whenever the pairs would."""
+
+    name: str
+    identity: str
+    make_pairs: Callable[[], Iterable[Pair]]
+
+    def fingerprint(self) -> str:
+        return f"generated {self.identity}"
+
+    def count_pairs(self) -> int:
+        return sum(1 for _ in self.make_pairs())
+
+    def pairs(self) -> Iterator[Pair]:
+        return iter(self.make_pairs())
+
+
+def builtin_pairs(**counts: int) -> dict[str, list[Pair]]:
+    """The first pairs of each split of the built-in corpus."""
+    return {split: list(islice(builtin_corpus(split).pairs(), count)) for split, count in counts.items()}
 
 
 class ListedPairs:

@@ -88,7 +88,6 @@ WRONG = [
     (["decoding.length_penalty=1e18"], ["decoding.length_penalty:", "at most 10"]),
     (["tokenizer.character_coverage=0"], ["tokenizer.character_coverage:", "at least 0.98"]),
     (["model.num_layers=1000000000"], ["model.num_layers:", "at most 1000"]),
-    (["data.train_pairs=1000000000000"], ["data.train_pairs:", "at most"]),
     (["training.batch_tokens=9000000000000000000"], ["training.batch_tokens:", "at most"]),
     (["training.adam_epsilon=1e-300"], ["training.adam_epsilon:", "at least 1e-30"]),
     # combinations that cannot work

@@ -1,4 +1,4 @@
-"""A corpus: pairs of a source and a target text, from files or from a generator (mt/data/hub.py has the third kind).
+"""A corpus: pairs of a source and a target text, from files (mt/data/hub.py has the other kind).
 
 Every corpus can be counted, which checks its form before work begins; be read in order, in bounded memory;
 and be recognised by a fingerprint of its content, by which later stages find what they made of it before.
@@ -6,7 +6,7 @@ and be recognised by a fingerprint of its content, by which later stages find wh
 
 import hashlib
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -34,27 +34,6 @@ class Corpus(Protocol):
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield (source, target) in order. Raises UserError at the first damage."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GeneratedCorpus:
-    """Pairs that a function makes; `identity` must differ whenever the pairs would."""
-
-    name: str
-    identity: str
-    make_pairs: Callable[[], Iterable[tuple[str, str]]]
-
-    def fingerprint(self) -> str:
-        """Return the identity with the kind of corpus in front."""
-        return f"generated {self.identity}"
-
-    def count_pairs(self) -> int:
-        """Return the number of pairs by making them once."""
-        return sum(1 for _ in self.make_pairs())
-
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield what the function makes."""
-        return iter(self.make_pairs())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +134,13 @@ class FileCorpus:
             f"{self.source} has {source_lines} lines but {self.target} has {target_lines}; "
             "the two sides of a corpus must match line by line"
         )
+
+
+def builtin_corpus(split: str) -> FileCorpus:
+    """Return a split (`train`, `validation`, `test`) of the corpus that ships with the package."""
+    file = Path(__file__).parent / "builtin" / f"{split}.tsv.xz"
+    columns = {"source_language": "en", "target_language": "de", "source_column": None, "target_column": None}
+    return FileCorpus(source=None, target=None, file=str(file), **columns)
 
 
 def _check_file(path: str) -> None:

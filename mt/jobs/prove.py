@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 
 from mt import build
+from mt.data.corpus import builtin_corpus
 from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
-from mt.data.toy.corpus import generate
 from mt.errors import BadFileError, UserError
 from mt.export.engines import CTranslate2Engine, HuggingFaceEngine
 from mt.export.proof import Engine, Original, Proof, prove
@@ -54,12 +54,11 @@ def import_note(vocabularies: Vocabularies) -> bytes:
 
 
 def proof_sentences(run_dir: Path, sentences: str | None) -> list[str]:
-    """1,000 real sentences: of a file, else of the run's validation and test text, else of the generated corpus."""
+    """1,000 real sentences: of a file, else of the run's validation and test text, else of the built-in corpus."""
     files = [run_dir / "data" / f"{split}.source" for split in ("validation", "test")]
     paths = [sentences] if sentences is not None else [str(path) for path in files if path.is_file()]
     if not paths:
-        generated = generate(seed=1, train_pairs=0, validation_pairs=_SENTENCES, test_pairs=0)
-        return [source for source, _ in generated["validation"]]
+        return [source for source, _ in islice(builtin_corpus("validation").pairs(), _SENTENCES)]
     return list(islice((line for path in paths for line in read_lines(path) if line.strip()), _SENTENCES))
 
 

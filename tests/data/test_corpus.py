@@ -1,6 +1,7 @@
 """Corpora from files: both sides matched, columns found, and every misfit a message that names the place."""
 
 import gzip
+import hashlib
 import json
 import lzma
 import os
@@ -13,7 +14,8 @@ import pyarrow.parquet
 import pytest
 from reliability import Trials
 
-from mt.data.corpus import FileCorpus, GeneratedCorpus
+import mt.data.builtin
+from mt.data.corpus import FileCorpus, builtin_corpus
 from mt.errors import UserError
 
 Pair = tuple[str, str]
@@ -254,8 +256,10 @@ def test_the_fingerprint_follows_the_content(tmp_path: Path) -> None:
     assert side_by_side(packed, second).fingerprint() != side_by_side(misnamed, second).fingerprint()
 
 
-def test_a_generated_corpus_is_its_function() -> None:
-    corpus = GeneratedCorpus(name="numbers", identity="3", make_pairs=lambda: [(str(i), str(-i)) for i in range(3)])
-    assert list(corpus.pairs()) == list(corpus.pairs()) == [("0", "0"), ("1", "-1"), ("2", "-2")]
-    assert corpus.count_pairs() == 3
-    assert "3" in corpus.fingerprint()
+def test_the_built_in_corpus_is_what_its_page_says() -> None:
+    page = (Path(mt.data.builtin.__file__).parent / "README.md").read_text(encoding="utf-8")
+    for split, count in (("train", 44_000), ("validation", 1000), ("test", 1000)):
+        pairs = list(builtin_corpus(split).pairs())
+        assert len(pairs) == builtin_corpus(split).count_pairs() == count
+        text = "".join(f"{source}\t{target}\n" for source, target in pairs).encode()
+        assert f"{len(text):,} | `{hashlib.sha256(text).hexdigest()}`" in page

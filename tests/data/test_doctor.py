@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import composed
-from toy_pairs import generated
+from pairs import builtin_pairs
 
 from mt.config import InspectConfig
 from mt.data.corpus import FileCorpus
@@ -29,7 +29,7 @@ FRENCH = (
 
 @pytest.fixture(scope="module")
 def toy() -> dict[str, list[Pair]]:
-    return generated(seed=5, train_pairs=PAIRS, validation_pairs=300, test_pairs=300)
+    return builtin_pairs(train=PAIRS, validation=300, test=300)
 
 
 def visit(folder: Path, splits: dict[str, list[Pair]], *, missing_target: int | None = None) -> Diagnosis:
@@ -190,7 +190,7 @@ def test_damage(line: str, kind: str | None) -> None:
 
 def test_the_command_writes_its_three_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    config = composed("inspect", "data.train_pairs=500", "data.validation_pairs=50", "data.test_pairs=50")
+    config = composed("inspect")
     assert isinstance(config, InspectConfig)
     assert config.output == "inspection/toy"
     inspect(replace(config, output="seen"))

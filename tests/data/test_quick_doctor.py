@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_pairs import generated
+from pairs import GeneratedCorpus, builtin_pairs
 
 import runs
-from mt.data.corpus import GeneratedCorpus
 from mt.data.doctor import quick
 from mt.data.doctor.reading import Excerpt
 from mt.data.text_cache import PreparedText, prepare_text
@@ -18,7 +17,7 @@ Pair = tuple[str, str]
 
 @pytest.fixture(scope="module")
 def toy() -> dict[str, list[Pair]]:
-    return generated(seed=6, train_pairs=2500, validation_pairs=200, test_pairs=200)
+    return builtin_pairs(train=2500, validation=200, test=200)
 
 
 def prepared(folder: Path, splits: dict[str, list[Pair]], **changes: Any) -> PreparedText:

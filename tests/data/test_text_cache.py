@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pairs import GeneratedCorpus
 
 import mt.data.text_cache
-from mt.data.corpus import Corpus, FileCorpus, GeneratedCorpus
+from mt.data.corpus import Corpus, FileCorpus
 from mt.data.lines import read_lines
 from mt.data.text_cache import PreparedText, prepare_text
 from mt.errors import DiskError, UserError

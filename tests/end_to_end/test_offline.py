@@ -42,9 +42,6 @@ def test_from_text_to_score_nobody_is_asked(
     assert run("evaluate", evaluate, [here, "split=test", "decoding.max_extra_tokens=3"]) == 0
     assert run("average", average, [here, "checkpoints=1", f"output={tmp_path}/one.safetensors"]) == 0
     assert run("inspect", inspect, [*runs.arguments(corpus), f"output={tmp_path}/inspected"]) == 0
-    sizes = [f"data.{split}_pairs={count}" for split, count in (("train", 300), ("validation", 3), ("test", 3))]
-    toy = [*runs.TINY, *sizes, f"run_dir={tmp_path}/toy", f"data.cache_dir={tmp_path}/cache"]
-    assert runs.train(toy, "training.max_steps=1", "tokenizer.vocabulary_size=500") == 0
     assert attempts == []
 
 

@@ -84,7 +84,7 @@ def deaf(swallowed: list[type[BaseException]], log: Path) -> None:
 
     with log.with_suffix(".err").open("ab") as stream:
         os.dup2(stream.fileno(), sys.stderr.fileno())
-    sys.argv = ["mt-inspect", "data.train_pairs=10"]
+    sys.argv = ["mt-inspect"]
     command.door("inspect")(job)()
 
 

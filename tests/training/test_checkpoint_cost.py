@@ -85,8 +85,7 @@ def test_the_default_training_slows_by_less_than_one_percent(
 
     monkeypatch.setattr(Checkpoints, "save", timed)
     words = [f"run_dir={tmp_path}/run", f"data.cache_dir={tmp_path}/cache", "training.max_steps=600"]
-    sizes = ["data.train_pairs=20000", "data.validation_pairs=3", "data.test_pairs=3"]
-    assert runs.train(words, *sizes) == 0
+    assert runs.train(words) == 0
     trained = Checkpoints(tmp_path / "run/checkpoints", keep=5)
     state = trained.load_newest(*_empty(tmp_path / "run"))
     assert state is not None

@@ -1,1 +1,0 @@
-"""A toy English-German corpus, written by a grammar: lexicon, feature structures, two linearisers, constructions."""
