@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 WORKERS := --numprocesses=auto --maxprocesses=4 --dist=worksteal
 READY := $(VENV)/.ready
 # The systems that benchmarks compare with live in an environment of their own.
-PEERS := .venv-peers
+SYSTEMS := .venv-other systems
 
 # SRC, RUN, FROM and OUT may hold any text: taken unexpanded, handed over in the environment, never pasted into a command.
 unexport SRC RUN FROM OUT
@@ -64,19 +64,19 @@ attention: $(READY) ## draw attention.png for SRC="A sentence.", newest finished
 inspect: $(READY) ## examine the corpora that the same ARGS would train on; writes report.html
 	@$(BIN)/mt-inspect $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
-benchmark: $(READY) $(PEERS)/.ready ## measure training against other systems; ARGS as for train, or rounds=3
-	@$(BIN)/mt-benchmark peers_python=$(PEERS)/bin/python $(ARGS)
+benchmark: $(READY) $(SYSTEMS)/.ready ## measure training against other systems; ARGS as for train, or rounds=3
+	@$(BIN)/mt-benchmark systems_python=$(SYSTEMS)/bin/python $(ARGS)
 
-benchmark-decode: $(READY) $(PEERS)/.ready ## measure decoding against other systems with the weights of RUN=folder
-	@$(BIN)/mt-benchmark-decode $${MT_RUN:+run_dir="$$MT_RUN"} peers_python=$(PEERS)/bin/python $(ARGS)
+benchmark-decode: $(READY) $(SYSTEMS)/.ready ## measure decoding against other systems with the weights of RUN=folder
+	@$(BIN)/mt-benchmark-decode $${MT_RUN:+run_dir="$$MT_RUN"} systems_python=$(SYSTEMS)/bin/python $(ARGS)
 
-benchmark-gpu: $(READY) $(PEERS)/.ready ## all that needs a GPU: its tests, training and decoding speed, a training; results in docs/
+benchmark-gpu: $(READY) $(SYSTEMS)/.ready ## all that needs a GPU: its tests, training and decoding speed, a training; results in docs/
 	@scripts/gpu.sh $(ARGS)
 
-$(PEERS)/.ready: requirements-peers.txt
-	@echo 'Setting up $(PEERS) with the systems to compare with (once; minutes on a slow line) ...'
-	@test -x $(PEERS)/bin/pip || "$(PYTHON)" -m venv $(PEERS)
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+$(SYSTEMS)/.ready: requirements-other systems.txt
+	@echo 'Setting up $(SYSTEMS) with the systems to compare with (once; minutes on a slow line) ...'
+	@test -x $(SYSTEMS)/bin/pip || "$(PYTHON)" -m venv $(SYSTEMS)
+	@$(SYSTEMS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
 export: $(READY) ## write the newest finished run, or RUN=folder, for FORMAT=huggingface or ctranslate2 into OUT=folder
@@ -102,5 +102,5 @@ test-long: $(READY) ## every test, the long proofs too
 	@$(BIN)/pytest $(WORKERS) -m '' $(ARGS)
 
 clean: ## remove what was built; runs and caches of data stay
-	rm -rf $(VENV) $(PEERS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(SYSTEMS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

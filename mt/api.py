@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from mt import build
-from mt.config import Decoding
+from mt.config.loading import checked, load_run
+from mt.config.schema import Decoding
 from mt.errors import UserError
-from mt.loading import checked, load_run
-from mt.parts import Translation
-from mt.run_folders import check_run
-from mt.translation import Translator as LineTranslator
+from mt.runs.folder import check_run
+from mt.translation.segments import Translation
+from mt.translation.translator import Translator as LineTranslator
 
 Folder = str | PathLike[str]
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 import torch
 
-from mt import config as schema
-from mt import data_options
+from mt.config import schema
+from mt.config.loading import load_run
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.hub import HubCorpus
@@ -20,30 +20,28 @@ from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText, prepare_text
 from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
 from mt.errors import BadFileError, UserError
-from mt.loading import load_run
 from mt.model.transformer import Transformer
+from mt.runs.checkpoint import check_undamaged, load_model_tensors, read_tensors, vocabulary_of
+from mt.runs.folder import MODEL, SOURCE_TOKENIZER, TOKENIZER, check_ensemble, tokenizer_paths, vocabulary_mark
 from mt.runtime import autocast, choose_device, choose_precision, launched_as, search_arithmetic, seed_everything
 from mt.search.search import Sampling
-from mt.training.checkpoint import check_undamaged, load_model_tensors, read_tensors, vocabulary_of
-from mt.training.ranks import ALONE, Alone, Ranks
+from mt.training.processes import SINGLE_PROCESS, Ranks, SingleProcess
 from mt.training.schedule import cooling, learning_rate
-from mt.translation import Translator
-from mt.translation_checks import check_same_vocabulary
+from mt.translation.translator import Translator
 
-TOKENIZER, SOURCE_TOKENIZER, MODEL = "tokenizer.model", "tokenizer.source.model", "model.safetensors"
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
 
 Splits = tuple[list[Corpus], Corpus | None, Corpus | None]
 
 
-def corpora(data: data_options.Data) -> Splits:
+def corpora(data: schema.Data) -> Splits:
     """The corpora for training, validation and test."""
-    if isinstance(data, data_options.BuiltinData):
+    if isinstance(data, schema.BuiltinData):
         return [builtin_corpus("train")], builtin_corpus("validation"), builtin_corpus("test")
-    if isinstance(data, data_options.NoData):
+    if isinstance(data, schema.NoData):
         raise UserError("data.kind: an imported run has no corpora of its own; give data=files data.train=...")
     languages = {"source_language": data.source_language, "target_language": data.target_language}
-    if isinstance(data, data_options.FilesData):
+    if isinstance(data, schema.FilesData):
         train: list[Corpus] = [FileCorpus(**vars(corpus), **languages) for corpus in data.train]
         test = None if data.test is None else FileCorpus(**vars(data.test), **languages)
         return train, FileCorpus(**vars(data.validation), **languages), test
@@ -53,7 +51,7 @@ def corpora(data: data_options.Data) -> Splits:
     return [hub(split=data.train_split)], splits[0], splits[1]
 
 
-def text(data: data_options.Data) -> PreparedText:
+def text(data: schema.Data) -> PreparedText:
     """The filtered text of all splits, in the cache folder. Raises UserError, DiskError."""
     train, validation, test = corpora(data)
     return prepare_text(
@@ -72,27 +70,18 @@ def make_tokenizers(tokenizer: schema.Tokenizer, prepared: PreparedText, run_dir
     """Train the tokenizers on the training split into the run folder, unless they lie there. Raises UserError."""
     sides = {"source": prepared.path("train", "source"), "target": prepared.path("train", "target")}
     files = {TOKENIZER: list(sides.values())}
-    if not tokenizer.joint:
+    if not tokenizer.shared_vocab:
         files = {SOURCE_TOKENIZER: [sides["source"]], TOKENIZER: [sides["target"]]}
     for name, text_files in files.items():
         if not (run_dir / name).exists():
             train_tokenizer(
                 text_files=text_files,
                 output=run_dir / name,
-                vocabulary_size=tokenizer.vocabulary_size,
+                vocab_size=tokenizer.vocab_size,
                 character_coverage=tokenizer.character_coverage,
                 byte_fallback=tokenizer.byte_fallback,
-                max_training_sentences=tokenizer.max_training_sentences,
+                input_sentence_size=tokenizer.input_sentence_size,
             )
-
-
-def tokenizer_paths(run_dir: Path, tokenizer: schema.Tokenizer) -> tuple[Path, Path]:
-    """The model files of the source and the target tokenizer, the same file twice when joint.
-
-    An imported run may cut its source otherwise than its target, though into pieces of one vocabulary.
-    """
-    target, source = run_dir / TOKENIZER, run_dir / SOURCE_TOKENIZER
-    return (source if not tokenizer.joint or source.is_file() else target), target
 
 
 def encoded(config: schema.TrainConfig, prepared: PreparedText, split: str, *, epoch: int | None) -> EncodedCorpus:
@@ -118,12 +107,6 @@ def encoded(config: schema.TrainConfig, prepared: PreparedText, split: str, *, e
     )
 
 
-def vocabulary_mark(run_dir: Path) -> str:
-    """A text that differs when the tokenizers of a run folder do; a delivered model carries it."""
-    paths = [run_dir / name for name in (TOKENIZER, SOURCE_TOKENIZER)]
-    return " ".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file())
-
-
 def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool:
     """What a choice of true, false or `auto` means for a device."""
     return device.type == "cuda" if choice == "auto" else choice
@@ -133,19 +116,19 @@ def ranks(config: schema.TrainConfig) -> Ranks:
     """This process among those that torchrun or submitit started; on its own without them. Raises UserError."""
     environment = launched_as()
     if environment.get("WORLD_SIZE", "1") == "1":
-        return Alone()
-    from mt.training.distributed import Together  # noqa: PLC0415  one process needs nothing of it
+        return SingleProcess()
+    from mt.training.distributed import Distributed  # noqa: PLC0415  one process needs nothing of it
 
-    return Together(environment=environment, sharding=config.training.sharding)
+    return Distributed(environment=environment, fsdp=config.training.fsdp)
 
 
 def training_order(
-    config: schema.TrainConfig, prepared: PreparedText, device: torch.device, ranks: Ranks = ALONE
+    config: schema.TrainConfig, prepared: PreparedText, device: torch.device, ranks: Ranks = SINGLE_PROCESS
 ) -> TrainingOrder:
     """The stream of batches of a run, this rank's share; micro-batches of `auto` tokens are whole batches at first."""
 
     def corpus(epoch: int | None) -> EncodedCorpus:
-        read = ranks.in_turn(lambda: encoded(config, prepared, "train", epoch=epoch))
+        read = ranks.rank_zero_first(lambda: encoded(config, prepared, "train", epoch=epoch))
         lengths = zlib.crc32(read.target_lengths.tobytes(), zlib.crc32(read.source_lengths.tobytes()))
         ranks.check_equal(lengths, "other training data: data.cache_dir must lie on a disk that all machines share")
         return read
@@ -161,7 +144,7 @@ def training_order(
         batch_tokens=training.batch_tokens,
         micro_batch_tokens=training.batch_tokens if micro_batch_tokens == "auto" else micro_batch_tokens,
         seed=config.seed,
-        tile_tokens=training.tile_tokens if on_gpu_if_auto(training.packing, device) else None,
+        pack_length=training.pack_length if on_gpu_if_auto(training.packing, device) else None,
         one_shape=on_gpu_if_auto(training.compile, device),
         pin=device.type == "cuda",
         rank=ranks.rank,
@@ -174,8 +157,8 @@ def model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Tr
     source, target = tokenizer_paths(run_dir, config.tokenizer)
     seed_everything(config.seed, 0)
     return Transformer(
-        vocabulary_size=Tokenizer.load(target).vocabulary_size,
-        source_vocabulary_size=None if config.tokenizer.joint else Tokenizer.load(source).vocabulary_size,
+        vocab_size=Tokenizer.load(target).vocab_size,
+        source_vocab_size=None if config.tokenizer.shared_vocab else Tokenizer.load(source).vocab_size,
         num_layers=config.model.num_layers,
         d_model=config.model.d_model,
         d_ff=config.model.d_ff,
@@ -216,7 +199,7 @@ def schedule(config: schema.TrainConfig) -> Callable[[int], float]:
     """The learning rate of a step."""
     training, d_model = config.training, config.model.d_model
     rate = functools.partial(learning_rate, d_model=d_model, warmup_steps=training.warmup_steps)
-    cooled = functools.partial(cooling, max_steps=training.max_steps, share=training.cooldown)
+    cooled = functools.partial(cooling, max_steps=training.max_steps, share=training.decay_fraction)
     return lambda step: rate(step, factor=training.learning_rate_factor) * cooled(step)
 
 
@@ -231,7 +214,7 @@ def translator(
     model: Transformer,
     run_dir: Path,
     *,
-    further_models: Sequence[Transformer] = (),
+    ensemble: Sequence[Transformer] = (),
     num_hypotheses: int = 1,
     alignments: bool = False,
     copied: bool = False,
@@ -248,10 +231,10 @@ def translator(
         forbidden=[PAD, BOS, UNKNOWN] if config.tokenizer.byte_fallback else [PAD, BOS],
         **{**vars(decoding), "sampling": decoding.sampling and Sampling(**vars(decoding.sampling))}
         | search_arithmetic(decoding.precision, device),
-        further_models=further_models,
+        ensemble=ensemble,
         num_hypotheses=num_hypotheses,
         alignments=alignments,
-        joiner="" if config.data.target_language in _LANGUAGES_WITHOUT_SPACES else " ",
+        separator="" if config.data.target_language in _LANGUAGES_WITHOUT_SPACES else " ",
     )
 
 
@@ -270,7 +253,7 @@ def translator_of_run(
     The models of the runs in `ensemble` decide with it. Raises UserError for a folder that is no run and for runs of
     different vocabularies, BadFileError for a damaged one.
     """
-    check_same_vocabulary([run_dir, *ensemble])
+    check_ensemble([run_dir, *ensemble])
     models = [trained_model(load_run(each), each, choose_device(device)) for each in (run_dir, *ensemble)]
     config = load_run(run_dir)
     return translator(
@@ -278,7 +261,7 @@ def translator_of_run(
         decoding or config.decoding,
         models[0],
         run_dir,
-        further_models=models[1:],
+        ensemble=models[1:],
         num_hypotheses=num_hypotheses,
         alignments=alignments,
         copied=copied,

@@ -6,14 +6,14 @@ from pathlib import Path
 if not __package__:  # run as a file: a checkout works without being installed
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from mt.command import door
-from mt.config import AttentionConfig
+from mt.commands.entry_point import door
+from mt.config.schema import AttentionConfig
 
 
 @door("attention")
 def main(config: AttentionConfig) -> None:
     """Hands the checked configuration over; torch is imported here and not before."""
-    from mt.jobs.attention import attention
+    from mt.commands.attention import attention
 
     attention(config)
 

@@ -1,4 +1,4 @@
-"""Measure training against its peers: mt-benchmark takes what mt-train takes."""
+"""Measure training against its other systems: mt-benchmark takes what mt-train takes."""
 
 import sys
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 if not __package__:  # run as a file: a checkout works without being installed
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from mt.benchmark_config import BenchmarkConfig
-from mt.command import door
+from mt.commands.entry_point import door
+from mt.config.schema import BenchmarkConfig
 
 
 @door("benchmark")
 def main(config: BenchmarkConfig) -> None:
     """Hands the checked configuration over; torch is imported here and not before."""
-    from mt.jobs.benchmark import benchmark
+    from mt.commands.benchmark import benchmark
 
     benchmark(config)
 

@@ -1,4 +1,4 @@
-"""Measure decoding against its peers: mt-benchmark-decode run_dir=DIR."""
+"""Measure decoding against its other systems: mt-benchmark-decode run_dir=DIR."""
 
 import sys
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 if not __package__:  # run as a file: a checkout works without being installed
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from mt.benchmark_config import BenchmarkDecodeConfig
-from mt.command import door
+from mt.commands.entry_point import door
+from mt.config.schema import BenchmarkDecodeConfig
 
 
 @door("benchmark_decode")
 def main(config: BenchmarkDecodeConfig) -> None:
     """Hands the checked configuration over; torch is imported here and not before."""
-    from mt.jobs.benchmark_decode import benchmark_decode
+    from mt.commands.benchmark_decode import benchmark_decode
 
     benchmark_decode(config)
 

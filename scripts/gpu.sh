@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All that needs a GPU, stage by stage: scripts/gpu.sh [tests] [base] [big] [train] [decode]; all without a name.
 # Results go to $OUT (docs/results/benchmarks unless given). PYTHON names an interpreter with a CUDA build of torch and
-# the dependencies (.venv unless given), PEERS one with requirements-peers.txt (.venv-peers); what PYTHON lacks is
+# the dependencies (.venv unless given), SYSTEMS one with requirements-other systems.txt (.venv-other systems); what PYTHON lacks is
 # installed from wheels in .whl/, where there are any.
 # DATA holds the overrides that choose the corpus, as for mt-train; the generated one otherwise.
 set -uo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)}
 OUT=${OUT:-docs/results/benchmarks}
 DATA=${DATA:-data=toy}
-PEERS=${PEERS:-$([ -x .venv-peers/bin/python ] && echo .venv-peers/bin/python || echo "$PYTHON")}
+SYSTEMS=${SYSTEMS:-$([ -x .venv-other systems/bin/python ] && echo .venv-other systems/bin/python || echo "$PYTHON")}
 RUN=${RUN:-runs/gpu}
 read -ra data <<<"$DATA"
 failed=()
@@ -25,10 +25,10 @@ stage() { # stage NAME COMMAND...: run, and go on after a failure
     "${@:2}" || failed+=("$1")
 }
 
-speed() { # speed SIZE: ours against the peers, 25,000 tokens a side as in the paper, 37,000 pieces
-    "$PYTHON" scripts/benchmark.py "${data[@]}" "model=$1" "training=paper_$1" "name=$1" device=cuda "peers_python=$PEERS" "output=$OUT" \
-        "run_dir=$RUN/benchmark-$1" tokenizer.vocabulary_size=36992 'precisions=[bf16]' \
-        'contestants=[ours,ours_padded,ours_tiles,torch,torch_compiled,marian,marian_compiled]' rounds=5 steps_per_round=40
+speed() { # speed SIZE: ours against the other systems, 25,000 tokens a side as in the paper, 37,000 pieces
+    "$PYTHON" scripts/benchmark.py "${data[@]}" "model=$1" "training=paper_$1" "name=$1" device=cuda "systems_python=$SYSTEMS" "output=$OUT" \
+        "run_dir=$RUN/benchmark-$1" tokenizer.vocab_size=36992 'precisions=[bf16]' \
+        'systems=[ours,ours_padded,ours_packed,torch,torch_compiled,marian,marian_compiled]' rounds=5 steps_per_round=40
 }
 
 train() { # a real training to its BLEU
@@ -37,10 +37,10 @@ train() { # a real training to its BLEU
         && cp "$RUN/train/metrics.jsonl" "$OUT/gpu-training-metrics.jsonl"
 }
 
-decode() { # ours alone: the peers need an export of the run (mt-export)
+decode() { # ours alone: the other systems need an export of the run (mt-export)
     if [ ! -f scripts/benchmark_decode.py ]; then echo 'no decoding benchmark in this checkout'; return; fi
-    "$PYTHON" scripts/benchmark_decode.py "run_dir=$RUN/train" "peers_python=$PEERS" "output=$OUT" \
-        'contestants=[ours_fp32,ours_bf16]'
+    "$PYTHON" scripts/benchmark_decode.py "run_dir=$RUN/train" "systems_python=$SYSTEMS" "output=$OUT" \
+        'systems=[ours_fp32,ours_bf16]'
 }
 
 for name in "${@:-tests base big train decode}"; do

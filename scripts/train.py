@@ -6,14 +6,14 @@ from pathlib import Path
 if not __package__:  # run as a file: a checkout works without being installed
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from mt.command import door
-from mt.config import TrainConfig
+from mt.commands.entry_point import door
+from mt.config.schema import TrainConfig
 
 
 @door("train")
 def main(config: TrainConfig) -> None:
     """Hands the checked configuration over; torch is imported here and not before."""
-    from mt.jobs.train import train
+    from mt.commands.train import train
 
     train(config)
 

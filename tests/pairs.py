@@ -50,11 +50,11 @@ class ListedPairs:
         return np.array(self.pairs[index][1], dtype=np.uint16)
 
 
-def random_pairs(count: int, *, longest: int, vocabulary_size: int, seed: int) -> list[tuple[list[int], list[int]]]:
+def random_pairs(count: int, *, longest: int, vocab_size: int, seed: int) -> list[tuple[list[int], list[int]]]:
     """Pairs of 1 to `longest` pieces a side; the two lengths know nothing of each other."""
     random = np.random.default_rng(seed)
     lengths = random.integers(1, longest + 1, size=(count, 2))
     return [
-        (random.integers(4, vocabulary_size, source).tolist(), random.integers(4, vocabulary_size, target).tolist())
+        (random.integers(4, vocab_size, source).tolist(), random.integers(4, vocab_size, target).tolist())
         for source, target in lengths
     ]

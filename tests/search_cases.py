@@ -12,8 +12,8 @@ from torch import Tensor
 
 from mt.search.beam import beam_search
 from mt.search.constraints import Constraint, ForcedPrefix, MinimumLength, NoRepeatedNgrams
+from mt.search.finished import Hypothesis
 from mt.search.greedy import greedy_search
-from mt.search.hypothesis import Hypothesis
 from mt.search.sampling import sample
 
 PAD, BOS, EOS = 0, 1, 2
@@ -27,14 +27,14 @@ class Case:
     def __init__(self, seed: int, rules: Sequence[str] = (), *, num_sentences: int | None = None) -> None:
         draw = random.Random(seed)
         self.seed = seed
-        self.vocabulary_size = draw.randint(3, 5)
+        self.vocab_size = draw.randint(3, 5)
         self.sharpness = draw.choice((0.5, 2.0, 5.0))
         self.max_lengths = [draw.randint(1, 5) for _ in range(num_sentences or draw.randint(1, 4))]
         self.sentences = list(range(len(self.max_lengths)))
         self.form = draw.choice(("gnmt", "power"))
         self.alpha = draw.choice((0.0, 0.6, 1.0, 2.5, -0.5))
         self.forbidden = draw.choice(((PAD, BOS), (PAD,), ()))
-        self.inner = [t for t in range(self.vocabulary_size) if t not in (EOS, *self.forbidden)]
+        self.inner = [t for t in range(self.vocab_size) if t not in (EOS, *self.forbidden)]
         self.min_lengths = [draw.randint(1, longest) if MINIMUM in rules else 1 for longest in self.max_lengths]
         forced = PREFIX in rules and bool(self.inner)
         prefix_lengths = [draw.randrange(longest) if forced else 0 for longest in self.max_lengths]
@@ -45,7 +45,7 @@ class Case:
 
     def _logits(self, sentence: int, prefix: tuple[int, ...]) -> list[float]:
         draw = random.Random(f"{self.seed} {sentence} {prefix}")
-        return [draw.gauss(0.0, self.sharpness) for _ in range(self.vocabulary_size)]
+        return [draw.gauss(0.0, self.sharpness) for _ in range(self.vocab_size)]
 
     def _log_probabilities(self, sentence: int, prefix: tuple[int, ...]) -> list[float]:
         logits = self.logits(sentence, prefix)

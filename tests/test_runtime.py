@@ -8,8 +8,8 @@ import sys
 import pytest
 import torch
 
-from mt.engine.packed_linear import PackedLinear
 from mt.errors import UserError
+from mt.fast.engine.prepacked_linear import PrepackedLinear
 from mt.runtime import autocast, bf16_factors, choose_device, choose_precision, seed_everything
 
 CPU = torch.device("cpu")
@@ -104,7 +104,7 @@ def test_freed_memory_serves_the_next_tensors() -> None:
 def test_factors_are_rounded_inside_and_nowhere_else() -> None:
     torch.manual_seed(0)
     weight, x = torch.randn(96, 128), torch.randn(32, 128)
-    packed = PackedLinear(weight, None, library="onednn")
+    packed = PrepackedLinear(weight, None, library="onednn")
     exact = packed(x)
     with bf16_factors(enabled=True):
         rounded = packed(x)

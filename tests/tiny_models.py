@@ -9,14 +9,14 @@ from torch import Tensor, nn
 from mt.model.transformer import Transformer
 
 PAD, UNKNOWN, BOS, EOS, FIRST_PIECE = 0, 1, 2, 3, 4
-VOCABULARY_SIZE = 23
+VOCAB_SIZE = 23
 
 
 def tiny_model(*, seed: int = 0, dtype: torch.dtype = torch.float64, **changes: Any) -> Transformer:
     """A small model in evaluation, every parameter random: biases and gains too, which begin as 0 and 1."""
     sizes: dict[str, Any] = {"num_layers": 2, "d_model": 16, "d_ff": 24, "num_heads": 4, "dropout": 0.0}
     torch.manual_seed(seed)
-    model = Transformer(**({"vocabulary_size": VOCABULARY_SIZE, "pad": PAD} | sizes | changes))
+    model = Transformer(**({"vocab_size": VOCAB_SIZE, "pad": PAD} | sizes | changes))
     for parameter in model.parameters():
         nn.init.normal_(parameter, mean=float(parameter.ndim == 1), std=0.3)
     return model.to(dtype).eval()
@@ -25,7 +25,7 @@ def tiny_model(*, seed: int = 0, dtype: torch.dtype = torch.float64, **changes: 
 def sentences(lengths: list[int], *, seed: int, begin: int | None = None) -> Int[Tensor, "batch longest"]:
     """Random pieces of these lengths, padded on the right; `begin` stands in the first place if it is given."""
     random = torch.Generator().manual_seed(seed)
-    tokens = torch.randint(FIRST_PIECE, VOCABULARY_SIZE, (len(lengths), max(lengths)), generator=random)
+    tokens = torch.randint(FIRST_PIECE, VOCAB_SIZE, (len(lengths), max(lengths)), generator=random)
     if begin is not None:
         tokens[:, 0] = begin
     for row, length in zip(tokens, lengths, strict=True):

@@ -1,1 +1,1 @@
-"""Measuring ourselves against others: contestants in processes of their own, driven round by round."""
+"""Measuring ourselves against others: systems in processes of their own, driven round by round."""

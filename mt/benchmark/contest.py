@@ -1,4 +1,4 @@
-"""A contest: every contestant a process of its own, asked in turn, round after round, idle while others run.
+"""A contest: every system a process of its own, asked in turn, round after round, idle while others run.
 
 One process after another would let the machine's mood decide (a neighbour's load, heat, clock rates); in turns, all
 meet the same mood. The protocol is a line of JSON each way (`mt/benchmark/workers/serve.py`).
@@ -18,15 +18,15 @@ from mt.errors import UserError
 _LEAVING_SECONDS = 10.0
 
 
-class ContestantError(Exception):
-    """A contestant could not start, answer or answer in time; the message says which and why, in one line."""
+class ContestError(Exception):
+    """A system could not start, answer or answer in time; the message says which and why, in one line."""
 
 
 class Worker:
-    """A contestant's process.
+    """A system's process.
 
     `command` starts it, `log` takes what it writes to standard error, `environment` is its whole environment.
-    Raises ContestantError where it cannot be started.
+    Raises ContestError where it cannot be started.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class Worker:
                     encoding="utf-8",
                 )
         except OSError as error:
-            raise ContestantError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
+            raise ContestError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
 
     def ask(self, request: Mapping[str, Any], *, timeout_seconds: float) -> dict[str, Any]:
-        """Send a request and wait for its answer. Raises ContestantError, after which no answer is to be trusted."""
+        """Send a request and wait for its answer. Raises ContestError, after which no answer is to be trusted."""
         requests, answers = self._process.stdin, self._process.stdout
         assert requests is not None
         assert answers is not None
@@ -57,16 +57,16 @@ class Worker:
             requests.write(json.dumps(request) + "\n")
             requests.flush()
         except (OSError, ValueError) as error:  # its end of the pipe is closed, or ours
-            raise ContestantError(f"{self.name}: has ended; see {self.log}") from error
+            raise ContestError(f"{self.name}: has ended; see {self.log}") from error
         if not select.select([answers], [], [], timeout_seconds)[0]:
             self.close(at_once=True)
-            raise ContestantError(f"{self.name}: no answer within {timeout_seconds:,.0f} s; see {self.log}")
+            raise ContestError(f"{self.name}: no answer within {timeout_seconds:,.0f} s; see {self.log}")
         line = answers.readline()
         if not line:
-            raise ContestantError(f"{self.name}: ended with code {self._process.wait()}; see {self.log}")
+            raise ContestError(f"{self.name}: ended with code {self._process.wait()}; see {self.log}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
-            raise ContestantError(f"{self.name}: {answer['error']}")
+            raise ContestError(f"{self.name}: {answer['error']}")
         return answer
 
     def close(self, *, at_once: bool = False) -> None:
@@ -104,8 +104,8 @@ class Outcome:
         return [float(answer[figure]) for answer in self.answers[entry]]
 
 
-def hold(
-    entries: Sequence[Entry], *, rounds: int, timeout_seconds: float, tell: Callable[[str], None] = lambda _: None
+def run_contest(
+    entries: Sequence[Entry], *, rounds: int, timeout_seconds: float, report: Callable[[str], None] = lambda _: None
 ) -> Outcome:
     """Ask every entry once without counting it (compilers and caches warm up), then once in each round.
 
@@ -114,20 +114,20 @@ def hold(
     """
     outcome = Outcome({entry.name: [] for entry in entries}, {})
     for number in range(rounds + 1):
-        tell("warming up" if number == 0 else f"round {number} of {rounds}")
+        report("warming up" if number == 0 else f"round {number} of {rounds}")
         shift = number % len(entries)
         for entry in (*entries[shift:], *entries[:shift]):
             if entry.name in outcome.failures:
                 continue
             try:
                 answer = entry.worker.ask(entry.request, timeout_seconds=timeout_seconds)
-            except ContestantError as error:
+            except ContestError as error:
                 outcome.failures[entry.name] = str(error)
                 outcome.answers.pop(entry.name)
-                tell(f"  out: {error}")
+                report(f"  out: {error}")
                 continue
             if number:
                 outcome.answers[entry.name].append(answer)
     if not outcome.answers:
-        raise UserError(f"no contestant finished: {'; '.join(outcome.failures.values())}")
+        raise UserError(f"no system finished: {'; '.join(outcome.failures.values())}")
     return outcome

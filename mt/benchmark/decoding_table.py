@@ -1,4 +1,4 @@
-"""What the decoding contest showed: for each beam and batch a table with a row for each contestant."""
+"""What the decoding contest showed: for each beam and batch a table with a row for each system."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ is so many sentences at a time in each translator of CTranslate2 and in each thr
 
 @dataclass(frozen=True)
 class Setting:
-    """What all contestants are asked at once."""
+    """What all systems are asked at once."""
 
     beam_size: int
     batch: int
 
-    def entry(self, contestant: str) -> str:
-        """The name of a contestant's entry."""
-        return f"{contestant}; beam {self.beam_size}, batch {self.batch}"
+    def entry(self, system: str) -> str:
+        """The name of a system's entry."""
+        return f"{system}; beam {self.beam_size}, batch {self.batch}"
 
     def request(self, sentences: int, single_sentences: int) -> dict[str, Any]:
         """What a worker is asked; one by one so many sentences only."""
@@ -31,16 +31,16 @@ class Setting:
         return {"beam_size": self.beam_size, "batch": self.batch, "sentences": count}
 
 
-def decoding_tables(outcome: Outcome, *, contestants: Sequence[str], settings: Sequence[Setting]) -> str:
+def decoding_tables(outcome: Outcome, *, systems: Sequence[str], settings: Sequence[Setting]) -> str:
     """The contest as Markdown."""
-    ours = [name for name in contestants if name.startswith("ours")]
+    ours = [name for name in systems if name.startswith("ours")]
     parts = []
     for setting in settings:
-        columns = ["contestant", "sentences/s", "tokens/s", "BLEU", "peak memory, MiB"]
+        columns = ["system", "sentences/s", "tokens/s", "BLEU", "peak memory, MiB"]
         columns += [f"{name} / this one" for name in ours]
         if setting.batch == 1:
             columns += ["median latency, ms", "ninth decile, ms"]
-        rows = [_row(outcome, setting, name, ours) for name in contestants if setting.entry(name) in outcome.answers]
+        rows = [_row(outcome, setting, name, ours) for name in systems if setting.entry(name) in outcome.answers]
         parts.append(f"## Beam {setting.beam_size}, batch {setting.batch}\n\n{table(columns, rows)}")
     failed = [f"- {entry}: {why}" for entry, why in outcome.failures.items()]
     return "\n\n".join([*parts, *(["Left the contest:\n\n" + "\n".join(failed)] if failed else [])])

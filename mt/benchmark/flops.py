@@ -11,7 +11,7 @@ def training_flop(
     num_layers: int,
     d_model: int,
     d_ff: int,
-    vocabulary_size: int,
+    vocab_size: int,
 ) -> float:
     """Floating-point operations of one step over these sentence pairs: three times the forward pass.
 
@@ -24,5 +24,5 @@ def training_flop(
     encoder = source.sum() * (4 * matrix + feed_forward) + 4 * d_model * (source * source).sum()
     decoder = target.sum() * (6 * matrix + feed_forward) + 2 * matrix * source.sum()
     decoder += 4 * d_model * ((target * (target + 1) / 2).sum() + (source * target).sum())
-    output = 2.0 * d_model * vocabulary_size * target.sum()
+    output = 2.0 * d_model * vocab_size * target.sum()
     return float(3 * (num_layers * (encoder + decoder) + output))

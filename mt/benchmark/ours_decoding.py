@@ -1,4 +1,4 @@
-"""Our side of the decoding contest: the search that `mt-translate` runs, on the same pieces as the peers."""
+"""Our side of the decoding contest: the search that `mt-translate` runs, on the same pieces as the other systems."""
 
 import copy
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from mt.benchmark.workers.decoding_task import Pieces, timed_translation
 from mt.benchmark.workers.meter import versions
 from mt.benchmark.workers.serve import Answer, Request, serve
 from mt.build import translator_of_run
-from mt.config import Decoding
-from mt.parts import Part
+from mt.config.schema import Decoding
 from mt.runtime import keep_freed_memory
-from mt.translation import Translator
+from mt.translation.segments import Part
+from mt.translation.translator import Translator
 
 
 class Ours:
@@ -29,7 +29,7 @@ class Ours:
         self.translator = translator_of_run(self.run_dir, Decoding(**self.settings), "cpu", copied=True)
         self.translators: dict[int, Translator] = {}
         tokenizer = self.translator.source_tokenizer
-        self.ids = {piece: number for number, piece in enumerate(tokenizer.pieces(range(tokenizer.vocabulary_size)))}
+        self.ids = {piece: number for number, piece in enumerate(tokenizer.pieces(range(tokenizer.vocab_size)))}
 
     def translate(
         self,

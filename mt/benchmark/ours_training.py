@@ -1,4 +1,4 @@
-"""Our side of the training contest: the step that `mt-train` makes, on the same batches as the peers."""
+"""Our side of the training contest: the step that `mt-train` makes, on the same batches as the other systems."""
 
 import functools
 
@@ -10,11 +10,11 @@ from mt.benchmark.workers.meter import measured, versions
 from mt.benchmark.workers.serve import Answer, Request, serve
 from mt.benchmark.workers.token_batches import TokenBatch, read_token_batches
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.tiles import pack, split_evenly, tile_lengths
+from mt.data.packing import pack, row_lengths, split_evenly
 from mt.data.tokenizer import PAD
+from mt.fast.compiled import compile_layers
 from mt.model.transformer import Transformer
 from mt.runtime import autocast, keep_freed_memory
-from mt.training.compiled import compile_layers
 from mt.training.step import StepResult, train_step
 
 _TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -31,7 +31,7 @@ class Training:
         batches = read_token_batches(task["batches"])
         on_gpu = self.device.type == "cuda"
         tiles, compiled = _VARIANTS.get(task["variant"], (on_gpu, on_gpu))
-        self.batches = _tiles(batches, task["tile_tokens"]) if tiles else [_batch(batch) for batch in batches]
+        self.batches = _tiles(batches, task["pack_length"]) if tiles else [_batch(batch) for batch in batches]
         self.model = Transformer(**task["sizes"], pad=PAD).to(self.device).train()
         if compiled:
             compile_layers(self.model, static_shapes=tiles)
@@ -81,17 +81,17 @@ def _pairs(batch: TokenBatch) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(source[: (source != PAD).sum() - 1], target[: (target != PAD).sum() - 1]) for source, target in rows]
 
 
-def _tiles(batches: list[TokenBatch], tile_tokens: int) -> list[Batch]:
+def _tiles(batches: list[TokenBatch], pack_length: int) -> list[Batch]:
     """All their pairs in as many batches of packed tiles."""
     pairs = [pair for batch in batches for pair in _pairs(batch)]
     lengths = [np.array([len(pair[side]) + 1 for pair in pairs]) for side in (0, 1)]
     longest = int(max(side.max() for side in lengths))
-    tile_tokens = tile_lengths(longest, tile_tokens=tile_tokens, batch_tokens=max(longest, tile_tokens))[1]
-    tiles = pack(np.arange(len(pairs)), *lengths, tile_tokens=tile_tokens)
+    pack_length = row_lengths(longest, pack_length=pack_length, batch_tokens=max(longest, pack_length))[1]
+    tiles = pack(np.arange(len(pairs)), *lengths, pack_length=pack_length)
     rows = split_evenly(len(tiles), most=-(-len(tiles) // len(batches)))
     taken = (tiles[start : start + rows] for start in range(0, len(tiles), rows))
     return [
-        make_packed_batch([[pairs[i] for i in tile] for tile in part], tile_tokens=tile_tokens, rows=rows)
+        make_packed_batch([[pairs[i] for i in tile] for tile in part], pack_length=pack_length, rows=rows)
         for part in taken
     ]
 

@@ -18,7 +18,7 @@ _PROCESSORS, _MEMORY = Path("/proc/cpuinfo"), Path("/proc/meminfo")
 _INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 
 
-def circumstances(command: Sequence[str] | None = None) -> dict[str, Any]:
+def environment(command: Sequence[str] | None = None) -> dict[str, Any]:
     """Machine, system, date, commit and command of this run; whatever cannot be found out is left out.
 
     A commit ends in `+` where the checkout holds changes beside it.

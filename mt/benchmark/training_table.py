@@ -1,4 +1,4 @@
-"""What the training contest showed: a row for each contestant and precision."""
+"""What the training contest showed: a row for each system and precision."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from mt.benchmark.report import table
 from mt.benchmark.spread import ratio, spread
 from mt.benchmark.workers.token_batches import TokenBatch
 
-PEAK = "matrix products"  # the contestant that measures the machine
+PEAK = "matrix products"  # the system that measures the machine
 COLUMNS = [
-    "contestant",
+    "system",
     "precision",
     "tokens/s",
     "target tokens/s",
@@ -26,16 +26,16 @@ COLUMNS = [
 LEGEND = """Tokens are real ones (no padding) of source and target; each figure is the median of the rounds with their
 range, and a ratio is taken round by round. Fill is real tokens by places. MFU is the arithmetic of real tokens (three
 times the forward pass) by the best matrix product measured in the same round. Peak memory is that of the whole process
-on a CPU, of tensors on a GPU. Every contestant has dropout after each sublayer and on the embeddings, label
+on a CPU, of tensors on a GPU. Every system has dropout after each sublayer and on the embeddings, label
 smoothing, tied embeddings and the fused Adam."""
 
 
 def training_table(
-    outcome: Outcome, *, contestants: Sequence[str], precisions: Sequence[str], flop: float, absent: Mapping[str, str]
+    outcome: Outcome, *, systems: Sequence[str], precisions: Sequence[str], flop: float, absent: Mapping[str, str]
 ) -> str:
     """The contest as a Markdown table; `flop` is the arithmetic of a round, `absent` says why one is missing."""
     rows = []
-    for name, precision in itertools.product(contestants, precisions):
+    for name, precision in itertools.product(systems, precisions):
         entry = f"{name} {precision}"
         shown = [name.replace("_", ", "), precision]
         if entry in outcome.answers:
@@ -78,7 +78,7 @@ def rates(outcome: Outcome, entry: str) -> list[float]:
 
 def flop_per_round(batches: Sequence[TokenBatch], sizes: Mapping[str, Any]) -> float:
     """The arithmetic of all these batches for a model of these sizes."""
-    names = ("num_layers", "d_model", "d_ff", "vocabulary_size")
+    names = ("num_layers", "d_model", "d_ff", "vocab_size")
     lengths = [(np.sum(batch.source != 0, 1), np.sum(batch.target_output != 0, 1)) for batch in batches]
     return sum(training_flop(*pair, **{name: sizes[name] for name in names}) for pair in lengths)
 

@@ -15,7 +15,7 @@ from mt.data.tokenizer import BOS, EOS, PAD
 class Batch:
     """What one forward pass reads. Source = pieces + EOS; input = BOS + pieces; output = pieces + EOS.
 
-    `gold_places` are the places of the real target tokens, row by row: known here, they need not be searched for on
+    `label_indices` are the places of the real target tokens, row by row: known here, they need not be searched for on
     the device, which would have to wait for the answer. A packed batch has several sentences in a row and says with
     `segments` whose each place is (`mt/model/packing.py`).
     """
@@ -23,7 +23,7 @@ class Batch:
     source: Int[Tensor, "batch source"]
     target_input: Int[Tensor, "batch target"]
     target_output: Int[Tensor, "batch target"]
-    gold_places: Int[Tensor, " target_tokens"]
+    label_indices: Int[Tensor, " target_tokens"]
     source_tokens: int
     target_tokens: int
     source_segments: Int[Tensor, "batch source"] | None = None
@@ -35,7 +35,7 @@ class Batch:
 
     def without_targets(self) -> "Batch":
         """The same shapes with nothing to learn: its loss and its gradient are zero."""
-        return Batch(**vars(self) | {"gold_places": self.gold_places[:0], "source_tokens": 0, "target_tokens": 0})
+        return Batch(**vars(self) | {"label_indices": self.label_indices[:0], "source_tokens": 0, "target_tokens": 0})
 
     def pinned(self) -> "Batch":
         """The same batch in page-locked memory, from which a GPU copies by itself."""
@@ -61,7 +61,7 @@ def make_batch(sources: Sequence[np.ndarray | Sequence[int]], targets: Sequence[
         source=source_tensor(sources),
         target_input=_padded(targets, before=BOS),
         target_output=target_output,
-        gold_places=target_output.flatten().nonzero().flatten(),
+        label_indices=target_output.flatten().nonzero().flatten(),
         source_tokens=sum(len(source) + 1 for source in sources),
         target_tokens=sum(len(target) + 1 for target in targets),
     )
@@ -70,12 +70,12 @@ def make_batch(sources: Sequence[np.ndarray | Sequence[int]], targets: Sequence[
 def make_packed_batch(
     tiles: Sequence[Sequence[tuple[np.ndarray | Sequence[int], np.ndarray | Sequence[int]]]],
     *,
-    tile_tokens: int,
+    pack_length: int,
     rows: int,
 ) -> Batch:
-    """Pairs of piece ids as tiles: a row for each, empty ones up to `rows`, all `tile_tokens` long on either side."""
-    tables = {side: np.full((rows, tile_tokens), PAD, dtype=np.int64) for side in ("source", "input", "output")}
-    segments = {side: np.full((rows, tile_tokens), -1, dtype=np.int64) for side in ("source", "target")}
+    """Pairs of piece ids as tiles: a row for each, empty ones up to `rows`, all `pack_length` long on either side."""
+    tables = {side: np.full((rows, pack_length), PAD, dtype=np.int64) for side in ("source", "input", "output")}
+    segments = {side: np.full((rows, pack_length), -1, dtype=np.int64) for side in ("source", "target")}
     for row, pairs in enumerate(tiles):
         source_end = target_end = 0
         for number, (source, target) in enumerate(pairs):
@@ -86,14 +86,14 @@ def make_packed_batch(
             tables["input"][row, start:target_end] = [BOS, *target]
             tables["output"][row, start:target_end] = [*target, EOS]
             segments["target"][row, start:target_end] = number
-    gold_places = np.flatnonzero(tables["output"] != PAD)
+    label_indices = np.flatnonzero(tables["output"] != PAD)
     return Batch(
         source=torch.from_numpy(tables["source"]),
         target_input=torch.from_numpy(tables["input"]),
         target_output=torch.from_numpy(tables["output"]),
-        gold_places=torch.from_numpy(gold_places),
+        label_indices=torch.from_numpy(label_indices),
         source_tokens=int((tables["source"] != PAD).sum()),
-        target_tokens=len(gold_places),
+        target_tokens=len(label_indices),
         source_segments=torch.from_numpy(segments["source"]),
         target_segments=torch.from_numpy(segments["target"]),
     )

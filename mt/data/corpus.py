@@ -139,8 +139,15 @@ class FileCorpus:
 def builtin_corpus(split: str) -> FileCorpus:
     """Return a split (`train`, `validation`, `test`) of the corpus that ships with the package."""
     file = Path(__file__).parent / "builtin" / f"{split}.tsv.xz"
-    columns = {"source_language": "en", "target_language": "de", "source_column": None, "target_column": None}
-    return FileCorpus(source=None, target=None, file=str(file), **columns)
+    return FileCorpus(
+        source=None,
+        target=None,
+        file=str(file),
+        source_language="en",
+        target_language="de",
+        source_column=None,
+        target_column=None,
+    )
 
 
 def _check_file(path: str) -> None:

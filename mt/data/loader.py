@@ -11,7 +11,7 @@ from jaxtyping import Int, Integer
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.batching import Indices, plan_epoch, plan_in_order, split_for_ranks
-from mt.data.tiles import Tiles, plan_tiles, split_evenly, tile_lengths
+from mt.data.packing import Tiles, plan_packed_rows, row_lengths, split_evenly
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
 
@@ -50,9 +50,9 @@ class TrainingOrder:
     """The stream of training steps; step s of epoch e is a pure function of (seed, e, s).
 
     `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only under BPE-dropout.
-    Each item is one optimizer step: micro-batches that together are one batch of the recipe. `tile_tokens` lays
-    several sentences into each row of so many (`mt/data/tiles.py`), None gives each a row; with `one_shape` an epoch's
-    last batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself. The
+    Each item is one optimizer step: micro-batches that together are one batch of the recipe. `pack_length` lays
+    several sentences into each row (`mt/data/packing.py`), None gives each its own; with `one_shape` an epoch's last
+    batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself. The
     batch is the same for any number of ranks, of which each has as many micro-batches as the others; where there are
     too few pairs for that, some have nothing to learn.
     `waited_seconds` says for how long, in all, steps were asked for before they had been read.
@@ -65,7 +65,7 @@ class TrainingOrder:
         batch_tokens: int,
         micro_batch_tokens: int,
         seed: int,
-        tile_tokens: int | None = None,
+        pack_length: int | None = None,
         one_shape: bool = False,
         pin: bool = False,
         rank: int = 0,
@@ -75,7 +75,7 @@ class TrainingOrder:
         self.batch_tokens = batch_tokens
         self.micro_batch_tokens = micro_batch_tokens
         self.seed = seed
-        self.tile_tokens = tile_tokens
+        self.pack_length = pack_length
         self.one_shape = one_shape
         self.pin = pin
         self.rank = rank
@@ -106,8 +106,8 @@ class TrainingOrder:
         """Made-up micro-batches that need as much memory as any of the epoch: the longest rows, and the fullest."""
         corpus = self.corpus_of_epoch(epoch)
         longest = 1 + max(int(side.max(initial=0)) for side in (corpus.source_lengths, corpus.target_lengths))
-        if self.tile_tokens:
-            tiles = tile_lengths(longest, tile_tokens=self.tile_tokens, batch_tokens=self.batch_tokens)
+        if self.pack_length:
+            tiles = row_lengths(longest, pack_length=self.pack_length, batch_tokens=self.batch_tokens)
             lengths = dict.fromkeys(reversed(tiles))
             rows = [self._rows(n, micro_batch_tokens) for n in lengths]
         else:
@@ -119,21 +119,21 @@ class TrainingOrder:
         batches = []
         for count, length in zip(rows, lengths, strict=True):
             sentence = [UNKNOWN] * (length - 1)
-            if self.tile_tokens:
+            if self.pack_length:
                 pairs = [[(sentence, sentence)]] * count
-                batches.append(make_packed_batch(pairs, tile_tokens=length, rows=count))
+                batches.append(make_packed_batch(pairs, pack_length=length, rows=count))
             else:
                 batches.append(make_batch([sentence] * count, [sentence] * count))
         return batches
 
-    def _rows(self, tile_tokens: int, micro_batch_tokens: int) -> int:
-        most = max(1, micro_batch_tokens // tile_tokens)
-        return split_evenly(self.batch_tokens // tile_tokens, most=most, ranks=self.world_size)
+    def _rows(self, pack_length: int, micro_batch_tokens: int) -> int:
+        most = max(1, micro_batch_tokens // pack_length)
+        return split_evenly(self.batch_tokens // pack_length, most=most, ranks=self.world_size)
 
     def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
         """The batches of an epoch from a place on; runs in the loader's thread."""
         index = -1
-        batches = self._tiles(corpus, epoch, self.tile_tokens) if self.tile_tokens else self._batches(corpus, epoch)
+        batches = self._tiles(corpus, epoch, self.pack_length) if self.pack_length else self._batches(corpus, epoch)
         for index, read in enumerate(batches):
             if index >= start:
                 indices, micro_batches = read()
@@ -150,14 +150,14 @@ class TrainingOrder:
             yield functools.partial(self._read_parts, corpus, batch)
 
     def _tiles(
-        self, corpus: Pairs, epoch: int, tile_tokens: int
+        self, corpus: Pairs, epoch: int, pack_length: int
     ) -> Iterator[Callable[[], tuple[Indices, list[Batch]]]]:
         lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
-        plan = plan_tiles(
-            *lengths, batch_tokens=self.batch_tokens, tile_tokens=tile_tokens, seed=self.seed, epoch=epoch
+        plan = plan_packed_rows(
+            *lengths, batch_tokens=self.batch_tokens, pack_length=pack_length, seed=self.seed, epoch=epoch
         )
         for tokens, tiles in plan:
-            yield functools.partial(self._read_tiles, corpus, tiles, tokens)
+            yield functools.partial(self._read_packed_rows, corpus, tiles, tokens)
 
     def _read_parts(self, corpus: Pairs, batch: Indices) -> tuple[Indices, list[Batch]]:
         parts = split_for_ranks(
@@ -169,12 +169,12 @@ class TrainingOrder:
         )
         return batch, self._share(parts, lambda part: read_batch(corpus, part))
 
-    def _read_tiles(self, corpus: Pairs, tiles: Tiles, tile_tokens: int) -> tuple[Indices, list[Batch]]:
+    def _read_packed_rows(self, corpus: Pairs, tiles: Tiles, pack_length: int) -> tuple[Indices, list[Batch]]:
         """These tiles as micro-batches of equally many rows."""
-        rows = self._rows(tile_tokens, self.micro_batch_tokens)
+        rows = self._rows(pack_length, self.micro_batch_tokens)
         parts = [tiles[at : at + rows] for at in range(0, len(tiles), rows)]
         filled = rows if self.one_shape else 0
-        read = functools.partial(_read_tiles, corpus, tile_tokens=tile_tokens, rows=filled)
+        read = functools.partial(_read_packed_rows, corpus, pack_length=pack_length, rows=filled)
         return np.concatenate(tiles), self._share(parts, read)
 
     def _share(self, parts: Sequence[Part], read: Callable[[Part], Batch]) -> list[Batch]:
@@ -190,10 +190,10 @@ def read_batch(corpus: Pairs, indices: Indices) -> Batch:
     return make_batch([corpus.source(int(i)) for i in indices], [corpus.target(int(i)) for i in indices])
 
 
-def _read_tiles(corpus: Pairs, tiles: Tiles, *, tile_tokens: int, rows: int) -> Batch:
+def _read_packed_rows(corpus: Pairs, tiles: Tiles, *, pack_length: int, rows: int) -> Batch:
     rows = max(rows, len(tiles))
     pairs = [[(corpus.source(int(i)), corpus.target(int(i))) for i in tile] for tile in tiles]
-    return make_packed_batch(pairs, tile_tokens=tile_tokens, rows=rows)
+    return make_packed_batch(pairs, pack_length=pack_length, rows=rows)
 
 
 def validation_batches(corpus: Pairs, *, batch_tokens: int) -> Iterator[Batch]:

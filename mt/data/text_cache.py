@@ -20,11 +20,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mt.data.corpus import Corpus
-from mt.data.filters import FilterReport, PairFilter
-from mt.data.held_out import HeldOut
+from mt.data.filters import FilterReport, HeldOut, PairFilter
 from mt.data.lines import encode_lines
-from mt.data.progress import Progress
 from mt.errors import DiskError, UserError
+from mt.reporting import Progress
 
 FORMAT_VERSION = 1
 BLOCK_PAIRS = 8192

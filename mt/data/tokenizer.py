@@ -12,6 +12,7 @@ import logging
 import os
 import random
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
@@ -23,7 +24,6 @@ import sentencepiece
 from jaxtyping import Int32, Integer
 
 from mt.data.bpe_dropout import Segmenter
-from mt.data.vocabulary_size import told_of_silence, too_many_pieces
 from mt.errors import BadFileError, DiskError, UserError
 
 PAD = 0
@@ -41,28 +41,28 @@ def train_tokenizer(
     *,
     text_files: Sequence[Path],
     output: Path,
-    vocabulary_size: int,
+    vocab_size: int,
     character_coverage: float,
     byte_fallback: bool,
-    max_training_sentences: int,
+    input_sentence_size: int,
 ) -> None:
     """Learn byte-pair encoding from UTF-8 files of one sentence per line and write the model file whole.
 
-    At most `max_training_sentences` lines are used, spread evenly over all files, so that the same
+    At most `input_sentence_size` lines are used, spread evenly over all files, so that the same
     files give the same model. Digits are not split, as in the paper's own encoding. `byte_fallback`
     spends 256 pieces on single bytes, after which no text is unknown. A corpus that supports fewer
-    pieces than `vocabulary_size` gives a smaller vocabulary and a warning.
+    pieces than `vocab_size` gives a smaller vocabulary and a warning.
 
     Raises UserError when the files cannot be read, hold no text, or have more distinct characters than
-    `vocabulary_size` has room for, and DiskError when the model cannot be written.
+    `vocab_size` has room for, and DiskError when the model cannot be written.
     """
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=told_of_silence(_spread_lines(text_files, max_training_sentences)),
+            sentence_iterator=told_of_silence(_spread_lines(text_files, input_sentence_size)),
             model_writer=model,
             model_type="bpe",
-            vocab_size=vocabulary_size,
+            vocab_size=vocab_size,
             hard_vocab_limit=False,
             character_coverage=character_coverage,
             byte_fallback=byte_fallback,
@@ -75,14 +75,14 @@ def train_tokenizer(
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise UserError(_explain(str(error), text_files, vocabulary_size)) from error
+        raise UserError(_explain(str(error), text_files, vocab_size)) from error
     _write_whole(output, model.getvalue())
     trained = Tokenizer.load(output)
-    actual = trained.vocabulary_size
-    if actual < vocabulary_size:
+    actual = trained.vocab_size
+    if actual < vocab_size:
         _logger.warning(
-            "the training text supports %d pieces, fewer than tokenizer.vocabulary_size=%d: using %d",
-            actual, vocabulary_size, actual,
+            "the training text supports %d pieces, fewer than tokenizer.vocab_size=%d: using %d",
+            actual, vocab_size, actual,
         )  # fmt: skip
     pieces = trained.pieces(range(actual))
     if hint := too_many_pieces(pieces, text_bytes=sum(path.stat().st_size for path in text_files)):
@@ -109,7 +109,7 @@ class Tokenizer:
         if specials != (PAD, UNKNOWN, BOS, EOS):
             raise BadFileError(f"its special ids are {specials}, not {(PAD, UNKNOWN, BOS, EOS)}")
         self._processor = processor
-        self.vocabulary_size: int = processor.get_piece_size()
+        self.vocab_size: int = processor.get_piece_size()
         self.fingerprint = hashlib.sha256(model).hexdigest()
 
     @classmethod
@@ -158,11 +158,11 @@ class Tokenizer:
     @property
     def id_dtype(self) -> np.dtype[Any]:
         """Return the narrowest unsigned type that holds every id: two bytes, or four above 65,536 pieces."""
-        return np.dtype("<u2" if self.vocabulary_size <= 1 << 16 else "<u4")
+        return np.dtype("<u2" if self.vocab_size <= 1 << 16 else "<u4")
 
     def decode(self, ids: Iterable[int] | Integer[np.ndarray, " pieces"]) -> str:
         """Return the text of the ids, on one line: special ids vanish, ids that do not exist count as unknown."""
-        known = [int(i) if 0 <= i < self.vocabulary_size else UNKNOWN for i in ids]
+        known = [int(i) if 0 <= i < self.vocab_size else UNKNOWN for i in ids]
         text: str = self._processor.decode(known)
         # Under byte fallback a model may produce the bytes of a line break, which no input contains.
         return text.replace("\n", " ").replace("\r", " ")
@@ -196,7 +196,7 @@ class Tokenizer:
     def _segmenter(self) -> Segmenter:
         """The merges of the model: every piece but the special ones and the single bytes."""
         processor = self._processor
-        every_id = range(self.vocabulary_size)
+        every_id = range(self.vocab_size)
         bytes_ = {processor.id_to_piece(i): i for i in every_id if processor.is_byte(i)}
         ids = {
             processor.id_to_piece(i): i
@@ -255,12 +255,12 @@ def _count_lines(path: Path) -> int:
         return sum(1 for _ in lines)
 
 
-def _explain(message: str, text_files: Sequence[Path], vocabulary_size: int) -> str:
+def _explain(message: str, text_files: Sequence[Path], vocab_size: int) -> str:
     """One line for the user, from SentencePiece's own message."""
     files = ", ".join(str(path) for path in text_files)
     if match := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return (
-            f"tokenizer.vocabulary_size={vocabulary_size} is too small for the characters of {files}: "
+            f"tokenizer.vocab_size={vocab_size} is too small for the characters of {files}: "
             f"give at least {match[1]}, or lower tokenizer.character_coverage"
         )
     if "sentences_.empty()" in message or "all_chars_count" in message:
@@ -283,3 +283,30 @@ def _write_whole(path: Path, content: bytes) -> None:
             partial.unlink()
         why = f"{error.strerror or error}; free some space there, or choose another folder"
         raise DiskError(f"cannot write the tokenizer {path}: {why}") from error
+
+
+# A piece and its space take about five bytes. One that occurs ten times is hardly learned; fifty times will do.
+LEAST_BYTES_PER_PIECE, GOOD_BYTES_PER_PIECE = 50, 250
+SMALLEST_HINT = 512
+MANY_LINES = 200_000  # from here on learning takes longer than one cares to wait without a word
+
+
+def too_many_pieces(pieces: Sequence[str], *, text_bytes: int) -> str:
+    """Return a hint where most pieces occur too seldom in so little text, with a size that suits it; else nothing."""
+    indispensable = sum(len(piece.strip("▁")) <= 1 or piece.startswith("<") for piece in pieces)
+    suggested = max(SMALLEST_HINT, indispensable * 5 // 4, text_bytes // GOOD_BYTES_PER_PIECE) // 64 * 64
+    if text_bytes >= LEAST_BYTES_PER_PIECE * len(pieces) or suggested >= len(pieces):
+        return ""
+    return (
+        f"{len(pieces):,} pieces are many for {max(1, text_bytes // 1000):,} kB of text, most will occur too seldom to "
+        f"be learned: try tokenizer.vocab_size={suggested}"
+    )
+
+
+def told_of_silence(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The lines; when there were many, say at their end that SentencePiece now learns and tells nothing meanwhile."""
+    count = 0
+    for count, line in enumerate(lines, start=1):  # noqa: B007
+        yield line
+    if count >= MANY_LINES:
+        print(f"learning pieces from {count:,} lines: minutes without a word", file=sys.stderr, flush=True)

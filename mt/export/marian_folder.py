@@ -39,7 +39,7 @@ _REQUIRED: tuple[tuple[str, Any, str], ...] = (
     ("normalize_embedding", False, "the normalisation: none on embeddings"),
     ("add_final_layer_norm", False, "the normalisation: none at the end"),
     ("tie_word_embeddings", True, "the tied output embedding"),
-    ("share_encoder_decoder_embeddings", True, "tokenizer.joint: one vocabulary for both sides"),
+    ("share_encoder_decoder_embeddings", True, "tokenizer.shared_vocab: one vocabulary for both sides"),
 )
 # As transformers takes them where config.json is silent.
 _SILENT = {

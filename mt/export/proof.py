@@ -13,7 +13,7 @@ from mt.data.batch import source_tensor
 from mt.data.tokenizer import BOS, EOS, Tokenizer
 from mt.errors import UserError
 from mt.export.vocabulary import translated
-from mt.model.decoding import KeptDecoder
+from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer
 from mt.search.greedy import greedy_search
 
@@ -121,7 +121,7 @@ def _greedy(original: Original, sources: list[list[int]], longest: int) -> list[
     """At the longest length we end every output; the last token before it is compared no more."""
     with torch.inference_mode():
         found = greedy_search(
-            next_token=KeptDecoder(original.model, source_tensor(sources)),
+            next_token=CachedDecoder(original.model, source_tensor(sources)),
             length_penalty=0.0,
             length_penalty_form="power",
             max_lengths=torch.full((len(sources),), longest),

@@ -6,7 +6,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mt.model.fused_attention import fused_attention
+from mt.fast.fused_attention import fused_attention
 
 
 def scaled_dot_product_attention(

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mt.model.dropout import Dropout
+from mt.fast.dropout import Dropout
 
 
 def positional_encoding(length: int, d_model: int) -> Float[Tensor, "length d_model"]:
@@ -29,10 +29,10 @@ class TokenEmbedding(nn.Module):
     positions and the first logits do too (Tensor2Tensor does so; the paper is silent).
     """
 
-    def __init__(self, *, vocabulary_size: int, d_model: int, output_bias: bool = False) -> None:
+    def __init__(self, *, vocab_size: int, d_model: int, output_bias: bool = False) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(vocabulary_size, d_model))
-        self.bias = nn.Parameter(torch.empty(vocabulary_size)) if output_bias else None
+        self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
+        self.bias = nn.Parameter(torch.empty(vocab_size)) if output_bias else None
 
     def forward(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length d_model"]:
         """Look the tokens up and scale them."""

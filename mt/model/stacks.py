@@ -3,8 +3,8 @@
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from mt.fast.dropout import Dropout
 from mt.model.attention import MultiHeadAttention
-from mt.model.dropout import Dropout
 from mt.model.feed_forward import Activation, FeedForward
 
 

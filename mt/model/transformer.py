@@ -19,33 +19,31 @@ class Transformer(nn.Module):
     """The encoder-decoder of figure 1.
 
     One embedding matrix serves source, target and output (section 3.4). With separate vocabularies
-    (`source_vocabulary_size` differs from None) the source has a matrix of its own and the other two stay tied.
+    (`source_vocab_size` differs from None) the source has a matrix of its own and the other two stay tied.
     """
 
     def __init__(
         self,
         *,
-        vocabulary_size: int,
+        vocab_size: int,
         num_layers: int,
         d_model: int,
         d_ff: int,
         num_heads: int,
         dropout: float,
         pad: int,
-        source_vocabulary_size: int | None = None,
+        source_vocab_size: int | None = None,
         initialisation: Initialisation = "glorot",
         activation: Activation = "relu",
         output_bias: bool = False,
     ) -> None:
         super().__init__()
         self.pad = pad
-        self.target_embedding = TokenEmbedding(
-            vocabulary_size=vocabulary_size, d_model=d_model, output_bias=output_bias
-        )
-        if source_vocabulary_size is None:
+        self.target_embedding = TokenEmbedding(vocab_size=vocab_size, d_model=d_model, output_bias=output_bias)
+        if source_vocab_size is None:
             self.source_embedding = self.target_embedding
         else:
-            self.source_embedding = TokenEmbedding(vocabulary_size=source_vocabulary_size, d_model=d_model)
+            self.source_embedding = TokenEmbedding(vocab_size=source_vocab_size, d_model=d_model)
         self.positions = PositionalEncoding(d_model=d_model, dropout=dropout)
         sizes: dict[str, Any] = {"d_model": d_model, "d_ff": d_ff, "num_heads": num_heads, "dropout": dropout}
         encoder = functools.partial(EncoderLayer, **sizes, activation=activation)

@@ -28,11 +28,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from mt.native.ranking import can_rank, ranked_extensions
+from mt.fast.native.ranking import can_rank, ranked_extensions
 from mt.search.candidates import best_extensions, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
-from mt.search.finished import FinishedHypotheses
-from mt.search.hypothesis import Hypothesis
+from mt.search.finished import FinishedHypotheses, Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.next_token import AdmittingNextToken, NextToken, checked_limits
 

@@ -90,8 +90,8 @@ def _best_by_columns(
     With a row laid out as strips one below the other, the `count` best extensions stand in the `count` columns with
     the best maxima; finding those is cheap, and few extensions are left to be ranked.
     """
-    (num_sentences, slots), vocabulary_size = totals.shape, log_probabilities.shape[1]
-    num_strips, width = _strips(vocabulary_size, at_least=-(-count // slots))
+    (num_sentences, slots), vocab_size = totals.shape, log_probabilities.shape[1]
+    num_strips, width = _strips(vocab_size, at_least=-(-count // slots))
     strips = log_probabilities.view(-1, num_strips, width)
     maxima = strips.amax(dim=1).view(num_sentences, slots, width) + totals[:, :, None]
     best = maxima.flatten(1).topk(count, sorted=False).indices
@@ -99,7 +99,7 @@ def _best_by_columns(
     rows = slot + torch.arange(0, num_sentences * slots, slots, device=slot.device)[:, None]
     in_columns = (strips[rows, :, column] + totals.gather(1, slot)[:, :, None]).flatten(1)
     top, places = in_columns.topk(count)
-    first_tokens = (slot * vocabulary_size + column).gather(1, places // num_strips)
+    first_tokens = (slot * vocab_size + column).gather(1, places // num_strips)
     return top, first_tokens + places % num_strips * width
 
 
@@ -110,9 +110,9 @@ def most_probable(
 
     Of equally probable tokens the lowest are chosen, which `torch.topk` alone does not promise.
     """
-    vocabulary_size = log_probabilities.shape[1]
-    if count >= vocabulary_size:
-        all_tokens = torch.arange(vocabulary_size, device=log_probabilities.device)
+    vocab_size = log_probabilities.shape[1]
+    if count >= vocab_size:
+        all_tokens = torch.arange(vocab_size, device=log_probabilities.device)
         return log_probabilities, all_tokens.expand_as(log_probabilities)
     values, tokens = _top(log_probabilities, count + 1)
     undecided = (values[:, count] == values[:, count - 1]) & (values[:, count] > -torch.inf)
@@ -132,8 +132,8 @@ def _top(
     With the row laid out as strips one below the other, the `count` largest values stand in the `count`
     columns with the largest maxima; finding those is cheap, and few values are left to be ranked.
     """
-    num_rows, vocabulary_size = values.shape
-    num_strips, width = _strips(vocabulary_size, at_least=count)
+    num_rows, vocab_size = values.shape
+    num_strips, width = _strips(vocab_size, at_least=count)
     strips = values.view(num_rows, num_strips, width)
     columns = strips.amax(dim=1).topk(count, sorted=False).indices
     in_columns = strips.gather(2, columns[:, None].expand(-1, num_strips, -1)).flatten(1)
@@ -141,12 +141,12 @@ def _top(
     return top, places // count * width + columns.gather(1, places % count)
 
 
-def _strips(vocabulary_size: int, *, at_least: int) -> tuple[int, int]:
+def _strips(vocab_size: int, *, at_least: int) -> tuple[int, int]:
     """Into how many strips of which width to lay out a row of scores; a strip holds `at_least` columns.
 
     Widths of whole vectors of the processor: 64 strips of 126 columns took far longer to reduce than 63 of 128. A
     vocabulary that divides by none is one strip.
     """
-    suitable = (width for width in _WIDTHS if vocabulary_size % width == 0 and width >= at_least)
-    width = next(suitable, vocabulary_size)
-    return vocabulary_size // width, width
+    suitable = (width for width in _WIDTHS if vocab_size % width == 0 and width >= at_least)
+    width = next(suitable, vocab_size)
+    return vocab_size // width, width

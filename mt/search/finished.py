@@ -2,13 +2,30 @@
 
 import bisect
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mt.errors import DivergedError
-from mt.search.hypothesis import Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm, length_penalties
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One finished output sequence of one sentence."""
+
+    tokens: list[int]
+    """The generated tokens without the end-of-sentence token."""
+    score: float
+    """`log_probability` divided by the length penalty; the larger, the better."""
+    log_probability: float
+    """Natural logarithm of the product of all token probabilities, end of sentence included."""
+
+    @property
+    def length(self) -> int:
+        """|Y|, the number of generated tokens including the end of sentence."""
+        return len(self.tokens) + 1
 
 
 class FinishedHypotheses:

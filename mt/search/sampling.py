@@ -14,7 +14,7 @@ from torch import Tensor
 from mt.errors import DivergedError
 from mt.search.candidates import accumulation_dtype, most_probable, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
-from mt.search.hypothesis import Hypothesis
+from mt.search.finished import Hypothesis
 from mt.search.next_token import NextToken, checked_limits, is_identity
 
 

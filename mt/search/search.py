@@ -8,7 +8,7 @@ import torch
 
 from mt.search.beam import beam_search
 from mt.search.constraints import Constraint, ForcedPrefix, MinimumLength, NoRepeatedNgrams
-from mt.search.hypothesis import Hypothesis
+from mt.search.finished import Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.next_token import NextToken
 from mt.search.sampling import sample

@@ -8,7 +8,7 @@ lie far from anything seen in the runs of `docs/is_this_normal.md`: silence is n
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mt.data.loader import Pairs
-from mt.training.metrics import perplexity
+from mt.runs.metrics import MetricsFile, perplexity
 
 ENTROPY_PAIRS = 50_000
 RECENT_LINES = 3  # of one log line chance decides
@@ -55,7 +55,7 @@ class _Episodes:
         return kind in self._told
 
     def begins(self, kind: str, *, ill: bool, well: bool) -> bool:
-        """Whether to tell a symptom now; between ill and well everything stays as it was."""
+        """Whether to report a symptom now; between ill and well everything stays as it was."""
         if well:
             self._told.discard(kind)
         if not ill or kind in self._told:
@@ -209,7 +209,7 @@ class Diagnosis:
             "overfitting",
             f"the validation loss has risen since step {self._best_validation_step:,} from {self._best_validation:.2f} "
             f"to {nll:.2f} nats per token, while the training loss fell from {self._training_loss_then:.2f} to "
-            f"{training:.2f}; in a healthy run both fall together. Stop there (training.early_stopping_validations; "
+            f"{training:.2f}; in a healthy run both fall together. Stop there (training.patience; "
             "checkpoints/best holds the best model so far), raise model.dropout, take a smaller model, or add data",
         )
 
@@ -275,3 +275,59 @@ def unigram_entropy(corpus: Pairs) -> float:
     present = np.append(counts[counts > 0], len(chosen))
     shares = present / present.sum()
     return float(-(shares * np.log(shares)).sum())
+
+
+class WatchedMetrics:
+    """A metrics file whose lines are compared with those of a healthy run.
+
+    What a line shows to be wrong is told, and stands in the file after it. What the clock shows is told alone, for it
+    is another after a restart. `waited_seconds` says for how long the run has waited for batches so far.
+    """
+
+    def __init__(
+        self,
+        metrics: MetricsFile,
+        diagnosis: Diagnosis,
+        *,
+        waited_seconds: Callable[[], float],
+        report: Callable[[str], None],
+    ) -> None:
+        self._metrics = metrics
+        self._diagnosis = diagnosis
+        self._waited_seconds = waited_seconds
+        self._report = report
+        self._pace = Pace()
+        self._before: tuple[float, float] | None = None  # seconds of training and of waiting at the last line
+        self._validating_seconds = 0.0  # since then
+
+    def write(self, *, step: int, kind: str, **values: float | str | None) -> None:
+        """Append a line, and what it shows to be wrong. Raises DiskError."""
+        line = self._metrics.write(step=step, kind=kind, **values)
+        symptoms = self._diagnosis.observe(line)
+        for symptom in symptoms:
+            self._metrics.write(step=step, kind="warning", symptom=symptom.kind, message=symptom.message)
+        for symptom in [*symptoms, *self._clock(line)]:
+            self._report(f"step {step:,}: warning: {symptom.kind}: {symptom.message}")
+
+    def sync(self) -> None:
+        """Wait until the disk holds every line. Raises DiskError."""
+        self._metrics.sync()
+
+    def close(self) -> None:
+        """Close the files."""
+        self._metrics.close()
+
+    def _clock(self, line: dict[str, Any]) -> list[Symptom]:
+        if line["kind"] == "validation":
+            self._validating_seconds += line["seconds"]
+        if line["kind"] != "train":
+            return []
+        before, self._before = self._before, (line["training_seconds"], self._waited_seconds())
+        validating, self._validating_seconds = self._validating_seconds, 0.0
+        if before is None:  # the first line of a life: the beginning is slow
+            return []
+        return self._pace.observe(
+            tokens_per_second=line["target_tokens_per_second"],
+            seconds=self._before[0] - before[0] - validating,
+            waited_seconds=self._before[1] - before[1],
+        )

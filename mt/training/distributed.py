@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -32,11 +32,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from mt.data.batch import make_batch
 from mt.errors import LostRankError, MtError, UserError
-from mt.training.interruption import StopRequest
-from mt.training.ranks import Replica
+from mt.runs.signals import StopRequest
+from mt.training.processes import Replica
 
 Result = TypeVar("Result")
-Sharding = Literal["none", "full"]
 
 _MEETING = timedelta(minutes=10)  # for all processes to come up, and for a step
 _WAITING = timedelta(days=7)  # for the first rank to read and tokenize a corpus, or to validate
@@ -54,13 +53,13 @@ _BUFFERS_OF_FORWARD = next(
 _meetings = itertools.count()
 
 
-class Together:
+class Distributed:
     """One of the processes that torchrun started, by the environment variables it set; see `Ranks`.
 
     Raises UserError for an incomplete environment, LostRankError when another process has ended.
     """
 
-    def __init__(self, *, environment: Mapping[str, str], sharding: Sharding) -> None:
+    def __init__(self, *, environment: Mapping[str, str], fsdp: bool) -> None:
         try:
             self.rank, self.world_size, self._local_rank, self._port = (
                 int(environment[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_PORT")
@@ -72,17 +71,17 @@ class Together:
                 "start them with torchrun, or unset WORLD_SIZE"
             ) from error
         self._hosts_store = self.rank == 0 and environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
-        self._sharding = sharding
+        self._fsdp = fsdp
         self._asked: tuple[Tensor, dist.Work | None] | None = None
         self._patient = False
         self._last_sign = time.monotonic()
 
     @property
-    def first(self) -> bool:
+    def is_rank_zero(self) -> bool:
         """Whether this is rank 0."""
         return self.rank == 0
 
-    def __enter__(self) -> "Together":  # noqa: PYI034  as in Ranks
+    def __enter__(self) -> "Distributed":  # noqa: PYI034  as in Ranks
         """Meet the others. Raises UserError when they do not come."""
         signal.alarm(0)
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
@@ -138,7 +137,7 @@ class Together:
         before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         threading.Thread(target=self._watch, args=(reading,), name="signals", daemon=True).start()
         try:
-            with nullcontext() if self.first else stop.held_back():
+            with nullcontext() if self.is_rank_zero else stop.held_back():
                 yield
         finally:
             signal.set_wakeup_fd(before)
@@ -158,26 +157,26 @@ class Together:
             os._exit(128 + number[0])
         os.close(signals)
 
-    def on_first(self, action: Callable[[], Result]) -> Result:
+    def on_rank_zero(self, action: Callable[[], Result]) -> Result:
         """What the first rank's action returned, everywhere; or its error, if it is one of the program's own."""
         outcome: list[Any] = [None, None]
-        if self.first:
+        if self.is_rank_zero:
             try:
                 with self._patiently():
                     outcome[0] = action()
             except MtError as error:
                 outcome[1] = error
-        with nullcontext() if self.first else self._patiently():
+        with nullcontext() if self.is_rank_zero else self._patiently():
             _all_alive(lambda: dist.broadcast_object_list(outcome, src=0, group=self._control))
         if outcome[1] is not None:
             raise outcome[1]
         return outcome[0]
 
-    def in_turn(self, action: Callable[[], Result]) -> Result:
+    def rank_zero_first(self, action: Callable[[], Result]) -> Result:
         """What this rank's action returned, done after the first rank's."""
         results: list[Result] = []
-        self.on_first(lambda: results.append(action()))
-        if not self.first:
+        self.on_rank_zero(lambda: results.append(action()))
+        if not self.is_rank_zero:
             results.append(action())
         return results[0]
 
@@ -213,9 +212,9 @@ class Together:
         if self.smallest(number) != -self.smallest(-number):
             raise UserError(f"the processes read {complaint}")
 
-    def spread(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
+    def wrap(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
         """Give every rank the parameters, or its part of them. All ranks have loaded the same ones."""
-        if self._sharding == "full":
+        if self._fsdp:
             return self._shard(loss, optimizer)
         options: dict[str, Any] = {_BUFFERS_OF_FORWARD: False}
         module = DistributedDataParallel(loss, gradient_as_bucket_view=True, **options)
@@ -229,7 +228,7 @@ class Together:
         """Leave each rank its part; the first one keeps the plain model too, for validation and checkpoints."""
         plain = dict(loss.named_parameters())
         mesh = init_device_mesh(next(iter(plain.values())).device.type, (self.world_size,))
-        module = copy.deepcopy(loss) if self.first else loss
+        module = copy.deepcopy(loss) if self.is_rank_zero else loss
         for stack in [child for child in module.modules() if isinstance(child, nn.ModuleList)]:
             for layer in stack:
                 fully_shard(layer, mesh=mesh)
@@ -247,7 +246,7 @@ class Together:
                 whole = self.whole(parameter)
                 state = own.state[parameter] if moments else {}
                 gathered = {key: self.whole(value) for key, value in state.items()}
-                if self.first:
+                if self.is_rank_zero:
                     plain[name].copy_(whole)
                     optimizer.state[plain[name]] = {key: value.cpu() for key, value in gathered.items()}
 

@@ -10,11 +10,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from mt.data.batch import Batch
+from mt.fast.chunked_loss import chunked_label_smoothed_loss
 from mt.model.packing import packed_hidden
 from mt.model.transformer import Transformer
-from mt.training.chunked_loss import chunked_label_smoothed_loss
 from mt.training.loss import LossSums
-from mt.training.ranks import ALONE, Ranks, Replica
+from mt.training.processes import SINGLE_PROCESS, Ranks, Replica
 
 
 @dataclass
@@ -36,7 +36,7 @@ def batch_loss(model: Transformer, batch: Batch, *, label_smoothing: float) -> L
     else:
         segments = batch.source_segments, batch.target_segments
         hidden = packed_hidden(model, batch.source, batch.target_input, *segments)
-    hidden, gold = (part.flatten(0, 1)[batch.gold_places] for part in (hidden, batch.target_output))
+    hidden, gold = (part.flatten(0, 1)[batch.label_indices] for part in (hidden, batch.target_output))
     features, weight = model.target_embedding.as_product(hidden)
     return chunked_label_smoothed_loss(features, weight, gold, label_smoothing=label_smoothing)
 
@@ -63,7 +63,7 @@ def train_step(
     learning_rate: float,
     label_smoothing: float,
     autocast: Callable[[], AbstractContextManager[None]],
-    ranks: Ranks = ALONE,
+    ranks: Ranks = SINGLE_PROCESS,
     replica: Replica | None = None,
     tokens: tuple[int, int] | None = None,
 ) -> StepResult:
@@ -74,7 +74,7 @@ def train_step(
     `ranks`, these are one's own micro-batches, `tokens` the source and target tokens of all, and `replica` stands
     for the model and its optimizer.
     """
-    replica = replica or ranks.spread(TrainingLoss(model, label_smoothing=label_smoothing), optimizer)
+    replica = replica or ranks.wrap(TrainingLoss(model, label_smoothing=label_smoothing), optimizer)
     optimizer = replica.optimizer
     source_tokens, target_tokens = tokens or (
         sum(batch.source_tokens for batch in micro_batches),
@@ -115,7 +115,7 @@ def accumulate(
     Nothing here waits for a GPU: how many tokens are real, and where, the batches know.
     """
     loss = TrainingLoss(model, label_smoothing=label_smoothing)
-    replica = ALONE.spread(loss, torch.optim.SGD(model.parameters()))
+    replica = SINGLE_PROCESS.wrap(loss, torch.optim.SGD(model.parameters()))
     sums = _accumulate(replica, micro_batches, sum(batch.target_tokens for batch in micro_batches), autocast)
     return sums[0], sums[1]
 

@@ -11,13 +11,13 @@ import torch
 
 from mt.data.loader import StepBatches, TrainingOrder
 from mt.errors import DivergedError, StoppedError
+from mt.fast.compiled import uncompiled
 from mt.model.transformer import Transformer
+from mt.runs.checkpoint import Checkpoints, TrainingState, Window
+from mt.runs.metrics import Metrics, Progress, format_seconds, perplexity
+from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
-from mt.training.checkpoint import Checkpoints, TrainingState, Window
-from mt.training.compiled import uncompiled
-from mt.training.interruption import StopRequest
-from mt.training.metrics import Metrics, Progress, format_seconds, perplexity
-from mt.training.ranks import ALONE, Ranks, Replica
+from mt.training.processes import SINGLE_PROCESS, Ranks, Replica
 from mt.training.step import StepResult, TrainingLoss, train_step
 
 _SKIPS_BEFORE_GIVING_UP = 5
@@ -56,9 +56,9 @@ class Trainer:
         max_minutes: float | None,
         validate_every_steps: int,
         checkpoint_every_steps: int,
-        early_stopping_validations: int | None,
+        patience: int | None,
         log_every_steps: int,
-        ranks: Ranks = ALONE,
+        ranks: Ranks = SINGLE_PROCESS,
         replica: Replica | None = None,
     ) -> None:
         self.model = model
@@ -72,13 +72,13 @@ class Trainer:
         self.autocast = autocast
         self.label_smoothing = label_smoothing
         self.ranks = ranks
-        self.replica = replica or ranks.spread(TrainingLoss(model, label_smoothing=label_smoothing), optimizer)
+        self.replica = replica or ranks.wrap(TrainingLoss(model, label_smoothing=label_smoothing), optimizer)
         self.seed = seed
         self.max_steps = max_steps
         self.max_minutes = max_minutes
         self.validate_every_steps = validate_every_steps
         self.checkpoint_every_steps = checkpoint_every_steps
-        self.early_stopping_validations = early_stopping_validations
+        self.patience = patience
         self.log_every_steps = log_every_steps
 
     def run(self, state: TrainingState) -> TrainingState:
@@ -90,7 +90,7 @@ class Trainer:
         self._started = time.monotonic() - state.training_seconds
         self._window_start = time.monotonic() - state.window.seconds
         self._deadline = time.monotonic() + 60 * (self.max_minutes if self.max_minutes is not None else float("inf"))
-        self._progress = Progress(total_steps=self.max_steps, step=state.step, shown=self.ranks.first)
+        self._progress = Progress(total_steps=self.max_steps, step=state.step, shown=self.ranks.is_rank_zero)
         self._saved_step = state.step
         state.on_schedule = True  # a stop that left its checkpoint is over
         batches = self.order.steps(epoch=state.epoch, start=state.next_batch)
@@ -105,7 +105,7 @@ class Trainer:
         return state
 
     def _finished(self, state: TrainingState) -> bool:
-        return is_finished(state, max_steps=self.max_steps, patience=self.early_stopping_validations)
+        return is_finished(state, max_steps=self.max_steps, patience=self.patience)
 
     def _next_step(self, state: TrainingState, stream: Generator[StepBatches, None, None]) -> None:
         start = time.monotonic()
@@ -219,7 +219,7 @@ class Trainer:
         state.window.seconds = time.monotonic() - self._window_start
         self.metrics.sync()
         self.replica.collect(True)
-        self.ranks.on_first(lambda: self.checkpoints.save(self.model, self.optimizer, state))
+        self.ranks.on_rank_zero(lambda: self.checkpoints.save(self.model, self.optimizer, state))
         self._saved_step = state.step
 
     def _stopped(self, state: TrainingState) -> StoppedError:
@@ -237,12 +237,12 @@ class Trainer:
         self.replica.collect(False)
         self.model.eval()
         with torch.inference_mode(), uncompiled():
-            seen = self._unless_stopped(state, lambda: self.ranks.on_first(lambda: self._at_once(validate)))
+            seen = self._unless_stopped(state, lambda: self.ranks.on_rank_zero(lambda: self._at_once(validate)))
         state.validation_due = False
         score = seen.bleu if seen.bleu is not None else -seen.negative_log_likelihood
         if math.isfinite(score) and (state.best_score is None or score > state.best_score):
             state.best_score, state.best_step, state.validations_without_progress = score, state.step, 0
-            self.ranks.on_first(lambda: self.checkpoints.save_best(self.model, state))
+            self.ranks.on_rank_zero(lambda: self.checkpoints.save_best(self.model, state))
         else:
             state.validations_without_progress += 1
         seconds = time.monotonic() - start

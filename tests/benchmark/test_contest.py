@@ -1,4 +1,4 @@
-"""Contestants in processes of their own, asked in turns; one that fails leaves the others undisturbed."""
+"""Systems in processes of their own, asked in turns; one that fails leaves the others undisturbed."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mt.benchmark.contest import ContestantError, Entry, Worker, hold
+from mt.benchmark.contest import ContestError, Entry, Worker
 from mt.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ Start = tuple[Worker, dict[str, object]]
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    (tmp_path / "contestant.py").write_text(CONTESTANT, encoding="utf-8")
+    (tmp_path / "system.py").write_text(CONTESTANT, encoding="utf-8")
     return tmp_path / "order"
 
 
@@ -52,7 +52,7 @@ def workers() -> Iterator[list[Worker]]:
 
 
 def start(workers: list[Worker], shared: Path, name: str, **task: int) -> Worker:
-    command = [sys.executable, str(shared.parent / "contestant.py")]
+    command = [sys.executable, str(shared.parent / "system.py")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     worker = Worker(name, command, log=shared.parent / f"{name}.log", environment=environment, folder=ROOT)
     workers.append(worker)
@@ -68,7 +68,7 @@ def entries(workers: list[Worker]) -> list[Entry]:
 def test_all_are_asked_in_turns_and_the_first_round_does_not_count(workers: list[Worker], shared: Path) -> None:
     for name in "ab":
         start(workers, shared, name)
-    outcome = hold(entries(workers), rounds=3, timeout_seconds=30)
+    outcome = run_contest(entries(workers), rounds=3, timeout_seconds=30)
     rounds = ["ax bx ay by", "bx ay by ax", "ay by ax bx", "by ax bx ay"]
     assert shared.read_text(encoding="utf-8").split() == " ".join(rounds).split()
     assert outcome.failures == {}
@@ -90,7 +90,7 @@ def test_who_fails_leaves_and_the_others_go_on(
 ) -> None:
     start(workers, shared, "a")
     start(workers, shared, "b", **fault)
-    outcome = hold(entries(workers), rounds=2, timeout_seconds=2)
+    outcome = run_contest(entries(workers), rounds=2, timeout_seconds=2)
     assert [len(outcome.answers[name]) for name in ("a x", "a y")] == [2, 2]
     failed = [text for name, text in outcome.failures.items() if name.startswith("b")]
     assert any(text.startswith(message) for text in failed)
@@ -99,10 +99,10 @@ def test_who_fails_leaves_and_the_others_go_on(
 
 def test_a_contest_without_finishers_is_no_contest(workers: list[Worker], shared: Path) -> None:
     start(workers, shared, "a", fails_at=1)
-    with pytest.raises(UserError, match="no contestant finished: a: MemoryError"):
-        hold(entries(workers)[:1], rounds=1, timeout_seconds=30)
+    with pytest.raises(UserError, match="no system finished: a: MemoryError"):
+        run_contest(entries(workers)[:1], rounds=1, timeout_seconds=30)
 
 
 def test_a_command_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ContestantError, match=r"x: cannot start /nowhere/python: No such file"):
+    with pytest.raises(ContestError, match=r"x: cannot start /nowhere/python: No such file"):
         Worker("x", ["/nowhere/python"], log=tmp_path / "log", environment={}, folder=tmp_path)

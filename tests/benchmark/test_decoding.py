@@ -47,6 +47,6 @@ def test_the_table_compares_round_by_round() -> None:
         return [{**figures, "seconds": time} for time in seconds]
 
     outcome = Outcome({setting.entry("ours"): rounds(1, 2), setting.entry("peer"): rounds(2, 6)}, {"third": "too slow"})
-    shown = decoding_tables(outcome, contestants=["ours", "peer"], settings=[setting])
+    shown = decoding_tables(outcome, systems=["ours", "peer"], settings=[setting])
     assert "| peer | 33.3 (16.7–50.0) | 333 (167–500) | 30.00 | 1,024 | 2.50 (2.00–3.00) |" in shown
     assert "- third: too slow" in shown

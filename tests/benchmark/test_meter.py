@@ -1,4 +1,4 @@
-"""What a contestant's memory is measured to be."""
+"""What a system's memory is measured to be."""
 
 import sys
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mt.benchmark.workers.meter import measured
-from mt.copies import Copies
+from mt.fast.workers import WorkerProcesses
 
 MEGABYTE = 2**20
 HELD: list[torch.Tensor] = []
@@ -17,7 +17,7 @@ def test_memory_that_copies_share_is_counted_once() -> None:
     """A copy of a process that holds 200 MB and takes 100 MB more adds those."""
     shared = torch.ones(200 * MEGABYTE, dtype=torch.int8)
     before = measured(lambda: None, torch.device("cpu"))["peak_bytes"]
-    copies = Copies(hold, count=1)
+    copies = WorkerProcesses(hold, count=1)
     try:
         figures = measured(lambda: check(copies.map([(100,)]) == [100]), torch.device("cpu"))
         added = figures["peak_bytes"] - before

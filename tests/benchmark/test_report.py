@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mt.benchmark.flops import training_flop
-from mt.benchmark.report import circumstances, table, write_report
+from mt.benchmark.report import environment, table, write_report
 from mt.benchmark.spread import ratio, spread
 from mt.benchmark.workers.meter import measured
 from mt.benchmark.workers.token_batches import TokenBatch, read_token_batches, write_token_batches
@@ -28,8 +28,8 @@ def test_the_arithmetic_of_the_base_model() -> None:
     """38.1 and 50.8 million for encoder and decoder, 37.9 for the output, forward, at length 27; three times that."""
     lengths = np.full(10, 27)
     sizes = {"num_layers": 6, "d_model": 512, "d_ff": 2048}
-    whole = training_flop(lengths, lengths, **sizes, vocabulary_size=37_000) / 270
-    output = whole - training_flop(lengths, lengths, **sizes, vocabulary_size=0) / 270
+    whole = training_flop(lengths, lengths, **sizes, vocab_size=37_000) / 270
+    output = whole - training_flop(lengths, lengths, **sizes, vocab_size=0) / 270
     assert whole / 3e6 == pytest.approx(38.1 + 50.8 + 37.9, abs=0.1)
     assert output / 3e6 == pytest.approx(37.9, abs=0.05)
 
@@ -61,7 +61,7 @@ def test_batches_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_a_report_names_machine_date_command_and_commit(tmp_path: Path) -> None:
-    about = circumstances(["mt-benchmark", "data.train=[{source: a}]"])
+    about = environment(["mt-benchmark", "data.train=[{source: a}]"])
     assert {"date", "command", "processor", "cores"} <= about.keys()
     body = table(["who", "speed"], [["ours", "2"], ["theirs", "1"]])
     page = write_report(

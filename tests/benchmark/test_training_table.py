@@ -22,7 +22,7 @@ OUTCOME = Outcome(
 def test_figures_are_of_real_tokens_and_ratios_of_the_same_round() -> None:
     shown = training_table(
         OUTCOME,
-        contestants=["ours", "torch", "marian_compiled", "x"],
+        systems=["ours", "torch", "marian_compiled", "x"],
         precisions=["fp32"],
         flop=1e9,
         absent={"x": "no"},

@@ -29,21 +29,21 @@ def read_lines(path: Path) -> list[str]:
     return path.read_bytes().decode().split("\n")[:-1]
 
 
-def train(path: Path, texts: list[Path], *, vocabulary_size: int) -> Path:
+def train(path: Path, texts: list[Path], *, vocab_size: int) -> Path:
     train_tokenizer(
         text_files=texts,
         output=path,
-        vocabulary_size=vocabulary_size,
+        vocab_size=vocab_size,
         character_coverage=1.0,
         byte_fallback=True,
-        max_training_sentences=1000,
+        input_sentence_size=1000,
     )
     return path
 
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mt.data.chunks.CHUNK_PAIRS", CHUNK_PAIRS)
+    monkeypatch.setattr("mt.data.encoded.CHUNK_PAIRS", CHUNK_PAIRS)
 
 
 @pytest.fixture(scope="module")
@@ -58,17 +58,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     pairs[5:5] = pairs[CHUNK_PAIRS - 2 : CHUNK_PAIRS - 2] = ODD
     source = write_lines(folder / "source", [pair[0] for pair in pairs])
     target = write_lines(folder / "target", [pair[1] for pair in pairs])
-    joint = train(folder / "joint.model", [source, target], vocabulary_size=420)
-    german = train(folder / "german.model", [target], vocabulary_size=400)
-    return {"source": source, "target": target, "joint": joint, "german": german}
+    joint = train(folder / "joint.model", [source, target], vocab_size=420)
+    german = train(folder / "german.model", [target], vocab_size=400)
+    return {"source": source, "target": target, "shared_vocab": joint, "german": german}
 
 
 def encode(made: dict[str, Path], folder: Path, **changes: Any) -> EncodedCorpus:
     settings: dict[str, Any] = {
         "source_file": made["source"],
         "target_file": made["target"],
-        "source_tokenizer": made["joint"],
-        "target_tokenizer": made["joint"],
+        "source_tokenizer": made["shared_vocab"],
+        "target_tokenizer": made["shared_vocab"],
         "max_tokens": None,
         "folder": folder,
         "num_threads": 2,
@@ -86,7 +86,7 @@ def stamps(folder: Path) -> dict[str, int]:
 
 def test_every_line_stays_a_pair_equal_to_direct_encoding(made: dict[str, Path], tmp_path: Path) -> None:
     corpus = encode(made, tmp_path / "ids", target_tokenizer=made["german"])
-    sources = Tokenizer.load(made["joint"]).encode_many(read_lines(made["source"]))
+    sources = Tokenizer.load(made["shared_vocab"]).encode_many(read_lines(made["source"]))
     targets = Tokenizer.load(made["german"]).encode_many(read_lines(made["target"]))
     assert contents(corpus) == list(zip(sources, targets, strict=True))
     assert corpus.source_lengths.tolist() == [len(ids) for ids in sources]
@@ -124,7 +124,7 @@ def test_dropout_is_decided_by_the_seed_and_keeps_the_text(made: dict[str, Path]
     joined = encode(made, tmp_path / "joined", bpe_dropout=0.2, seed=(71,))
     assert contents(joined) != contents(first)
     assert int(first.source_lengths.sum()) > int(plain.source_lengths.sum())
-    tokenizer = Tokenizer.load(made["joint"])
+    tokenizer = Tokenizer.load(made["shared_vocab"])
     for index in range(0, len(plain), 7):
         assert tokenizer.decode(first.source(index)) == tokenizer.decode(plain.source(index))
     # Chunks and sides draw from streams of their own.
@@ -202,7 +202,7 @@ def test_a_last_line_without_its_end_counts(made: dict[str, Path], tmp_path: Pat
     (tmp_path / "a").write_text("the dog\nthe field")
     whole = write_lines(tmp_path / "b", ["the dog", "the field"])
     corpus = encode(made, tmp_path / "ids", source_file=whole, target_file=tmp_path / "a")
-    tokenizer = Tokenizer.load(made["joint"])
+    tokenizer = Tokenizer.load(made["shared_vocab"])
     assert [tokenizer.decode(corpus.target(i)) for i in range(len(corpus))] == ["the dog", "the field"]
 
 

@@ -5,8 +5,17 @@ import random
 import numpy as np
 import pytest
 
-from mt.data.filters import REASONS, FilterReport, PairFilter, SeenHashes, hash_pairs, is_copy, is_length_outlier
-from mt.data.held_out import HeldOut, normalise
+from mt.data.filters import (
+    REASONS,
+    FilterReport,
+    HeldOut,
+    PairFilter,
+    SeenHashes,
+    hash_pairs,
+    is_copy,
+    is_length_outlier,
+    normalise,
+)
 
 Pair = tuple[str, str]
 

@@ -7,8 +7,7 @@ import unicodedata
 import pytest
 from reliability import Trials
 
-from mt.data.filters import PairFilter
-from mt.data.held_out import HeldOut, normalise
+from mt.data.filters import HeldOut, PairFilter, normalise
 
 Pair = tuple[str, str]
 LETTERS = "abcdefghijklmnopqrstuvwxyzäöüßéñ東京語日本кирилл0123456789"

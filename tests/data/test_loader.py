@@ -15,7 +15,7 @@ from mt.data.loader import StepBatches, TrainingOrder, validation_batches
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.errors import UserError
 
-PAIRS = random_pairs(60, longest=12, vocabulary_size=40_000, seed=0)
+PAIRS = random_pairs(60, longest=12, vocab_size=40_000, seed=0)
 Item = tuple[int, int, list[list[list[int]]]]
 
 
@@ -112,13 +112,13 @@ def test_ranks_share_the_steps_of_one_process(world_size: int, micro_batch_token
             max(batch.source.numel(), batch.target_input.numel()) <= micro_batch_tokens for batch in micro_batches
         )
         idle += sum(not batch.target_tokens for batch in micro_batches)
-        assert not any(len(batch.gold_places) for batch in micro_batches if not batch.target_tokens)
+        assert not any(len(batch.label_indices) for batch in micro_batches if not batch.target_tokens)
     assert idle > 0 or world_size < 4
 
 
 def test_ranks_have_about_equal_work() -> None:
     """The longest share of a step is little more than the mean."""
-    corpus = ListedPairs(random_pairs(4000, longest=40, vocabulary_size=100, seed=1))
+    corpus = ListedPairs(random_pairs(4000, longest=40, vocab_size=100, seed=1))
     for world_size in (2, 4, 8):
         streams = [
             TrainingOrder(

@@ -60,10 +60,10 @@ def train(folder: Path, lines: list[str], **changes: object) -> Path:
     text.write_bytes("".join(line + "\n" for line in lines).encode())
     settings = {
         "text_files": [text],
-        "vocabulary_size": 400,
+        "vocab_size": 400,
         "character_coverage": 1.0,
         "byte_fallback": True,
-        "max_training_sentences": 1_000_000,
+        "input_sentence_size": 1_000_000,
     }
     train_tokenizer(output=output, **(settings | changes))
     return output
@@ -97,7 +97,7 @@ def test_compatibility_forms_and_spaces_are_folded(tokenizer: Tokenizer) -> None
 def test_no_text_crashes_or_becomes_a_special_id(tokenizer: Tokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
     assert not {PAD, BOS, EOS} & set(ids)
-    assert all(0 < i < tokenizer.vocabulary_size for i in ids)
+    assert all(0 < i < tokenizer.vocab_size for i in ids)
     decoded = tokenizer.decode(ids)
     assert "\n" not in decoded
     assert tokenizer.encode(decoded) == ids
@@ -115,10 +115,10 @@ def test_any_list_of_ids_decodes_to_one_line(tokenizer: Tokenizer) -> None:
     assert tokenizer.pieces([line_break]) == ["<0x0A>"]
     assert tokenizer.decode([*tokenizer.encode("the"), line_break, *tokenizer.encode("old")]) == "the  old"
     assert tokenizer.decode([PAD, BOS, *tokenizer.encode("the old"), EOS, PAD]) == "the old"
-    assert tokenizer.decode([-1, tokenizer.vocabulary_size, 10**12]) == tokenizer.decode([UNKNOWN] * 3)
+    assert tokenizer.decode([-1, tokenizer.vocab_size, 10**12]) == tokenizer.decode([UNKNOWN] * 3)
     random = np.random.default_rng(3)
     for _ in range(200):
-        text = tokenizer.decode(random.integers(-5, tokenizer.vocabulary_size + 5, size=30))
+        text = tokenizer.decode(random.integers(-5, tokenizer.vocab_size + 5, size=30))
         assert "\n" not in text
         text.encode()
 
@@ -127,7 +127,7 @@ def test_special_ids_are_the_documented_ones(tokenizer: Tokenizer) -> None:
     assert (PAD, UNKNOWN, BOS, EOS) == (0, 1, 2, 3)
     assert tokenizer.pieces([PAD, UNKNOWN, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
     with pytest.raises(IndexError):
-        tokenizer.pieces([tokenizer.vocabulary_size])
+        tokenizer.pieces([tokenizer.vocab_size])
 
 
 def test_lines_as_bytes_encode_like_texts(tokenizer: Tokenizer) -> None:
@@ -152,7 +152,7 @@ def test_dropout_is_decided_by_its_seed(tokenizer: Tokenizer) -> None:
 
 def test_merges_without_dropout_are_sentencepieces(tokenizer: Tokenizer, tmp_path: Path) -> None:
     """A probability so small that no merge is left out; without byte fallback too."""
-    few = Tokenizer.load(train(tmp_path, sentences(100), byte_fallback=False, vocabulary_size=120))
+    few = Tokenizer.load(train(tmp_path, sentences(100), byte_fallback=False, vocab_size=120))
     texts = [*(text for text in HOSTILE if len(text) < 1000), *sentences(300, seed=5), "Ünknown Ω ≈ dog", "ab▁cd ▁"]
     for one in (tokenizer, few):
         assert one.encode_sampled(texts, alpha=1e-15, seed=1) == one.encode_many(texts)
@@ -207,10 +207,10 @@ def test_training_uses_lines_of_all_files_up_to_the_limit(tmp_path: Path) -> Non
     train_tokenizer(
         text_files=files,
         output=tmp_path / "model",
-        vocabulary_size=24,
+        vocab_size=24,
         character_coverage=1.0,
         byte_fallback=False,
-        max_training_sentences=16,
+        input_sentence_size=16,
     )
     assert UNKNOWN not in Tokenizer.load(tmp_path / "model").encode("a b c d e f g h i j k l m n o p")
 
@@ -218,21 +218,21 @@ def test_training_uses_lines_of_all_files_up_to_the_limit(tmp_path: Path) -> Non
 def test_lines_beyond_the_limit_are_not_used(tmp_path: Path) -> None:
     lines = sentences(100)
     lines[3] = "ж"
-    settings = {"byte_fallback": False, "vocabulary_size": 60}
+    settings = {"byte_fallback": False, "vocab_size": 60}
     for most, known in ((10, False), (99, True), (100, True), (10_000, True)):
-        tokenizer = Tokenizer.load(train(tmp_path, lines, max_training_sentences=most, **settings))
+        tokenizer = Tokenizer.load(train(tmp_path, lines, input_sentence_size=most, **settings))
         assert (UNKNOWN not in tokenizer.encode("ж")) == known
 
 
 def test_a_long_line_is_learned_from_too(tmp_path: Path) -> None:
     lines = [*sentences(100), "word " * 20_000 + "ж"]
-    tokenizer = Tokenizer.load(train(tmp_path, lines, byte_fallback=False, vocabulary_size=120))
+    tokenizer = Tokenizer.load(train(tmp_path, lines, byte_fallback=False, vocab_size=120))
     assert UNKNOWN not in tokenizer.encode("ж")
 
 
 def test_odd_characters_in_the_training_text_do_no_harm(tmp_path: Path) -> None:
     hostile = [text for text in HOSTILE if "\n" not in text and "\ud800" not in text]
-    tokenizer = Tokenizer.load(train(tmp_path, [*sentences(200), *hostile, "\u2585 \t"], vocabulary_size=700))
+    tokenizer = Tokenizer.load(train(tmp_path, [*sentences(200), *hostile, "\u2585 \t"], vocab_size=700))
     assert tokenizer.decode(tokenizer.encode("the old house")) == "the old house"
 
 
@@ -240,9 +240,9 @@ def test_a_small_corpus_gives_a_smaller_vocabulary_and_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        tokenizer = Tokenizer.load(train(tmp_path, sentences(200), vocabulary_size=8000))
-    assert 256 < tokenizer.vocabulary_size < 8000
-    assert f"{tokenizer.vocabulary_size} pieces, fewer than tokenizer.vocabulary_size=8000" in caplog.text
+        tokenizer = Tokenizer.load(train(tmp_path, sentences(200), vocab_size=8000))
+    assert 256 < tokenizer.vocab_size < 8000
+    assert f"{tokenizer.vocab_size} pieces, fewer than tokenizer.vocab_size=8000" in caplog.text
     assert tokenizer.decode(tokenizer.encode("the old house")) == "the old house"
 
 
@@ -252,19 +252,19 @@ def test_a_vocabulary_too_large_for_its_text_is_named_with_one_that_suits(
     random = np.random.default_rng(1)
     words = ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz"), size=6)) for _ in range(900)]
     lines = [" ".join(random.choice(words, size=9)) for _ in range(400)]
-    train(tmp_path, lines, vocabulary_size=1500)
+    train(tmp_path, lines, vocab_size=1500)
     assert "1,500 pieces are many for 25 kB of text" in caplog.text
-    assert "try tokenizer.vocabulary_size=512" in caplog.text
+    assert "try tokenizer.vocab_size=512" in caplog.text
     caplog.clear()
-    train(tmp_path, lines, vocabulary_size=512)
-    train(tmp_path, lines * 4, vocabulary_size=1500)
+    train(tmp_path, lines, vocab_size=512)
+    train(tmp_path, lines * 4, vocab_size=1500)
     assert not caplog.text
 
 
 @pytest.mark.parametrize(
     ("lines", "changes", "message"),
     [
-        (["abc"], {"vocabulary_size": 100}, r"vocabulary_size=100 is too small .* give at least 26\d"),
+        (["abc"], {"vocab_size": 100}, r"vocab_size=100 is too small .* give at least 26\d"),
         ([], {}, "no text to train a tokenizer on in .*text"),
         (["", " "], {}, "no text to train a tokenizer on in .*text"),
         (["abc"], {"text_files": []}, "no text to train a tokenizer on in an empty list"),
@@ -285,16 +285,16 @@ def test_a_model_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
         train_tokenizer(
             text_files=[tmp_path / "text"],
             output=tmp_path / "file" / "model",
-            vocabulary_size=300,
+            vocab_size=300,
             character_coverage=1.0,
             byte_fallback=True,
-            max_training_sentences=10,
+            input_sentence_size=10,
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "text"]
 
 
 def test_training_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    train(tmp_path, sentences(200), vocabulary_size=300)
+    train(tmp_path, sentences(200), vocab_size=300)
     assert capfd.readouterr() == ("", "")
 
 
@@ -363,9 +363,9 @@ for seed in range(int(sys.argv[2])):
     except BadFileError:
         continue
     for ids in tokenizer.encode_many(texts) + tokenizer.encode_sampled(texts, alpha=0.1, seed=1):
-        assert all(0 <= i < tokenizer.vocabulary_size for i in ids)
+        assert all(0 <= i < tokenizer.vocab_size for i in ids)
         tokenizer.decode(ids), tokenizer.pieces(ids)
-    tokenizer.decode(range(tokenizer.vocabulary_size))
+    tokenizer.decode(range(tokenizer.vocab_size))
 print("survived")
 """
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-import runs
-from mt.command import run
-from mt.jobs.average import average
-from mt.jobs.evaluate import evaluate
-from mt.jobs.inspect_corpus import inspect
-from mt.jobs.translate import translate
+import small_runs
+from mt.commands.average import average
+from mt.commands.entry_point import run
+from mt.commands.evaluate import evaluate
+from mt.commands.inspect_corpus import inspect
+from mt.commands.translate import translate
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ def attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 def test_from_text_to_score_nobody_is_asked(
     tmp_path: Path, attempts: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    corpus = [*runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=4"]
-    assert runs.train(corpus) == 0
+    corpus = [*small_runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=4"]
+    assert small_runs.train(corpus) == 0
     here = f"run_dir={tmp_path}/run"
     assert run("translate", translate, [here, "source=house tree", "decoding.max_extra_tokens=3"]) == 0
     assert run("evaluate", evaluate, [here, "split=test", "decoding.max_extra_tokens=3"]) == 0
     assert run("average", average, [here, "checkpoints=1", f"output={tmp_path}/one.safetensors"]) == 0
-    assert run("inspect", inspect, [*runs.arguments(corpus), f"output={tmp_path}/inspected"]) == 0
+    assert run("inspect", inspect, [*small_runs.arguments(corpus), f"output={tmp_path}/inspected"]) == 0
     assert attempts == []
 
 
@@ -50,8 +50,8 @@ def test_a_download_that_fails_says_what_to_do(
     tmp_path: Path, attempts: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)  # between attempts
-    words = ["data=multi30k_en_de", *runs.TINY, f"run_dir={tmp_path}/run", f"data.cache_dir={tmp_path}/cache"]
-    assert runs.train(words) == 2
+    words = ["data=multi30k_en_de", *small_runs.TINY, f"run_dir={tmp_path}/run", f"data.cache_dir={tmp_path}/cache"]
+    assert small_runs.train(words) == 2
     error = capfd.readouterr().err
     assert "error: " in error
     assert "the Hugging Face Hub cannot be reached" in error

@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-import runs
-from mt.config import TrainConfig
+import small_runs
+from mt.config.schema import TrainConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 12
 
 
 def start(config: TrainConfig, log: Path, *, hold: Path | None = None, ranks: int = 2) -> list[BaseProcess]:
-    environments = runs.torchrun_environments(ranks)
-    return [runs.start_training(config, log=log, hold=hold, environment=one) for one in environments]
+    environments = small_runs.torchrun_environments(ranks)
+    return [small_runs.start_training(config, log=log, hold=hold, environment=one) for one in environments]
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float = 60) -> None:
@@ -36,7 +36,7 @@ def wait_for(condition: Callable[[], bool], *, seconds: float = 60) -> None:
 
 def metrics(run_dir: Path) -> list[dict[str, Any]]:
     lines = (run_dir / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
-    return [runs.without_times(json.loads(line)) for line in lines]
+    return [small_runs.without_times(json.loads(line)) for line in lines]
 
 
 def losses(run_dir: Path) -> list[dict[str, Any]]:
@@ -46,16 +46,16 @@ def losses(run_dir: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """A command line; micro-batches of half a step, so that two ranks accumulate nothing and one does."""
-    words = runs.write_corpus(tmp_path_factory.mktemp("ranks") / "corpus")
-    return runs.arguments(words, f"training.max_steps={STEPS}", "training.micro_batch_tokens=100")
+    words = small_runs.write_corpus(tmp_path_factory.mktemp("ranks") / "corpus")
+    return small_runs.arguments(words, f"training.max_steps={STEPS}", "training.micro_batch_tokens=100")
 
 
 @pytest.fixture(scope="module")
 def whole(corpus: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What two ranks leave behind when nobody stops them."""
     run_dir = tmp_path_factory.mktemp("whole") / "run"
-    config = runs.train_config(corpus, f"run_dir={run_dir}")
-    assert runs.ended(start(config, run_dir.with_suffix(".log"))) == [0, 0]
+    config = small_runs.train_config(corpus, f"run_dir={run_dir}")
+    assert small_runs.ended(start(config, run_dir.with_suffix(".log"))) == [0, 0]
     assert (run_dir / "evaluation.json").exists()
     return run_dir
 
@@ -64,23 +64,23 @@ def whole(corpus: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_two_ranks_continue_bitwise_after_a_signal_to_one(corpus: list[str], whole: Path, tmp_path: Path) -> None:
     """Only the second rank hears it; both finish the step, one saves, one tells."""
     run_dir, log, hold = tmp_path / "run", tmp_path / "log", tmp_path / "hold"
-    config = runs.train_config(corpus, f"run_dir={run_dir}")
+    config = small_runs.train_config(corpus, f"run_dir={run_dir}")
     processes = start(config, log, hold=hold)
     wait_for((run_dir / "metrics.jsonl").exists)
     os.kill(int(processes[1].pid or 0), signal.SIGUSR1)
     hold.touch()
-    assert runs.ended(processes) == [143, 143]
+    assert small_runs.ended(processes) == [143, 143]
     [step] = re.findall(r"a signal asked to stop: saved at step (\d+) of", log.read_text(encoding="utf-8"))
     assert int(step) < STEPS
     assert "Traceback" not in log.read_text(encoding="utf-8")
     assert [path.name for path in (run_dir / "checkpoints").glob("step-*")] == [f"step-{step}"]
-    assert runs.ended(start(config, log)) == [0, 0]
-    assert runs.outcome(run_dir) == runs.outcome(whole)
+    assert small_runs.ended(start(config, log)) == [0, 0]
+    assert small_runs.outcome(run_dir) == small_runs.outcome(whole)
 
 
 @pytest.mark.long
 def test_two_ranks_read_what_one_reads(corpus: list[str], whole: Path, tmp_path: Path) -> None:
-    assert runs.train(corpus, f"run_dir={tmp_path}/one") == 0
+    assert small_runs.train(corpus, f"run_dir={tmp_path}/one") == 0
     keys = ("step", "kind", "epoch", "learning_rate", "target_tokens")
     places = [[[line.get(key) for key in keys] for line in metrics(run)] for run in (whole, tmp_path / "one")]
     assert places[0] == places[1]
@@ -89,17 +89,17 @@ def test_two_ranks_read_what_one_reads(corpus: list[str], whole: Path, tmp_path:
 @pytest.mark.long
 def test_one_two_and_sharded_ranks_train_alike(corpus: list[str], tmp_path: Path) -> None:
     """Without dropout, which each rank draws for itself; a run may change between them at any step."""
-    plain = runs.arguments(corpus, "model.dropout=0", "training.max_steps=8")
+    plain = small_runs.arguments(corpus, "model.dropout=0", "training.max_steps=8")
     one, two, mixed = (tmp_path / name for name in ("one", "two", "mixed"))
-    together = start(runs.train_config(plain, f"run_dir={two}"), tmp_path / "log")
-    assert runs.train(plain, f"run_dir={one}") == 0
-    assert runs.ended(together) == [0, 0]
-    for steps, sharding, ranks in ((4, "full", 2), (6, "none", 1), (8, "full", 2)):
-        changes = (f"run_dir={mixed}", f"training.max_steps={steps}", f"training.sharding={sharding}")
+    together = start(small_runs.train_config(plain, f"run_dir={two}"), tmp_path / "log")
+    assert small_runs.train(plain, f"run_dir={one}") == 0
+    assert small_runs.ended(together) == [0, 0]
+    for steps, fsdp, ranks in ((4, "true", 2), (6, "false", 1), (8, "true", 2)):
+        changes = (f"run_dir={mixed}", f"training.max_steps={steps}", f"training.fsdp={fsdp}")
         if ranks == 1:
-            assert runs.train(plain, *changes) == 0
+            assert small_runs.train(plain, *changes) == 0
         else:
-            assert runs.ended(start(runs.train_config(plain, *changes), tmp_path / "log")) == [0, 0]
+            assert small_runs.ended(start(small_runs.train_config(plain, *changes), tmp_path / "log")) == [0, 0]
     keys = ("step", "epoch", "learning_rate", "target_tokens", "loss", "nll", "gradient_norm")
     for run_dir in (two, mixed):
         for ours, theirs in zip(losses(run_dir), losses(one), strict=True):
@@ -108,11 +108,11 @@ def test_one_two_and_sharded_ranks_train_alike(corpus: list[str], tmp_path: Path
 
 def test_a_rank_that_dies_ends_the_others(corpus: list[str], tmp_path: Path) -> None:
     run_dir, log = tmp_path / "run", tmp_path / "log"
-    config = runs.train_config(corpus, f"run_dir={run_dir}", "training.max_steps=100000")
+    config = small_runs.train_config(corpus, f"run_dir={run_dir}", "training.max_steps=100000")
     processes = start(config, log)
     wait_for((run_dir / "checkpoints/step-4").exists)
     processes[1].kill()
-    assert runs.ended(processes, within_seconds=30) == [1, -signal.SIGKILL]
+    assert small_runs.ended(processes, within_seconds=30) == [1, -signal.SIGKILL]
     text = log.read_text(encoding="utf-8")
     assert text.count("error: another process of this training has ended") == 1
     assert "Traceback" not in text
@@ -121,10 +121,10 @@ def test_a_rank_that_dies_ends_the_others(corpus: list[str], tmp_path: Path) -> 
 def test_an_error_of_one_rank_is_told_once_and_ends_all(corpus: list[str], tmp_path: Path) -> None:
     """It is the second rank that cannot read its share; the first one only notices that it left."""
     run_dir, log = tmp_path / "run", tmp_path / "log"
-    config = runs.train_config(corpus, f"run_dir={run_dir}")
-    environments = runs.torchrun_environments(2)
-    processes = [runs.start(train_without_memory, config, log, environment=one) for one in environments]
-    assert runs.ended(processes, within_seconds=30) == [1, 2]
+    config = small_runs.train_config(corpus, f"run_dir={run_dir}")
+    environments = small_runs.torchrun_environments(2)
+    processes = [small_runs.start(train_without_memory, config, log, environment=one) for one in environments]
+    assert small_runs.ended(processes, within_seconds=30) == [1, 2]
     text = log.read_text(encoding="utf-8")
     assert text.count("error: ") == 1
     assert "error: out of memory" in text
@@ -143,13 +143,13 @@ def train_without_memory(config: TrainConfig, log: Path) -> None:
         return original(*arguments, **options)
 
     trainer.train_step = failing
-    runs._train(config, log, None)
+    small_runs._train(config, log, None)
 
 
 def test_an_error_of_all_ranks_is_told_once(corpus: list[str], whole: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    config = runs.train_config(corpus, f"run_dir={whole}", "model.d_model=32")
-    assert runs.ended(start(config, log)) == [2, 2]
+    config = small_runs.train_config(corpus, f"run_dir={whole}", "model.d_model=32")
+    assert small_runs.ended(start(config, log)) == [2, 2]
     assert log.read_text(encoding="utf-8").count("error: ") == 1
     assert "differs in model.d_model" in log.read_text(encoding="utf-8")
 
@@ -159,7 +159,7 @@ def test_a_wrong_command_line_is_told_once(monkeypatch: pytest.MonkeyPatch, capf
     for local_rank in ("0", "1"):
         monkeypatch.setenv("LOCAL_RANK", local_rank)
         for words in (["training.max_step=3"], ["model.num_heads=3"], ["data=toys"]):
-            assert runs.train(words) == 2
+            assert small_runs.train(words) == 2
             told.append(capfd.readouterr().err.count("error: "))
     assert told == [1, 1, 1, 0, 0, 0]
 
@@ -169,7 +169,7 @@ def test_a_wrong_command_line_is_told_once(monkeypatch: pytest.MonkeyPatch, capf
 
 def torchrun(corpus: list[str], run_dir: Path, *changes: str, ranks: int = 2) -> subprocess.Popen[str]:
     launcher = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}", "--standalone"]
-    words = runs.arguments(corpus, f"run_dir={run_dir}", *changes)
+    words = small_runs.arguments(corpus, f"run_dir={run_dir}", *changes)
     command = [*launcher, str(ROOT / "scripts/train.py"), *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
@@ -178,12 +178,12 @@ def torchrun(corpus: list[str], run_dir: Path, *changes: str, ranks: int = 2) ->
 @pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_torchrun_trains_as_one_process(corpus: list[str], tmp_path: Path, ranks: int) -> None:
-    plain = runs.arguments(corpus, "model.dropout=0")
+    plain = small_runs.arguments(corpus, "model.dropout=0")
     launched = torchrun(plain, tmp_path / "launched", ranks=ranks)
     error = launched.communicate(timeout=200)[1]
     assert launched.returncode == 0, error
     assert f"on {ranks} × cpu" in error
-    assert runs.train(plain, f"run_dir={tmp_path}/one") == 0
+    assert small_runs.train(plain, f"run_dir={tmp_path}/one") == 0
     for ours, theirs in zip(losses(tmp_path / "launched"), losses(tmp_path / "one"), strict=True):
         assert [ours["step"], ours["loss"]] == pytest.approx([theirs["step"], theirs["loss"]], rel=1e-4)
 
@@ -221,13 +221,13 @@ def test_torchrun_ends_all_when_one_dies(corpus: list[str], tmp_path: Path) -> N
 def test_a_rank_that_hangs_leaves_after_a_signal(corpus: list[str], tmp_path: Path) -> None:
     """A rank that is neither dead nor alive, as NCCL sees a dead one: the other, deep in a collective, gives up."""
     run_dir, log = tmp_path / "run", tmp_path / "log"
-    config = runs.train_config(corpus, f"run_dir={run_dir}", "training.max_steps=100000")
+    config = small_runs.train_config(corpus, f"run_dir={run_dir}", "training.max_steps=100000")
     processes = start(config, log)
     wait_for((run_dir / "checkpoints/step-4").exists)
     os.kill(int(processes[1].pid or 0), signal.SIGSTOP)
     time.sleep(1)
     os.kill(int(processes[0].pid or 0), signal.SIGTERM)
-    assert runs.ended(processes[:1], within_seconds=30) == [143]
+    assert small_runs.ended(processes[:1], within_seconds=30) == [143]
     processes[1].kill()
 
 
@@ -236,14 +236,23 @@ def test_a_rank_that_hangs_leaves_after_a_signal(corpus: list[str], tmp_path: Pa
 def test_four_ranks_continue_bitwise(corpus: list[str], tmp_path: Path) -> None:
     """And two ranks read what four would have read."""
     whole, torn, other = (tmp_path / name for name in ("whole", "torn", "other"))
-    assert runs.ended(start(runs.train_config(corpus, f"run_dir={whole}"), tmp_path / "log", ranks=4)) == [0] * 4
-    short = runs.train_config(corpus, f"run_dir={torn}", "training.max_minutes=0.00001")
+    assert (
+        small_runs.ended(start(small_runs.train_config(corpus, f"run_dir={whole}"), tmp_path / "log", ranks=4))
+        == [0] * 4
+    )
+    short = small_runs.train_config(corpus, f"run_dir={torn}", "training.max_minutes=0.00001")
     for _ in range(3):
-        assert runs.ended(start(short, tmp_path / "log", ranks=4)) == [0] * 4
+        assert small_runs.ended(start(short, tmp_path / "log", ranks=4)) == [0] * 4
     shutil.copytree(torn, other)
-    assert runs.ended(start(runs.train_config(corpus, f"run_dir={torn}"), tmp_path / "log", ranks=4)) == [0] * 4
-    assert runs.outcome(torn) == runs.outcome(whole)
-    assert runs.ended(start(runs.train_config(corpus, f"run_dir={other}"), tmp_path / "log", ranks=2)) == [0] * 2
+    assert (
+        small_runs.ended(start(small_runs.train_config(corpus, f"run_dir={torn}"), tmp_path / "log", ranks=4))
+        == [0] * 4
+    )
+    assert small_runs.outcome(torn) == small_runs.outcome(whole)
+    assert (
+        small_runs.ended(start(small_runs.train_config(corpus, f"run_dir={other}"), tmp_path / "log", ranks=2))
+        == [0] * 2
+    )
     places = [
         [(line["step"], line.get("epoch"), line.get("target_tokens")) for line in metrics(r)] for r in (other, whole)
     ]
@@ -255,7 +264,7 @@ def test_submitit_starts_jobs_of_two_processes(corpus: list[str], tmp_path: Path
     """As on SLURM, with its launcher for one machine: a sweep, a run folder for each job, one process for each task."""
     pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
     launcher = ["hydra/launcher=submitit_local", "hydra.launcher.tasks_per_node=2", f"hydra.sweep.dir={tmp_path}/sweep"]
-    words = [*runs.arguments(corpus, "seed=1,2", "training.max_steps=4"), *launcher]
+    words = [*small_runs.arguments(corpus, "seed=1,2", "training.max_steps=4"), *launcher]
     command = [sys.executable, str(ROOT / "scripts/train.py"), "-m", *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from reliability import Trials
 
-import runs
-from mt.command import run
+import small_runs
+from mt.commands.entry_point import run
 
 SHORT, LONG = 10, 200
 VARIANTS = {
     "fp32": [],
     "bf16": ["training.precision=bf16"],
-    "separate vocabularies": ["tokenizer.joint=false"],
+    "separate vocabularies": ["tokenizer.shared_vocab=false"],
     "BPE-dropout": ["tokenizer.bpe_dropout=0.1"],
     "packed": ["training.packing=true"],
 }
@@ -31,10 +31,10 @@ def killed_until_done(command: list[str], run_dir: Path, kills: int, chance: ran
     A moment is a random delay after a random line of the metrics, so that it may fall anywhere in a step, a
     validation, a save or the next start.
     """
-    config = runs.train_config(command)
+    config = small_runs.train_config(command)
     done = 0
     while True:
-        process = runs.start_training(config, log=run_dir.with_suffix(".log"))
+        process = small_runs.start_training(config, log=run_dir.with_suffix(".log"))
         if done < kills:
             _wait_for_growth(run_dir / "metrics.jsonl", chance.choice([0, 0, 1, 300, 900]), process)
             process.join(chance.uniform(0, 0.15))
@@ -59,19 +59,19 @@ def _wait_for_growth(path: Path, growth_bytes: int, process: object) -> None:
 def test_killed_runs_end_bitwise_as_others(tmp_path: Path, kills: int, trials: Trials) -> None:
     """However many kills a torn run takes before it is through, others follow until there were that many."""
     chance = random.Random(kills)
-    corpus = runs.write_corpus(tmp_path / "corpus")
+    corpus = small_runs.write_corpus(tmp_path / "corpus")
     share = -(-kills // len(VARIANTS))
     steps = f"training.max_steps={STEPS_PER_KILL * share + 1}"
     for name, changes in VARIANTS.items():
         whole, torn = tmp_path / f"{name} whole", tmp_path / f"{name} torn"
-        command = runs.arguments(corpus, *changes, steps)
+        command = small_runs.arguments(corpus, *changes, steps)
         killed_until_done([*command, f"run_dir={whole}"], whole, 0, chance)
-        expected = runs.outcome(whole)
+        expected = small_runs.outcome(whole)
         assert any("optimizer" in file for file in expected)
         killed = 0
         while killed < share:
             killed += killed_until_done([*command, f"run_dir={torn}"], torn, share - killed, chance)
-            found = runs.outcome(torn)
+            found = small_runs.outcome(torn)
             assert found.keys() == expected.keys(), name
             for file in expected:
                 assert found[file] == expected[file], f"{name}: {file}"
@@ -81,10 +81,10 @@ def test_killed_runs_end_bitwise_as_others(tmp_path: Path, kills: int, trials: T
 
 @pytest.mark.reliability(6)
 def test_of_ten_starts_one_runs(tmp_path: Path, trials: Trials) -> None:
-    corpus = runs.write_corpus(tmp_path / "corpus")
-    config = runs.train_config(corpus, f"run_dir={tmp_path}/run", "training.max_steps=3")
+    corpus = small_runs.write_corpus(tmp_path / "corpus")
+    config = small_runs.train_config(corpus, f"run_dir={tmp_path}/run", "training.max_steps=3")
     go = tmp_path / "go"
-    processes = [runs.start_training(config, log=tmp_path / "log", hold=go) for _ in range(10)]
+    processes = [small_runs.start_training(config, log=tmp_path / "log", hold=go) for _ in range(10)]
     deadline = time.monotonic() + 60
     while sum(process.is_alive() for process in processes) > 1 and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -100,8 +100,8 @@ def test_of_ten_starts_one_runs(tmp_path: Path, trials: Trials) -> None:
 CHANGES = {
     "model.d_model": "model.d_model=32",
     "model.dropout": "model.dropout=0.2",
-    "tokenizer.vocabulary_size": "tokenizer.vocabulary_size=330",
-    "tokenizer.joint": "tokenizer.joint=false",
+    "tokenizer.vocab_size": "tokenizer.vocab_size=330",
+    "tokenizer.shared_vocab": "tokenizer.shared_vocab=false",
     "seed": "seed=2",
     "training.batch_tokens": "training.batch_tokens=401",
     "training.label_smoothing": "training.label_smoothing=0.2",
@@ -115,7 +115,7 @@ ALLOWED = [
     "training.log_every_steps=1",
     "training.average_checkpoints=1",
     "training.keep_checkpoints=9",
-    "training.early_stopping_validations=9",
+    "training.patience=9",
     "training.max_minutes=5",
     "decoding.beam_size=2",
 ]
@@ -124,8 +124,8 @@ ALLOWED = [
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     folder = tmp_path_factory.mktemp("begun")
-    corpus = [*runs.write_corpus(folder / "corpus"), f"run_dir={folder}/run", "training.max_steps=4"]
-    assert runs.train(corpus) == 0
+    corpus = [*small_runs.write_corpus(folder / "corpus"), f"run_dir={folder}/run", "training.max_steps=4"]
+    assert small_runs.train(corpus) == 0
     return folder, corpus
 
 
@@ -134,12 +134,12 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 def test_another_run_in_the_same_folder_is_refused(
     begun: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], field: str
 ) -> None:
-    before = runs.outcome(begun[0] / "run")
-    assert runs.train(begun[1], CHANGES[field]) == 2
+    before = small_runs.outcome(begun[0] / "run")
+    assert small_runs.train(begun[1], CHANGES[field]) == 2
     error = capfd.readouterr().err
     assert f"holds a run that differs in {field}: " in error
     assert error.count(" -> ") == 1
-    assert runs.outcome(begun[0] / "run") == before
+    assert small_runs.outcome(begun[0] / "run") == before
 
 
 @pytest.mark.reliability(8)
@@ -149,24 +149,24 @@ def test_an_option_that_an_older_run_does_not_know_has_its_old_value(
     path = begun[0] / "run/identity.json"
     noted = path.read_bytes()
     older = json.loads(noted)
-    del older["training.tile_tokens"]
+    del older["training.pack_length"]
     path.write_text(json.dumps(older), encoding="utf-8")
-    assert runs.train(begun[1], "training.tile_tokens=64") == 2
-    assert "holds a run that differs in training.tile_tokens: 128 -> 64: " in capfd.readouterr().err
+    assert small_runs.train(begun[1], "training.pack_length=64") == 2
+    assert "holds a run that differs in training.pack_length: 128 -> 64: " in capfd.readouterr().err
     path.write_bytes(noted)
 
 
 @pytest.mark.reliability(8)
 def test_other_data_or_vocabulary_is_refused(begun: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]) -> None:
     folder, corpus = begun
-    before = runs.outcome(folder / "run")
+    before = small_runs.outcome(folder / "run")
     for path, field in ((folder / "corpus/train.de", "data"), (folder / "run/tokenizer.model", "vocabulary")):
         content = path.read_bytes()
         path.write_bytes(content.replace(b"Br\xc3\xbccke", b"Burgen\xc3\xa4", 1) if field == "data" else OTHER(folder))
-        assert runs.train(corpus, "training.max_steps=6") == 2
+        assert small_runs.train(corpus, "training.max_steps=6") == 2
         path.write_bytes(content)
         assert f"differs in {field}" in capfd.readouterr().err
-    assert runs.outcome(folder / "run") == before
+    assert small_runs.outcome(folder / "run") == before
 
 
 def OTHER(folder: Path) -> bytes:  # noqa: N802
@@ -176,28 +176,28 @@ def OTHER(folder: Path) -> bytes:  # noqa: N802
     train_tokenizer(
         text_files=[folder / "corpus/train.en"],
         output=folder / "other.model",
-        vocabulary_size=320,
+        vocab_size=320,
         character_coverage=1.0,
         byte_fallback=True,
-        max_training_sentences=1000,
+        input_sentence_size=1000,
     )
     return (folder / "other.model").read_bytes()
 
 
 def test_what_does_not_decide_the_result_may_change(begun: tuple[Path, list[str]], tmp_path: Path) -> None:
     run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")
-    assert runs.train(begun[1], *ALLOWED, f"run_dir={run_dir}") == 0
+    assert small_runs.train(begun[1], *ALLOWED, f"run_dir={run_dir}") == 0
     lines = [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     assert [line["step"] for line in lines] == [3, 4, 5, 6, 6]
 
 
 def test_what_killed_writers_left_aside_is_removed(begun: tuple[Path, list[str]], tmp_path: Path) -> None:
     run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")
-    before = runs.outcome(run_dir)
+    before = small_runs.outcome(run_dir)
     for name in (".metrics.jsonl.77.part", ".tokenizer.model.77.partial"):
         (run_dir / name).write_bytes(b"half")
-    assert runs.train(begun[1], f"run_dir={run_dir}") == 0
-    assert runs.outcome(run_dir) == before
+    assert small_runs.train(begun[1], f"run_dir={run_dir}") == 0
+    assert small_runs.outcome(run_dir) == before
 
 
 @pytest.mark.reliability(4)
@@ -221,7 +221,7 @@ def test_metrics_that_were_lost_are_told(
     command = [*begun[1], f"run_dir={run_dir}", "training.max_steps=8"]
     path = run_dir / "metrics.jsonl"
     path.write_bytes(damage(path.read_bytes()))
-    assert runs.train(command) == 0
+    assert small_runs.train(command) == 0
     assert f"metrics.jsonl: {told}" in capfd.readouterr().err
 
 
@@ -239,7 +239,7 @@ def test_a_model_is_not_marked_with_a_tokenizer_that_is_not_its_own(
         tokenizer.unlink()
     else:
         tokenizer.write_bytes(damage(tokenizer.read_bytes()))
-    from mt.jobs.average import average  # noqa: PLC0415  after the shape checks are in place
+    from mt.commands.average import average  # noqa: PLC0415  after the shape checks are in place
 
     assert run("average", average, [f"run_dir={run_dir}"]) == 4
     assert f"{tokenizer}: missing, damaged or exchanged" in capfd.readouterr().err
@@ -252,17 +252,17 @@ def test_a_damaged_newest_checkpoint_is_told_and_none_whole_ends_the_run(
 ) -> None:
     run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")
     command = [*begun[1], f"run_dir={run_dir}"]
-    assert runs.train(command, "training.max_steps=8") == 0
-    before = runs.outcome(run_dir)
+    assert small_runs.train(command, "training.max_steps=8") == 0
+    before = small_runs.outcome(run_dir)
     (run_dir / "checkpoints/step-8/model.safetensors").write_bytes(b"")
     capfd.readouterr()
-    assert runs.train(command, "training.max_steps=8") == 0
+    assert small_runs.train(command, "training.max_steps=8") == 0
     error = capfd.readouterr().err
     assert "passing over a damaged checkpoint" in error
     assert "step-8" in error
     assert "continues after step 4" in error
-    assert runs.outcome(run_dir) == before
+    assert small_runs.outcome(run_dir) == before
     for step in (4, 8):
         (run_dir / f"checkpoints/step-{step}/manifest.json").unlink()
-    assert runs.train(command, "training.max_steps=8") == 4
+    assert small_runs.train(command, "training.max_steps=8") == 4
     assert "no checkpoint is whole" in capfd.readouterr().err

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import runs
-from mt.command import run
+import small_runs
+from mt.commands.average import average
+from mt.commands.entry_point import run
+from mt.commands.evaluate import evaluate
+from mt.commands.translate import translate
 from mt.data.tokenizer import Tokenizer, train_tokenizer
-from mt.jobs.average import average
-from mt.jobs.evaluate import evaluate
-from mt.jobs.translate import translate
-from mt.training.checkpoint import averaged_steps
+from mt.runs.checkpoint import averaged_steps
 
 JOBS = {"translate": translate, "evaluate": evaluate, "average": average}
 
@@ -22,11 +22,11 @@ JOBS = {"translate": translate, "evaluate": evaluate, "average": average}
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """A finished run and its command line."""
     folder = tmp_path_factory.mktemp("finished")
-    corpus = [*runs.write_corpus(folder / "corpus"), f"run_dir={folder}/run"]
+    corpus = [*small_runs.write_corpus(folder / "corpus"), f"run_dir={folder}/run"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("HF_HOME", str(folder / "nothing"))
-        assert runs.train(corpus) == 0
+        assert small_runs.train(corpus) == 0
     return folder / "run", corpus
 
 
@@ -64,7 +64,7 @@ def test_a_finished_run_says_so_and_works_no_more(
         for path in run_dir.rglob("*")
         if path.suffix in (".safetensors", ".json", ".jsonl", ".txt", ".png")
     }
-    assert runs.train(corpus) == 0
+    assert small_runs.train(corpus) == 0
     assert "finished at step 20; a larger training.max_steps continues" in capfd.readouterr().err
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
@@ -72,7 +72,7 @@ def test_a_finished_run_says_so_and_works_no_more(
 def test_a_used_folder_is_refused_without_resume(
     finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert runs.train(finished[1], "resume=false") == 2
+    assert small_runs.train(finished[1], "resume=false") == 2
     assert "holds a run already" in capfd.readouterr().err
 
 
@@ -146,11 +146,11 @@ def test_splits_and_files_are_scored_each_in_its_place(
 def test_a_deleted_line_ends_a_training_before_any_work(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], split: str
 ) -> None:
-    corpus = [*runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run"]
+    corpus = [*small_runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run"]
     path = tmp_path / f"corpus/{split}.de"
     lines = path.read_bytes().split(b"\n")
     path.write_bytes(b"\n".join(lines[:3] + lines[4:]))
-    assert runs.train(corpus) == 2
+    assert small_runs.train(corpus) == 2
     error = capfd.readouterr().err
     assert f"{split}.en has {len(lines) - 1} lines but " in error
     assert f"{path} has {len(lines) - 2}" in error
@@ -222,11 +222,11 @@ def test_a_tokenizer_of_another_run_is_refused(
     (tmp_path / "text").write_text("one two three four five six seven\n" * 9, encoding="utf-8")
     path = finished[0] / "tokenizer.model"
     content = path.read_bytes()
-    size = Tokenizer.load(path).vocabulary_size
-    for text, vocabulary_size in ((tmp_path / "text", 280), (tmp_path / "corpus/train.en", size)):
-        runs.write_corpus(tmp_path / "corpus")
-        options = {"character_coverage": 1.0, "byte_fallback": True, "max_training_sentences": 1000}
-        train_tokenizer(text_files=[text], output=path, vocabulary_size=vocabulary_size, **options)
+    size = Tokenizer.load(path).vocab_size
+    for text, vocab_size in ((tmp_path / "text", 280), (tmp_path / "corpus/train.en", size)):
+        small_runs.write_corpus(tmp_path / "corpus")
+        options = {"character_coverage": 1.0, "byte_fallback": True, "input_sentence_size": 1000}
+        train_tokenizer(text_files=[text], output=path, vocab_size=vocab_size, **options)
         try:
             assert run("translate", translate, [f"run_dir={finished[0]}", "source=house"]) == 4
         finally:
@@ -235,31 +235,31 @@ def test_a_tokenizer_of_another_run_is_refused(
 
 
 def test_separate_vocabularies_work_to_the_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    corpus = [*runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "tokenizer.joint=false"]
-    assert runs.train(corpus, "training.max_steps=4", "training.tensorboard=true") == 0
+    corpus = [*small_runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "tokenizer.shared_vocab=false"]
+    assert small_runs.train(corpus, "training.max_steps=4", "training.tensorboard=true") == 0
     for name in ("tokenizer.model", "tokenizer.source.model", "evaluation.json"):
         assert (tmp_path / "run" / name).exists()
     assert list((tmp_path / "run/tensorboard").iterdir())
     assert run("translate", translate, [f"run_dir={tmp_path}/run", "source=house tree"]) == 0
     assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=test"]) == 0
-    assert runs.train(corpus, "training.max_steps=5") == 0
+    assert small_runs.train(corpus, "training.max_steps=5") == 0
     assert averaged_steps(tmp_path / "run/model.safetensors") == [4, 5]
 
 
 def test_a_run_without_test_data_delivers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    corpus = [*runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=4"]
-    assert runs.train(corpus, "data.test=null") == 0
+    corpus = [*small_runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=4"]
+    assert small_runs.train(corpus, "data.test=null") == 0
     assert not (tmp_path / "run/evaluation.json").exists()
     assert (tmp_path / "run/model.safetensors").exists()
     assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=test"]) == 2
     assert "no test split" in capfd.readouterr().err
     assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=validation"]) == 0
-    assert runs.train(corpus, "data.test=null") == 0
+    assert small_runs.train(corpus, "data.test=null") == 0
 
 
 def test_a_beginning_that_failed_leaves_the_folder_free(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Nothing has been trained: other settings may follow in the same folder."""
-    corpus = [*runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=2"]
-    assert runs.train(corpus, "data.filters.max_tokens=1") == 2
+    corpus = [*small_runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=2"]
+    assert small_runs.train(corpus, "data.filters.max_tokens=1") == 2
     assert "no training pairs are left" in capfd.readouterr().err
-    assert runs.train(corpus, "tokenizer.vocabulary_size=310", "model.d_model=8") == 0
+    assert small_runs.train(corpus, "tokenizer.vocab_size=310", "model.d_model=8") == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import runs
+import small_runs
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143, signal.SIGUSR2: 143}
 FINISHED = 600
@@ -18,15 +18,15 @@ FINISHED = 600
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run."""
     folder = tmp_path_factory.mktemp("finished")
-    corpus = runs.write_corpus(folder / "corpus")
-    assert runs.train(corpus, f"run_dir={folder}/run", "training.max_steps=4") == 0
+    corpus = small_runs.write_corpus(folder / "corpus")
+    assert small_runs.train(corpus, f"run_dir={folder}/run", "training.max_steps=4") == 0
     return folder / "run"
 
 
 def command(words: list[str], log: Path) -> None:
     """mt-translate as its door starts it."""
-    from mt.command import door  # noqa: PLC0415  in the process that needs it
-    from mt.jobs.translate import translate  # noqa: PLC0415
+    from mt.commands.entry_point import door  # noqa: PLC0415  in the process that needs it
+    from mt.commands.translate import translate  # noqa: PLC0415
 
     with log.open("ab") as stream:
         os.dup2(stream.fileno(), sys.stderr.fileno())
@@ -43,7 +43,7 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
     given.write_text("house tree\n" * FINISHED, encoding="utf-8")
     output.write_text("an older one\n", encoding="utf-8")
     words = [f"run_dir={finished}", f"input={given}", f"output={output}", "decoding.max_extra_tokens=3", "device=cpu"]
-    process = runs.start(command, words, log)
+    process = small_runs.start(command, words, log)
     deadline = time.monotonic() + 120
     while not any(part.stat().st_size for part in tmp_path.glob("*.part")):
         assert process.is_alive()
@@ -51,7 +51,7 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
         time.sleep(0.01)
     os.kill(process.pid or 0, number)
     start = time.monotonic()
-    assert runs.ended([process]) == [CODES[number]]
+    assert small_runs.ended([process]) == [CODES[number]]
     assert time.monotonic() - start < 10
     told = log.read_text(encoding="utf-8")
     assert f"stopped by {number.name}: nothing unfinished has taken the place of a file\n" in told
@@ -61,8 +61,8 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
     assert output.read_text(encoding="utf-8") == "an older one\n"
     kept = part.read_bytes().count(b"\n")
     assert 0 < kept < FINISHED
-    again = runs.start(command, words, log)
-    assert runs.ended([again], within_seconds=120) == [0]
+    again = small_runs.start(command, words, log)
+    assert small_runs.ended([again], within_seconds=120) == [0]
     assert f"continued, finished lines: {kept:,}" in log.read_text(encoding="utf-8")
     assert output.read_bytes().count(b"\n") == FINISHED
     assert len(set(output.read_bytes().split(b"\n")[:-1])) == 1
@@ -70,7 +70,7 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
 
 def deaf(swallowed: list[type[BaseException]], log: Path) -> None:
     """A job in which something swallows what a signal raises, as an import or a library's callback may."""
-    from mt import command  # noqa: PLC0415  in the process that needs it
+    from mt.commands import entry_point as command  # noqa: PLC0415  in the process that needs it
 
     def job(_: object) -> None:
         for kind in swallowed:
@@ -95,13 +95,13 @@ def test_a_signal_that_is_swallowed_is_raised_again(
     tmp_path: Path, number: signal.Signals, swallowed: type[BaseException]
 ) -> None:
     log = tmp_path / "log"
-    process = runs.start(deaf, [swallowed], log)
+    process = small_runs.start(deaf, [swallowed], log)
     deadline = time.monotonic() + 60
     while not log.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
     os.kill(process.pid or 0, number)
-    assert runs.ended([process], within_seconds=20) == [CODES[number]]
+    assert small_runs.ended([process], within_seconds=20) == [CODES[number]]
     told = log.with_suffix(".err").read_text(encoding="utf-8")
     assert f"stopped by {number.name}" in told
     assert "Traceback" not in told

@@ -15,10 +15,11 @@ import pytest
 from faults import Mode, failing_disk
 from reliability import Trials
 
-import runs
+import small_runs
 from mt import build
-from mt.jobs import train as job
-from mt.training import durable, trainer
+from mt.commands import train as job
+from mt.runs import atomic as durable
+from mt.training import trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143}
@@ -28,9 +29,9 @@ CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143}
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str, Any]]:
     """A command line, and what it leaves behind when nobody stops it."""
     folder = tmp_path_factory.mktemp("whole")
-    corpus = [*runs.write_corpus(folder / "corpus"), "training.max_steps=9"]
-    assert runs.train(corpus, f"run_dir={folder}/run") == 0
-    return corpus, runs.outcome(folder / "run")
+    corpus = [*small_runs.write_corpus(folder / "corpus"), "training.max_steps=9"]
+    assert small_runs.train(corpus, f"run_dir={folder}/run") == 0
+    return corpus, small_runs.outcome(folder / "run")
 
 
 PLACES = {
@@ -72,13 +73,13 @@ def test_a_signal_anywhere_ends_the_run_cleanly(
 
     with monkeypatch.context() as patch:
         patch.setattr(module, name, signalled(getattr(module, name)))
-        assert runs.train(command) == CODES[number]
+        assert small_runs.train(command) == CODES[number]
         assert time.monotonic() - calls[call - 1] < 10
     error = capfd.readouterr().err
     assert "a signal asked to stop" in error
     assert "Traceback" not in error
-    assert runs.train(command) == 0
-    assert runs.outcome(tmp_path / "run") == expected
+    assert small_runs.train(command) == 0
+    assert small_runs.outcome(tmp_path / "run") == expected
 
 
 @pytest.mark.reliability(5)
@@ -87,7 +88,7 @@ def test_the_command_itself_obeys(whole: tuple[list[str], dict[str, Any]], tmp_p
     corpus, _ = whole
     run_dir = tmp_path / "run"
     script = [sys.executable, str(ROOT / "scripts/train.py")]
-    words = runs.arguments(
+    words = small_runs.arguments(
         corpus, f"run_dir={run_dir}", "training.max_steps=100000", "training.validate_every_steps=100000"
     )
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -143,11 +144,11 @@ def test_the_clock_ends_the_run_without_failure(
 ) -> None:
     corpus, expected = whole
     command = [*corpus, f"run_dir={tmp_path}/run"]
-    assert runs.train(command, "training.max_minutes=0.00001") == 0
+    assert small_runs.train(command, "training.max_minutes=0.00001") == 0
     assert "training.max_minutes=1e-05 are over: saved at step 1 of 9; the same command" in capfd.readouterr().err
     assert not (tmp_path / "run/model.safetensors").exists()
-    assert runs.train(command) == 0
-    found = runs.outcome(tmp_path / "run")
+    assert small_runs.train(command) == 0
+    found = small_runs.outcome(tmp_path / "run")
     assert {name for name in expected if found[name] != expected[name]} == set()
 
 
@@ -171,11 +172,11 @@ def test_a_disk_that_fails_in_a_save_is_exit_5(
 
     with monkeypatch.context() as patch:
         patch.setattr(durable, "write_file", failing)
-        assert runs.train(command) == 5
+        assert small_runs.train(command) == 5
     assert os.strerror(code) in capfd.readouterr().err
     assert not list((tmp_path / "run/checkpoints").glob(".*"))
-    assert runs.train(command) == 0
-    assert runs.outcome(tmp_path / "run") == expected
+    assert small_runs.train(command) == 0
+    assert small_runs.outcome(tmp_path / "run") == expected
 
 
 @pytest.mark.reliability(3)
@@ -193,22 +194,22 @@ def test_a_disk_that_fails_anywhere_in_a_training_costs_no_work(
     """From the first corpus read to the score; once there is room again, the same command ends as any other."""
     corpus, expected = whole
     with failing_disk(tmp_path, fail_at=10**9, mode=mode) as disk:
-        assert runs.train(corpus, f"run_dir={tmp_path}/counted", f"data.cache_dir={tmp_path}/cache") == 0
+        assert small_runs.train(corpus, f"run_dir={tmp_path}/counted", f"data.cache_dir={tmp_path}/cache") == 0
     assert disk.calls > 200
     for place in trials(range(places)):
         fail_at = 1 + (disk.calls - 1) * (2 * place + 1) // (2 * places)
         folder = tmp_path / str(fail_at)
         command = [*corpus, f"run_dir={folder}/run", f"data.cache_dir={folder}/cache"]
         with failing_disk(folder, fail_at=fail_at, mode=mode):
-            code = runs.train(command)
+            code = small_runs.train(command)
         error = capfd.readouterr().err
         assert code == 5 or (code == 0 and mode == "once"), f"call {fail_at}: {error}"
         if code == 5:
             [line] = [line for line in error.split("\n") if line.startswith("error: ")]
             assert str(folder) in line, f"call {fail_at}: {line}"
         assert "Traceback" not in error
-        assert runs.train(command) == 0
-        assert runs.outcome(folder / "run") == expected, f"call {fail_at}"
+        assert small_runs.train(command) == 0
+        assert small_runs.outcome(folder / "run") == expected, f"call {fail_at}"
         shutil.rmtree(folder)
 
 
@@ -230,5 +231,5 @@ def test_a_folder_that_cannot_be_written_is_exit_5(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", failing)
-        assert runs.train([*whole[0], f"run_dir={tmp_path}/run"]) == 5
+        assert small_runs.train([*whole[0], f"run_dir={tmp_path}/run"]) == 5
     assert f"run_dir {tmp_path}/run" in capfd.readouterr().err

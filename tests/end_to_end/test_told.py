@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from faults import failing_disk
 
-import runs
-from mt.command import run
-from mt.jobs.average import average
-from mt.jobs.evaluate import evaluate
-from mt.jobs.translate import translate
+import small_runs
+from mt.commands.average import average
+from mt.commands.entry_point import run
+from mt.commands.evaluate import evaluate
+from mt.commands.translate import translate
 
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `runs/mine`, which its clock ended after the first checkpoint."""
     folder = tmp_path_factory.mktemp("stopped")
-    corpus = runs.write_corpus(folder / "corpus")
-    assert runs.train(corpus, f"run_dir={folder}/runs/mine", "training.max_minutes=0.000001") == 0
+    corpus = small_runs.write_corpus(folder / "corpus")
+    assert small_runs.train(corpus, f"run_dir={folder}/runs/mine", "training.max_minutes=0.000001") == 0
     return folder
 
 
@@ -29,8 +29,8 @@ def test_a_run_that_its_clock_ended_says_how_to_translate(
     stopped: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(stopped)
-    corpus = runs.write_corpus(stopped / "again")
-    assert runs.train(corpus, "run_dir=runs/other", "training.max_minutes=0.000001") == 0
+    corpus = small_runs.write_corpus(stopped / "again")
+    assert small_runs.train(corpus, "run_dir=runs/other", "training.max_minutes=0.000001") == 0
     assert "run_dir=runs/other makes a model to translate with" in capfd.readouterr().err
     shutil.rmtree("runs/other")
     assert run("translate", translate, ["source=house"]) == 2
@@ -42,14 +42,14 @@ def test_a_run_that_its_clock_ended_says_how_to_translate(
 
 
 def test_the_list_of_removed_pairs_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    corpus = runs.write_corpus(tmp_path / "corpus")
+    corpus = small_runs.write_corpus(tmp_path / "corpus")
     quick = (f"run_dir={tmp_path}/run", "training.max_steps=1", "training.max_minutes=0.000001")
-    assert runs.train(corpus, *quick) == 0
+    assert small_runs.train(corpus, *quick) == 0
     assert "held_out.jsonl" not in capfd.readouterr().err
     for side in ("en", "de"):
         with (tmp_path / f"corpus/train.{side}").open("a", encoding="utf-8") as train:
             train.write((tmp_path / f"corpus/test.{side}").read_text(encoding="utf-8"))
-    assert runs.train(corpus, *quick, f"run_dir={tmp_path}/another") == 0
+    assert small_runs.train(corpus, *quick, f"run_dir={tmp_path}/another") == 0
     [line] = [line for line in capfd.readouterr().err.split("\n") if "held_out.jsonl" in line]
     path = Path(line.split()[-1])
     listed = [json.loads(text) for text in path.read_text(encoding="utf-8").split("\n")[:-1]]

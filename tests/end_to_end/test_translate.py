@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-import runs
+import small_runs
 from mt.api import Translator
-from mt.command import run
+from mt.commands.average import average
+from mt.commands.entry_point import run
+from mt.commands.translate import translate
 from mt.errors import UserError
-from mt.jobs.average import average
-from mt.jobs.translate import translate
-from mt.parts import Translation
-from mt.translation import Translator as LineTranslator
+from mt.translation.segments import Translation
+from mt.translation.translator import Translator as LineTranslator
 
 SENTENCES = ["house tree.", "", "water light window.", "bread", "letter bridge house stone.", "morning.", "tree river."]
 ROWS = [f"{number}\t{sentence}\tx" for number, sentence in enumerate(SENTENCES)]
@@ -29,7 +29,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder."""
     folder = tmp_path_factory.mktemp("finished")
     words = [f"run_dir={folder}/run", "training.max_steps=4", "training.validate_every_steps=9", "data.test=null"]
-    assert runs.train(runs.write_corpus(folder / "corpus"), *words) == 0
+    assert small_runs.train(small_runs.write_corpus(folder / "corpus"), *words) == 0
     return folder / "run"
 
 
@@ -166,7 +166,7 @@ def test_a_line_that_comes_out_empty_is_named(
 
 @pytest.mark.usefixtures("place")
 def test_runs_decide_together_and_outputs_begin_as_told(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    translated(finished, "source=house tree.", "prefix=Haus, 'Baum' = {x}", f"ensemble=[{finished}]")
+    translated(finished, "source=house tree.", "target_prefix=Haus, 'Baum' = {x}", f"ensemble=[{finished}]")
     assert capfd.readouterr().out.startswith("Haus, 'Baum' = {x}")
 
 

@@ -12,17 +12,18 @@ from torch import nn
 
 import mt.export.marian
 from mt import build
-from mt.command import run as run_command
-from mt.config import ExportConfig
+from mt.commands import export as export_job
+from mt.commands import import_model as import_job
+from mt.commands.entry_point import run as run_command
+from mt.config.loading import load_run, to_yaml
+from mt.config.schema import ExportConfig
 from mt.errors import BadFileError, UserError
+from mt.export import proving as prove
 from mt.export.engines import HuggingFaceEngine
 from mt.export.marian_folder import read_marian_folder
-from mt.jobs import export as export_job
-from mt.jobs import import_model as import_job
-from mt.jobs import prove
-from mt.loading import load_run, to_yaml
-from mt.training.checkpoint import delivery_note, model_tensors
-from runs import arguments, train, train_config, write_corpus
+from mt.runs import folder as folder_names
+from mt.runs.checkpoint import delivery_note, model_tensors
+from small_runs import arguments, train, train_config, write_corpus
 
 TYPED = [
     "a </s> b",
@@ -73,7 +74,7 @@ def make_run(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
         (run_dir / "data/validation.source").write_text("\n".join(lines), encoding="utf-8")
         model = randomised(build.model(config, run_dir, torch.device("cpu")))
         weights = model_tensors(model)
-        note = delivery_note(averaged_steps=[1], vocabulary=build.vocabulary_mark(run_dir), weights=weights)
+        note = delivery_note(averaged_steps=[1], vocabulary=folder_names.vocabulary_mark(run_dir), weights=weights)
         (run_dir / "model.safetensors").write_bytes(safetensors.torch.save(weights, metadata=note))
         (run_dir / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
         return run_dir
@@ -98,7 +99,9 @@ IMPORTED = ["model.activation=swish", "model.output_bias=true"]
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("changes", [[], IMPORTED, ["tokenizer.joint=false"]], ids=["own", "as imported", "two sides"])
+@pytest.mark.parametrize(
+    "changes", [[], IMPORTED, ["tokenizer.shared_vocab=false"]], ids=["own", "as imported", "two sides"]
+)
 def test_transformers_computes_the_same(
     make_run: Callable[..., Path], tmp_path: Path, changes: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,7 +114,7 @@ def test_transformers_computes_the_same(
     assert engine.pieces(TYPED) == translator.source_tokenizer.encode_many(TYPED)
     assert engine.model.generation_config.num_beams == translator.search.beam_size
     assert "greedy search on 17 sentences" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
-    if "tokenizer.joint=false" not in changes:  # the way in knows one vocabulary
+    if "tokenizer.shared_vocab=false" not in changes:  # the way in knows one vocabulary
         words = [f"folder={tmp_path / 'out'}", f"run_dir={tmp_path / 'back'}", f"sentences={sentences}", *LANGUAGES]
         assert run_command("import", import_job.import_model, words) == 0, capsys.readouterr().err
         before, after = (
@@ -131,7 +134,7 @@ def test_ctranslate2_computes_the_same_in_a_process_of_its_own(make_run: Callabl
 
 @pytest.mark.usefixtures("here")
 def test_small_types_are_proved_in_float32_and_counted(make_run: Callable[..., Path], tmp_path: Path) -> None:
-    export(make_run("tokenizer.joint=false"), tmp_path / "out", format="ctranslate2", quantization="int8")
+    export(make_run("tokenizer.shared_vocab=false"), tmp_path / "out", format="ctranslate2", quantization="int8")
     card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
     assert "greedy search on 17 sentences: the same tokens in 100.00%" in card
     assert "with the weights in int8: the same tokens as in float32 in " in card
@@ -228,7 +231,7 @@ def test_what_transformers_wrote_comes_in_goes_out_and_trains_on(
     if activation == "swish":
         small = ["training.max_steps=2", "training.learning_rate_factor=1e-12", "training.checkpoint_every_steps=1"]
         sized = [word for word in corpus if not word.startswith(("model.", "tokenizer."))]
-        assert train(sized, f"run_dir={tmp_path / 'tuned'}", f"initialise_from={run_dir}", *small) == 0
+        assert train(sized, f"run_dir={tmp_path / 'tuned'}", f"finetune_from={run_dir}", *small) == 0
         tuned = build.translator_of_run(tmp_path / "tuned", device="cpu")
         for name, parameter in translator.model.named_parameters():
             torch.testing.assert_close(dict(tuned.model.named_parameters())[name], parameter, rtol=0, atol=1e-6)
@@ -248,7 +251,7 @@ REFUSED = [
     ({"decoder_attention_heads": 4}, "model.num_heads"),
     ({"decoder_ffn_dim": 16}, "model.d_ff"),
     ({"normalize_before": True}, "the normalisation"),
-    ({"share_encoder_decoder_embeddings": False}, "tokenizer.joint"),
+    ({"share_encoder_decoder_embeddings": False}, "tokenizer.shared_vocab"),
     ({"decoder_start_token_id": 2}, "decoder_start_token_id=2"),
 ]
 

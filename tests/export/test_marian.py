@@ -2,18 +2,18 @@
 
 import pytest
 import torch
-from tiny_models import VOCABULARY_SIZE, tiny_model
+from tiny_models import VOCAB_SIZE, tiny_model
 
 from mt.export.marian import SHARED, embedding_from_marian, from_marian, layer_names, to_marian
 from mt.export.vocabulary import OWN, SpecialIds, marian_ids, our_ids
-from mt.training.checkpoint import model_tensors
+from mt.runs.checkpoint import model_tensors
 
 OPUS = SpecialIds(pad=21, unknown=1, start=21, eos=0)
 
 
 def test_there_and_back_is_the_same_bit_for_bit() -> None:
     tensors = model_tensors(tiny_model(dtype=torch.float32))
-    rows = our_ids(OWN, VOCABULARY_SIZE)
+    rows = our_ids(OWN, VOCAB_SIZE)
     marian = to_marian(tensors, num_layers=2, source_rows=rows, target_rows=rows)
     back = from_marian(marian, num_layers=2)
     back["target_embedding.weight"] = embedding_from_marian(marian[SHARED], torch.tensor(rows))
@@ -23,11 +23,11 @@ def test_there_and_back_is_the_same_bit_for_bit() -> None:
 
 
 def test_every_parameter_is_carried_once() -> None:
-    tensors = model_tensors(tiny_model(dtype=torch.float32, source_vocabulary_size=30))
-    rows = range(30), range(VOCABULARY_SIZE)
+    tensors = model_tensors(tiny_model(dtype=torch.float32, source_vocab_size=30))
+    rows = range(30), range(VOCAB_SIZE)
     marian = to_marian(tensors, num_layers=2, source_rows=rows[0], target_rows=rows[1])
     assert layer_names(2) < marian.keys()
-    carried = sum(tensor.numel() for tensor in marian.values()) - VOCABULARY_SIZE  # the bias of the logits is new
+    carried = sum(tensor.numel() for tensor in marian.values()) - VOCAB_SIZE  # the bias of the logits is new
     assert carried == sum(tensor.numel() for tensor in tensors.values())
 
 

@@ -8,19 +8,19 @@ from contextlib import AbstractContextManager
 import pytest
 import torch
 from pairs import ListedPairs, random_pairs
-from tiny_models import VOCABULARY_SIZE, tiny_model
+from tiny_models import VOCAB_SIZE, tiny_model
 from torch import Tensor
 
 from mt.data.batch import Batch, make_batch
 from mt.data.loader import TrainingOrder
+from mt.fast.compiled import compile_layers, programs_made
 from mt.model.transformer import Transformer
 from mt.runtime import autocast
-from mt.training.compiled import compile_layers, programs_made
 from mt.training.step import accumulate, train_step, update_on_device
 
 pytestmark = pytest.mark.gpu
 CUDA = torch.device("cuda")
-PAIRS = random_pairs(200, longest=30, vocabulary_size=VOCABULARY_SIZE, seed=0)
+PAIRS = random_pairs(200, longest=30, vocab_size=VOCAB_SIZE, seed=0)
 Autocast = Callable[[], AbstractContextManager[None]]
 
 
@@ -30,7 +30,7 @@ def tiles() -> Iterator[list[Batch]]:
         batch_tokens=1024,
         micro_batch_tokens=512,
         seed=0,
-        tile_tokens=128,
+        pack_length=128,
         one_shape=True,
         pin=True,
     )
@@ -54,7 +54,7 @@ def gradient(of: Transformer, batches: list[Batch], cast: Autocast = contextlib.
 def test_packed_and_padded_and_the_cpu_agree() -> None:
     [batches, *_] = tiles()
     tokens = [batch.source[batch.source > 0] for batch in batches]
-    assert all(part.is_pinned() for part in (batches[0].source, batches[0].target_input, batches[0].gold_places))
+    assert all(part.is_pinned() for part in (batches[0].source, batches[0].target_input, batches[0].label_indices))
     assert sum(map(len, tokens)) == sum(batch.source_tokens for batch in batches)
     on_gpu = gradient(model(), batches).cpu()
     on_cpu = gradient(model().cpu(), batches)

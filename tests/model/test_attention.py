@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from mt.fast.fused_attention import attention_by_products, fused_attention
 from mt.model.attention import MultiHeadAttention, scaled_dot_product_attention
-from mt.model.fused_attention import attention_by_products, fused_attention
 
 BATCH, HEADS, QUERY, MEMORY, D_K = 3, 4, 5, 7, 6
 MASK_FORMS = {

@@ -70,7 +70,7 @@ def test_dropout_falls_on_the_sum() -> None:
 
 
 def test_vectors_are_scaled_going_in_and_not_coming_out() -> None:
-    embedding = TokenEmbedding(vocabulary_size=11, d_model=9)
+    embedding = TokenEmbedding(vocab_size=11, d_model=9)
     embedding.reset_parameters()
     tokens = torch.tensor([[3, 0, 10]])
     torch.testing.assert_close(embedding(tokens), 3.0 * embedding.weight[[3, 0, 10]][None])

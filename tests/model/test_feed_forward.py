@@ -19,7 +19,7 @@ def test_it_is_the_formula(activation: Activation) -> None:
 @pytest.mark.parametrize("output_bias", [False, True])
 def test_logits_are_the_product_that_the_loss_takes(output_bias: bool) -> None:
     torch.manual_seed(0)
-    embedding, x = TokenEmbedding(vocabulary_size=9, d_model=6, output_bias=output_bias).double(), torch.randn(5, 6)
+    embedding, x = TokenEmbedding(vocab_size=9, d_model=6, output_bias=output_bias).double(), torch.randn(5, 6)
     for parameter in embedding.parameters():
         torch.nn.init.normal_(parameter)
     bias = 0 if embedding.bias is None else embedding.bias

@@ -11,17 +11,17 @@ from mt.model.transformer import Transformer
 
 def big_enough() -> Transformer:
     torch.manual_seed(0)
-    return Transformer(vocabulary_size=2000, num_layers=2, d_model=64, d_ff=200, num_heads=4, dropout=0.1, pad=0)
+    return Transformer(vocab_size=2000, num_layers=2, d_model=64, d_ff=200, num_heads=4, dropout=0.1, pad=0)
 
 
-def size_by_formula(*, vocabulary_size: int, num_layers: int, d_model: int, d_ff: int) -> int:
+def size_by_formula(*, vocab_size: int, num_layers: int, d_model: int, d_ff: int) -> int:
     """Section 3, counted by hand: every linear layer with its bias, every LayerNorm with gain and bias."""
     attention = 4 * (d_model * d_model + d_model)
     feed_forward = d_model * d_ff + d_ff + d_ff * d_model + d_model
     norm = 2 * d_model
     encoder_layer = attention + feed_forward + 2 * norm
     decoder_layer = 2 * attention + feed_forward + 3 * norm
-    return vocabulary_size * d_model + num_layers * (encoder_layer + decoder_layer)
+    return vocab_size * d_model + num_layers * (encoder_layer + decoder_layer)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def size_by_formula(*, vocabulary_size: int, num_layers: int, d_model: int, d_ff
     ids=["base", "big"],
 )
 def test_table_3_with_37000_pieces(d_model: int, d_ff: int, num_heads: int, size: int) -> None:
-    sizes = {"vocabulary_size": 37_000, "num_layers": 6, "d_model": d_model, "d_ff": d_ff}
+    sizes = {"vocab_size": 37_000, "num_layers": 6, "d_model": d_model, "d_ff": d_ff}
     with torch.device("meta"):
         model = Transformer(**sizes, num_heads=num_heads, dropout=0.1, pad=0)
     assert sum(parameter.numel() for parameter in model.parameters()) == size == size_by_formula(**sizes)
@@ -45,7 +45,7 @@ def test_one_matrix_serves_source_target_and_output() -> None:
 
 def test_separate_vocabularies_tie_target_and_output_only() -> None:
     model = Transformer(
-        vocabulary_size=30, source_vocabulary_size=20, num_layers=1, d_model=8, d_ff=8, num_heads=2, dropout=0.0, pad=0
+        vocab_size=30, source_vocab_size=20, num_layers=1, d_model=8, d_ff=8, num_heads=2, dropout=0.0, pad=0
     )
     assert model.source_embedding.weight.shape == (20, 8)
     assert model.target_embedding.weight.shape == (30, 8)

@@ -4,25 +4,25 @@ import numpy as np
 import pytest
 import torch
 from pairs import ListedPairs, random_pairs
-from tiny_models import VOCABULARY_SIZE, tiny_model
+from tiny_models import VOCAB_SIZE, tiny_model
 from torch import Tensor
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.tiles import pack
+from mt.data.packing import pack
 from mt.model.packing import packed_hidden, places_in_segments, segment_mask
 from mt.model.transformer import Transformer
 from mt.training.step import batch_loss
 
-PAIRS = random_pairs(40, longest=9, vocabulary_size=VOCABULARY_SIZE, seed=1)
+PAIRS = random_pairs(40, longest=9, vocab_size=VOCAB_SIZE, seed=1)
 TILE_TOKENS = 32
 
 
 def packed(*, rows: int | None = None) -> tuple[Batch, list[np.ndarray]]:
     corpus = ListedPairs(PAIRS)
     lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
-    tiles = pack(np.arange(len(PAIRS)), *lengths, tile_tokens=TILE_TOKENS)
+    tiles = pack(np.arange(len(PAIRS)), *lengths, pack_length=TILE_TOKENS)
     pairs = [[PAIRS[i] for i in tile] for tile in tiles]
-    return make_packed_batch(pairs, tile_tokens=TILE_TOKENS, rows=rows or len(tiles)), tiles
+    return make_packed_batch(pairs, pack_length=TILE_TOKENS, rows=rows or len(tiles)), tiles
 
 
 def loss_and_gradient(model: Transformer, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -67,7 +67,7 @@ def test_a_sentence_sees_itself_and_nothing_ahead() -> None:
     """By gradient: what a position's output depends on, in a tile with three sentences."""
     model = tiny_model()
     pairs = [([5, 6, 7], [8, 9]), ([10], [11, 12, 13]), ([14, 15], [16])]
-    batch = make_packed_batch([pairs], tile_tokens=16, rows=1)
+    batch = make_packed_batch([pairs], pack_length=16, rows=1)
     source, target = (
         (embedding(tokens).detach().requires_grad_(True))
         for embedding, tokens in (

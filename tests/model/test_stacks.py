@@ -4,7 +4,7 @@ import torch
 from tiny_models import tiny_model
 from torch import nn
 
-from mt.model.dropout import Dropout
+from mt.fast.dropout import Dropout
 from mt.model.stacks import AddAndNorm
 
 

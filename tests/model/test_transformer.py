@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tiny_models import BOS, FIRST_PIECE, PAD, VOCABULARY_SIZE, sentences, tiny_model
+from tiny_models import BOS, FIRST_PIECE, PAD, VOCAB_SIZE, sentences, tiny_model
 from torch import Tensor, nn
 
 from mt.model.attention import MultiHeadAttention
@@ -111,7 +111,7 @@ def test_a_position_does_not_see_what_lies_ahead(dtype: torch.dtype, padded: boo
         before = model(source, target)
         for t in range(7):
             changed = target.clone()
-            changed[:, t + 1 :] = FIRST_PIECE + (changed[:, t + 1 :] + 5) % (VOCABULARY_SIZE - FIRST_PIECE)
+            changed[:, t + 1 :] = FIRST_PIECE + (changed[:, t + 1 :] + 5) % (VOCAB_SIZE - FIRST_PIECE)
             after = model(source, changed)
             torch.testing.assert_close(after[:, : t + 1], before[:, : t + 1], rtol=0, atol=1e-6)
             assert not torch.allclose(after[:, t + 1 :], before[:, t + 1 :], atol=1e-3)
@@ -121,7 +121,7 @@ def test_a_position_does_not_see_what_lies_ahead(dtype: torch.dtype, padded: boo
 @pytest.mark.parametrize("padded", [False, True], ids=["whole sentences", "padded sentences"])
 def test_no_gradient_comes_from_ahead_or_from_padding(padded: bool) -> None:
     """Exactly zero from there, and something from every real position up to t and from every real source token."""
-    model = tiny_model(source_vocabulary_size=VOCABULARY_SIZE)
+    model = tiny_model(source_vocab_size=VOCAB_SIZE)
     lengths = [6, 2, 4] if padded else [6, 6, 6]
     source, target = sentences(lengths, seed=0), sentences(lengths, seed=1, begin=BOS)
     entered: dict[str, Tensor] = {}
@@ -131,7 +131,7 @@ def test_no_gradient_comes_from_ahead_or_from_padding(padded: bool) -> None:
     for t in range(6):
         rows = [row for row, length in enumerate(lengths) if t < length]
         inputs = [entered["source_embedding"], entered["target_embedding"]]
-        weighted = (logits[rows, t] * torch.randn(VOCABULARY_SIZE, dtype=torch.float64)).sum()
+        weighted = (logits[rows, t] * torch.randn(VOCAB_SIZE, dtype=torch.float64)).sum()
         for side, gradient in enumerate(torch.autograd.grad(weighted, inputs, retain_graph=True)):
             for row in rows:
                 seen = lengths[row] if side == 0 else t + 1

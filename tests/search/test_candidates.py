@@ -6,13 +6,13 @@ import torch
 from mt.search.candidates import best_extensions, most_probable, permitted_log_probabilities
 
 
-@pytest.mark.parametrize("vocabulary_size", [5, 64, 200, 203, 1024])
+@pytest.mark.parametrize("vocab_size", [5, 64, 200, 203, 1024])
 @pytest.mark.parametrize("count", [1, 3, 7, 24, 30])
 @pytest.mark.parametrize("levels", [3, 50, 10**6])
-def test_most_probable_is_a_stable_sort(vocabulary_size, count, levels):
+def test_most_probable_is_a_stable_sort(vocab_size, count, levels):
     """With few levels nearly everything is tied."""
     generator = torch.Generator().manual_seed(count)
-    values = torch.randint(levels, (40, vocabulary_size), generator=generator).float()
+    values = torch.randint(levels, (40, vocab_size), generator=generator).float()
     values[torch.rand(values.shape, generator=generator) < 0.1] = -torch.inf
     found_values, found_tokens = most_probable(values, count)
     assert torch.equal(found_values, values.gather(1, found_tokens))
@@ -22,13 +22,13 @@ def test_most_probable_is_a_stable_sort(vocabulary_size, count, levels):
         assert [token for token in tokens.tolist() if row[token] > -torch.inf] == sorted(possible)
 
 
-@pytest.mark.parametrize("vocabulary_size", [5, 48, 203, 384, 1024])
+@pytest.mark.parametrize("vocab_size", [5, 48, 203, 384, 1024])
 @pytest.mark.parametrize("num_sentences", [1, 2, 3, 9])
 @pytest.mark.parametrize("levels", [3, 10**6])
-def test_the_best_extensions_are_a_stable_sort(vocabulary_size, num_sentences, levels):
+def test_the_best_extensions_are_a_stable_sort(vocab_size, num_sentences, levels):
     """Whether few rows are ranked as they are or many by the maxima of strips."""
-    generator = torch.Generator().manual_seed(vocabulary_size)
-    scores = torch.randint(levels, (4 * num_sentences, vocabulary_size), generator=generator).float()
+    generator = torch.Generator().manual_seed(vocab_size)
+    scores = torch.randint(levels, (4 * num_sentences, vocab_size), generator=generator).float()
     totals = torch.randint(3, (num_sentences, 4), generator=generator).float()
     values, extensions = best_extensions(scores, totals, 7)
     every = (scores.view(num_sentences, 4, -1) + totals[:, :, None]).flatten(1)

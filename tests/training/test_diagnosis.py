@@ -18,17 +18,16 @@ from tiny_models import PAD
 from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder, read_batch
 from mt.model.transformer import Transformer
+from mt.runs.checkpoint import Checkpoints, TrainingState
+from mt.runs.metrics import MetricsFile, report_beside_progress
+from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
 from mt.training import diagnosis as room
 from mt.training import step as step_module
-from mt.training.checkpoint import Checkpoints, TrainingState
-from mt.training.diagnosis import Diagnosis, Pace, unigram_entropy
-from mt.training.interruption import StopRequest
+from mt.training.diagnosis import Diagnosis, Pace, WatchedMetrics, unigram_entropy
 from mt.training.loss import LossSums
-from mt.training.metrics import MetricsFile, tell_beside_bars
 from mt.training.schedule import learning_rate
 from mt.training.trainer import Trainer, Validation
-from mt.training.watch import WatchedMetrics
 
 SYMBOLS, D_MODEL = 12, 32
 
@@ -52,7 +51,7 @@ def train(
     corpus, held_out = sentences(pairs, seed=1), sentences(60, seed=2)
     seed_everything(1, 0)
     sizes = {"num_layers": 1, "d_model": D_MODEL, "d_ff": 64, "num_heads": 4}
-    model = Transformer(vocabulary_size=4 + 2 * SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
+    model = Transformer(vocab_size=4 + 2 * SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
     batch = read_batch(held_out, np.arange(len(held_out.pairs)))
 
     def validate() -> Validation:
@@ -76,7 +75,7 @@ def train(
                     unigram_entropy=unigram_entropy(corpus), warmup_steps=warmup_steps, label_smoothing=0.1, earlier=[]
                 ),
                 waited_seconds=lambda: batches.waited_seconds,
-                tell=tell_beside_bars,
+                report=report_beside_progress,
             ),
             stop=StopRequest(),
             autocast=contextlib.nullcontext,
@@ -86,7 +85,7 @@ def train(
             max_minutes=None,
             validate_every_steps=40,
             checkpoint_every_steps=10_000,
-            early_stopping_validations=None,
+            patience=None,
             log_every_steps=10,
         ).run(TrainingState())
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
@@ -119,7 +118,7 @@ def test_a_corpus_too_small_for_the_model_is_overfitted_and_said_from_which_step
     before = [line for line in lines if line["kind"] == "validation" and line["step"] <= warning["step"]]
     best = min(before, key=lambda line: line["nll"])
     assert f"has risen since step {best['step']} from {best['nll']:.2f} to" in warning["message"]
-    for advice in ("early_stopping_validations", "dropout", "more data"):
+    for advice in ("patience", "dropout", "more data"):
         assert advice.replace("more", "add") in warning["message"]
 
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 from pairs import ListedPairs, random_pairs
-from tiny_models import VOCABULARY_SIZE, tiny_model
+from tiny_models import VOCAB_SIZE, tiny_model
 from torch import Tensor
 
-import runs
+import small_runs
 from mt.data.loader import StepBatches, TrainingOrder
 from mt.model.transformer import Transformer
-from mt.training.ranks import ALONE, Ranks, Replica
+from mt.training.processes import SINGLE_PROCESS, Ranks, Replica
 from mt.training.step import StepResult, TrainingLoss, train_step
 
-PAIRS = ListedPairs(random_pairs(31, longest=9, vocabulary_size=VOCABULARY_SIZE, seed=0))
+PAIRS = ListedPairs(random_pairs(31, longest=9, vocab_size=VOCAB_SIZE, seed=0))
 # Budgets of a step and of a micro-batch: one for each rank, several for each, and fewer pairs than ranks.
 CASES = {"one": (120, 120), "accumulated": (120, 21), "ragged": (11, 11), "tiles": (300, 128)}
 STEPS = 3
@@ -41,12 +41,12 @@ def gradients(ranks: Ranks, case: str, dtype: torch.dtype) -> tuple[list[Tensor]
         batch_tokens=batch_tokens,
         micro_batch_tokens=micro_batch_tokens,
         seed=3,
-        tile_tokens=128 if case == "tiles" else None,
+        pack_length=128 if case == "tiles" else None,
         rank=ranks.rank,
         world_size=ranks.world_size,
     )
     model = tiny_model(dtype=dtype)
-    replica = ranks.spread(TrainingLoss(model, label_smoothing=0.1), Observed(model.parameters(), lr=0.0))
+    replica = ranks.wrap(TrainingLoss(model, label_smoothing=0.1), Observed(model.parameters(), lr=0.0))
     found, said = [], []
     with contextlib.closing(order.steps(epoch=0, start=0)) as stream:
         for batches in itertools.islice(stream, STEPS):
@@ -74,14 +74,14 @@ def step(model: Transformer, replica: Replica, batches: StepBatches, ranks: Rank
 
 def compute_gradients(folder: Path) -> None:
     """On one of several ranks: every case, replicated and sharded."""
-    from mt.training.distributed import Together  # noqa: PLC0415  in the process that needs it
+    from mt.training.distributed import Distributed  # noqa: PLC0415  in the process that needs it
 
     torch.set_num_threads(1)
     found = {}
-    for sharding in ("none", "full"):
-        with Together(environment=os.environ, sharding=sharding) as ranks:  # type: ignore[arg-type]
+    for fsdp in (False, True):
+        with Distributed(environment=os.environ, fsdp=fsdp) as ranks:
             for case, dtype in itertools.product(CASES, TOLERANCES):
-                found[sharding, case, dtype] = gradients(ranks, case, dtype)
+                found[fsdp, case, dtype] = gradients(ranks, case, dtype)
             stopped = poisoned_step(ranks)
             assert not stopped, "a gradient that one rank cannot use was used"
     torch.save(found, folder / os.environ["RANK"])
@@ -91,9 +91,9 @@ def poisoned_step(ranks: Ranks) -> bool:
     """Whether a step is made although one rank's loss is not finite."""
     model = tiny_model(dtype=torch.float32)
     loss = TrainingLoss(model, label_smoothing=0.1)
-    if not ranks.first:
+    if not ranks.is_rank_zero:
         loss.register_forward_hook(lambda *arguments: (arguments[-1][0] * float("nan"), arguments[-1][1]))
-    replica = ranks.spread(loss, torch.optim.Adam(model.parameters(), lr=0.0))
+    replica = ranks.wrap(loss, torch.optim.Adam(model.parameters(), lr=0.0))
     order = TrainingOrder(
         corpus_of_epoch=lambda _: PAIRS, batch_tokens=90, micro_batch_tokens=90, seed=3,
         rank=ranks.rank, world_size=ranks.world_size,
@@ -105,15 +105,15 @@ def poisoned_step(ranks: Ranks) -> bool:
 @pytest.mark.reliability(11)
 @pytest.mark.parametrize("world_size", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_ranks_give_the_gradient_of_one_process(tmp_path: Path, world_size: int) -> None:
-    environments = runs.torchrun_environments(world_size)
-    processes = [runs.start(compute_gradients, tmp_path, environment=one) for one in environments]
-    expected = {(case, dtype): gradients(ALONE, case, dtype) for case in CASES for dtype in TOLERANCES}
-    assert runs.ended(processes) == [0] * world_size
+    environments = small_runs.torchrun_environments(world_size)
+    processes = [small_runs.start(compute_gradients, tmp_path, environment=one) for one in environments]
+    expected = {(case, dtype): gradients(SINGLE_PROCESS, case, dtype) for case in CASES for dtype in TOLERANCES}
+    assert small_runs.ended(processes) == [0] * world_size
     for rank in range(world_size):
-        for (sharding, case, dtype), (found, said) in torch.load(tmp_path / str(rank)).items():
+        for (fsdp, case, dtype), (found, said) in torch.load(tmp_path / str(rank)).items():
             wanted, wanted_said = expected[case, dtype]
             for ours, theirs in zip(found, wanted, strict=True):
                 difference = float((ours - theirs).norm() / theirs.norm())
-                assert difference <= TOLERANCES[dtype], (sharding, case, dtype, rank, difference)
+                assert difference <= TOLERANCES[dtype], (fsdp, case, dtype, rank, difference)
             for ours, theirs in zip(said, wanted_said, strict=True):
-                assert ours == pytest.approx(theirs, rel=1e-5), (sharding, case, dtype, rank)
+                assert ours == pytest.approx(theirs, rel=1e-5), (fsdp, case, dtype, rank)

@@ -13,7 +13,7 @@ from reliability import Trials
 from mt.data.batch import source_tensor
 from mt.data.loader import TrainingOrder
 from mt.data.tokenizer import BOS, EOS, PAD
-from mt.model.decoding import KeptDecoder
+from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer
 from mt.runtime import seed_everything
 from mt.search.beam import beam_search
@@ -36,7 +36,7 @@ def exact_matches(model: Transformer, sources: Sentences, targets: Sentences) ->
     """The share of sentences that a beam of 2 gets right to the last token."""
     with torch.inference_mode():
         found = beam_search(
-            next_token=KeptDecoder(model.eval(), source_tensor(sources), rows_per_sentence=2),
+            next_token=CachedDecoder(model.eval(), source_tensor(sources), rows_per_sentence=2),
             beam_size=2,
             length_penalty=0.6,
             length_penalty_form="gnmt",
@@ -56,7 +56,7 @@ def looks(task: Callable[[list[int]], list[int]], *, seed: int) -> Iterator[floa
     fresh = [sentence for sentence in sentences(2000, seed=seed + 100) if tuple(sentence) not in seen][:200]
     seed_everything(seed, 0)
     sizes = {"num_layers": 2, "d_model": D_MODEL, "d_ff": 128, "num_heads": 4}
-    model = Transformer(vocabulary_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
+    model = Transformer(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     corpus = ListedPairs([(sentence, task(sentence)) for sentence in known])
     order = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=400, micro_batch_tokens=400, seed=seed)

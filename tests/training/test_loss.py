@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from mt.training import chunked_loss
-from mt.training.chunked_loss import chunked_label_smoothed_loss
+from mt.fast import chunked_loss
+from mt.fast.chunked_loss import chunked_label_smoothed_loss
 from mt.training.loss import label_smoothed_loss
 
-TOKENS, D_MODEL, VOCABULARY_SIZE = 13, 6, 17
+TOKENS, D_MODEL, VOCAB_SIZE = 13, 6, 17
 smoothings = pytest.mark.parametrize("label_smoothing", [0.0, 0.1, 0.6])
 precisions = pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-6)])
 sizes = pytest.mark.parametrize("positions_per_chunk", [0, 1, 5, 13, 1000])
@@ -21,14 +21,14 @@ sizes = pytest.mark.parametrize("positions_per_chunk", [0, 1, 5, 13, 1000])
 def random_inputs(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
     random = torch.Generator().manual_seed(0)
     hidden = torch.randn(TOKENS, D_MODEL, generator=random, dtype=torch.float64).to(dtype).requires_grad_()
-    weight = torch.randn(VOCABULARY_SIZE, D_MODEL, generator=random, dtype=torch.float64).to(dtype).requires_grad_()
-    return hidden, weight, torch.randint(VOCABULARY_SIZE, (TOKENS,), generator=random)
+    weight = torch.randn(VOCAB_SIZE, D_MODEL, generator=random, dtype=torch.float64).to(dtype).requires_grad_()
+    return hidden, weight, torch.randint(VOCAB_SIZE, (TOKENS,), generator=random)
 
 
 def set_chunk(monkeypatch: pytest.MonkeyPatch, positions: int) -> None:
     """So many positions in a chunk, two at once of their softmax; with a budget below one row, still one."""
-    monkeypatch.setitem(chunked_loss._LOGITS_PER_CHUNK, "cpu", positions * VOCABULARY_SIZE)
-    monkeypatch.setitem(chunked_loss._LOGITS_AT_ONCE, "cpu", 2 * VOCABULARY_SIZE if positions else 0)
+    monkeypatch.setitem(chunked_loss._LOGITS_PER_CHUNK, "cpu", positions * VOCAB_SIZE)
+    monkeypatch.setitem(chunked_loss._LOGITS_AT_ONCE, "cpu", 2 * VOCAB_SIZE if positions else 0)
 
 
 def relative_error(value: Tensor, expected: Tensor) -> float:
@@ -43,7 +43,7 @@ def test_the_loss_is_cross_entropy_against_the_smoothed_distribution(label_smoot
     log_probabilities = logits.log_softmax(-1)
     smoothed = likelihood = 0.0
     for row, token in zip(log_probabilities, gold.tolist(), strict=True):
-        wanted = torch.full((VOCABULARY_SIZE,), label_smoothing / VOCABULARY_SIZE, dtype=torch.float64)
+        wanted = torch.full((VOCAB_SIZE,), label_smoothing / VOCAB_SIZE, dtype=torch.float64)
         wanted[token] += 1 - label_smoothing
         assert float(wanted.sum()) == pytest.approx(1)
         smoothed -= float(wanted @ row)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from commands import FILES, composed
+from composed import FILES, composed
 
 from mt import build
-from mt.config import TrainConfig
+from mt.config.schema import TrainConfig
 from mt.model.transformer import Transformer
 from mt.training.step import StepResult, train_step
 
@@ -29,7 +29,7 @@ PAPER: list[tuple[str, str, tuple[Any, Any, Any]]] = [
     ("5.3, beta_1",          "training.adam_beta1",           (0.9,      0.9,       0.9)),
     ("5.3, beta_2",          "training.adam_beta2",           (0.98,     0.98,      0.98)),
     ("5.3, epsilon",         "training.adam_epsilon",         (1e-9,     1e-9,      1e-9)),
-    ("5.3, no cooldown",     "training.cooldown",             (0.0,      0.0,       0.0)),
+    ("5.3, no cooldown",     "training.decay_fraction",             (0.0,      0.0,       0.0)),
     ("5.3, warm-up",         "training.warmup_steps",         (4000,     4000,      4000)),
     ("5.3, equation (3)",    "training.learning_rate_factor", (1.0,      1.0,       1.0)),
     ("5.1, batch",           "training.batch_tokens",         (25_000,   25_000,    25_000)),
@@ -37,11 +37,11 @@ PAPER: list[tuple[str, str, tuple[Any, Any, Any]]] = [
     ("5.2, 6.1, ten minutes: steps of 0.4 s and 1.0 s",
                              "training.checkpoint_every_steps", (1500,   600,       600)),
     ("6.1, averaging",       "training.average_checkpoints",  (5,        20,        20)),
-    ("to the last step",     "training.early_stopping_validations", (None, None,    None)),
+    ("to the last step",     "training.patience", (None, None,    None)),
     ("to the last step",     "training.max_minutes",          (None,     None,      None)),
     ("5.1, byte pairs; 37,000 as 289 * 128",
-                             "tokenizer.vocabulary_size",     (36_992,   36_992,    32_000)),
-    ("5.1, shared",          "tokenizer.joint",               (True,     True,      True)),
+                             "tokenizer.vocab_size",     (36_992,   36_992,    32_000)),
+    ("5.1, shared",          "tokenizer.shared_vocab",               (True,     True,      True)),
     ("5.1, plain encoding",  "tokenizer.bpe_dropout",         (0.0,      0.0,       0.0)),
     ("5.1, WMT 2014",        "data.path",                     ("wmt/wmt14",) * 3),
     ("5.1, WMT 2014",        "data.subset",                   ("de-en",  "de-en",   "fr-en")),
@@ -80,7 +80,7 @@ def test_every_number_is_the_papers(recipe: str) -> None:
 def test_recipes_build(recipe: str, millions: int) -> None:
     config = config_of(f"experiment={recipe}")
     with torch.device("meta"):
-        model = Transformer(vocabulary_size=config.tokenizer.vocabulary_size, pad=0, **vars(config.model))
+        model = Transformer(vocab_size=config.tokenizer.vocab_size, pad=0, **vars(config.model))
     assert round(sum(parameter.numel() for parameter in model.parameters()) / 1e6) == millions
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from pairs import ListedPairs, random_pairs
-from tiny_models import PAD, VOCABULARY_SIZE, tiny_model
+from tiny_models import PAD, VOCAB_SIZE, tiny_model
 from torch import Tensor
 from torch.nn import functional
 
@@ -17,7 +17,7 @@ from mt.data.loader import read_batch
 from mt.model.transformer import Transformer
 from mt.training.step import StepResult, batch_loss, train_step
 
-PAIRS = ListedPairs(random_pairs(11, longest=9, vocabulary_size=VOCABULARY_SIZE, seed=0))
+PAIRS = ListedPairs(random_pairs(11, longest=9, vocab_size=VOCAB_SIZE, seed=0))
 CUTS = {
     "two": [range(7), range(7, 11)],
     "one long, one short": [range(10), range(10, 11)],

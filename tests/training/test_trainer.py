@@ -20,16 +20,15 @@ from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder
 from mt.errors import DivergedError, StoppedError
 from mt.model.transformer import Transformer
+from mt.runs.atomic import read_folder
+from mt.runs.checkpoint import Checkpoints, TrainingState, model_tensors
+from mt.runs.metrics import MetricsFile
+from mt.runs.signals import stop_on_signals
 from mt.training import diagnosis
 from mt.training import step as step_module
-from mt.training.checkpoint import Checkpoints, TrainingState, model_tensors
-from mt.training.diagnosis import Diagnosis
-from mt.training.durable import read_folder
-from mt.training.interruption import stop_on_signals
+from mt.training.diagnosis import Diagnosis, WatchedMetrics
 from mt.training.loss import LossSums
-from mt.training.metrics import MetricsFile
 from mt.training.trainer import Trainer, Validation, is_finished
-from mt.training.watch import WatchedMetrics
 
 VOCABULARY = 12
 BATCHES_PER_EPOCH = 5
@@ -64,7 +63,7 @@ class Run:
             "max_minutes": None,
             "validate_every_steps": 5,
             "checkpoint_every_steps": 4,
-            "early_stopping_validations": None,
+            "patience": None,
             "log_every_steps": 3,
             **changes,
         }
@@ -83,7 +82,7 @@ class Run:
     def start(self) -> TrainingState:
         torch.manual_seed(1)
         sizes = {"num_layers": 1, "d_model": 8, "d_ff": 8, "num_heads": 2}
-        self.model = Transformer(vocabulary_size=VOCABULARY, dropout=0.3, pad=0, **sizes)
+        self.model = Transformer(vocab_size=VOCABULARY, dropout=0.3, pad=0, **sizes)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.0, fused=True)
         checkpoints = Checkpoints(self.folder / "checkpoints", keep=self.keep)
         loaded = checkpoints.load_newest(self.model, self.optimizer)
@@ -92,7 +91,10 @@ class Run:
         order = TrainingOrder(corpus_of_epoch=self._corpus, batch_tokens=30, micro_batch_tokens=15, seed=5)
         figures = {"unigram_entropy": self.entropy, "warmup_steps": 1, "label_smoothing": 0.1}
         watched = WatchedMetrics(
-            metrics, Diagnosis(**figures, earlier=metrics.kept), waited_seconds=lambda: order.waited_seconds, tell=print
+            metrics,
+            Diagnosis(**figures, earlier=metrics.kept),
+            waited_seconds=lambda: order.waited_seconds,
+            report=print,
         )
         with contextlib.closing(metrics), stop_on_signals() as stop:
             return Trainer(
@@ -306,7 +308,7 @@ def test_log_lines_are_the_mean_of_their_steps(tmp_path: Path) -> None:
 
 @pytest.mark.reliability(7)
 def test_early_stopping_counts_validations_without_progress(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run", max_steps=100, validate_every_steps=2, early_stopping_validations=3)
+    run = Run(tmp_path / "run", max_steps=100, validate_every_steps=2, patience=3)
     scores = {2: 1.0, 4: 5.0, 6: 2.0, 8: 6.0, 10: 6.0, 12: 3.0, 14: 5.9}
     run.scores = scores.__getitem__
     for step in (5, 9, 11, 13):  # the counter lives through restarts
@@ -317,7 +319,7 @@ def test_early_stopping_counts_validations_without_progress(tmp_path: Path) -> N
     assert (state.step, state.best_step, state.best_score, state.validations_without_progress) == (14, 8, 6.0, 3)
     assert json.loads(read_folder(run.folder / "checkpoints/best")["state.json"])["step"] == 8
     assert run.start().step == 14  # started again it stays finished
-    run.values["early_stopping_validations"] = None
+    run.values["patience"] = None
     run.values["max_steps"] = 15
     run.scores = lambda _: 0.0
     assert run.start().step == 15

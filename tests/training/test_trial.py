@@ -6,14 +6,14 @@ import copy
 import pytest
 import torch
 from pairs import ListedPairs, random_pairs
-from tiny_models import VOCABULARY_SIZE, tiny_model
+from tiny_models import VOCAB_SIZE, tiny_model
 
 from mt.data.loader import TrainingOrder
 from mt.errors import UserError, out_of_memory
 from mt.model.transformer import Transformer
 from mt.training.trial import largest_that_fits, try_batches
 
-PAIRS = random_pairs(50, longest=19, vocabulary_size=VOCABULARY_SIZE, seed=0)
+PAIRS = random_pairs(50, longest=19, vocab_size=VOCAB_SIZE, seed=0)
 TORCHS_WORDS = (
     "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
 )

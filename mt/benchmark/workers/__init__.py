@@ -1,1 +1,1 @@
-"""What runs inside a contestant's process, a peer's environment included: torch and numpy, and nothing else of mt."""
+"""What runs inside a system's process, a peer's environment included: torch and numpy, and nothing else of mt."""

@@ -1,4 +1,4 @@
-"""Time, peak memory and versions, alike for every contestant."""
+"""Time, peak memory and versions, alike for every system."""
 
 import contextlib
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""The contestant's side of a contest: one JSON request a line in, one JSON answer a line out, idle in between."""
+"""The system's side of a contest: one JSON request a line in, one JSON answer a line out, idle in between."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Batches of token ids in one file: the same examples for every contestant, whatever environment it runs in."""
+"""Batches of token ids in one file: the same examples for every system, whatever environment it runs in."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,0 +1,163 @@
+"""The other systems in training: torch.nn.Transformer's layers and Hugging Face's MarianMTModel, as one would use them.
+
+Both get the paper's dropout places (after each sublayer and on the sums of embeddings and positions), tied
+embeddings, scaled dot-product attention by torch's kernels, the fused Adam, and torch's label-smoothed cross-entropy.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mt.benchmark.workers.meter import measured, versions
+from mt.benchmark.workers.serve import Answer, Request, serve
+from mt.benchmark.workers.token_batches import read_token_batches
+
+_PAD, _BOS, _EOS = 0, 2, 3
+_LONGEST = 1024
+
+
+class TorchTransformer(nn.Module):
+    """Torch's encoder and decoder layers between an embedding and its transpose."""
+
+    positions: Tensor
+
+    def __init__(self, sizes: dict[str, Any]) -> None:
+        super().__init__()
+        d_model, dropout = sizes["d_model"], sizes["dropout"]
+        layer = {"d_model": d_model, "nhead": sizes["num_heads"], "dim_feedforward": sizes["d_ff"]}
+        layer |= {"dropout": dropout, "batch_first": True}
+        self.embedding = nn.Embedding(sizes["vocab_size"], d_model)
+        nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
+        self.dropout = nn.Dropout(dropout)
+        self.encoder = nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(**layer), sizes["num_layers"], enable_nested_tensor=False
+        )
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**layer), sizes["num_layers"])
+        position = torch.arange(_LONGEST).unsqueeze(1)
+        angle = position * torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
+        self.register_buffer("positions", torch.stack([angle.sin(), angle.cos()], dim=2).flatten(1))
+        for module in self.modules():
+            if isinstance(module, nn.MultiheadAttention):
+                module.dropout = 0.0
+            if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+                module.dropout.p = 0.0  # inside the feed-forward network
+
+    def _embed(self, tokens: Tensor) -> Tensor:
+        scaled = self.embedding(tokens) * math.sqrt(self.embedding.embedding_dim)
+        return self.dropout(scaled + self.positions[: tokens.shape[1]])
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """Logits at every target position."""
+        padding = source == _PAD
+        length = target.shape[1]
+        later = torch.ones(length, length, dtype=torch.bool, device=target.device).triu(1)
+        memory = self.encoder(self._embed(source), src_key_padding_mask=padding)
+        hidden = self.decoder(
+            self._embed(target),
+            memory,
+            tgt_mask=later,
+            tgt_key_padding_mask=target == _PAD,
+            memory_key_padding_mask=padding,
+        )
+        return functional.linear(hidden, self.embedding.weight)
+
+
+class Marian(nn.Module):
+    """Hugging Face's MarianMTModel with the configuration of a fresh training."""
+
+    def __init__(self, sizes: dict[str, Any]) -> None:
+        super().__init__()
+        from transformers import MarianConfig, MarianMTModel  # noqa: PLC0415  the other peer does without
+
+        sides = ("encoder", "decoder")
+        config = MarianConfig(
+            vocab_size=sizes["vocab_size"],
+            max_position_embeddings=_LONGEST,
+            **{f"{side}_layers": sizes["num_layers"] for side in sides},
+            **{f"{side}_ffn_dim": sizes["d_ff"] for side in sides},
+            **{f"{side}_attention_heads": sizes["num_heads"] for side in sides},
+            d_model=sizes["d_model"],
+            dropout=sizes["dropout"],
+            attention_dropout=0.0,
+            activation_dropout=0.0,
+            activation_function="relu",
+            scale_embedding=True,
+            use_cache=False,
+            pad_token_id=_PAD,
+            bos_token_id=_BOS,
+            eos_token_id=_EOS,
+            forced_eos_token_id=_EOS,
+            decoder_start_token_id=_BOS,
+        )
+        self.model = MarianMTModel(config)
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """Logits at every target position."""
+        return self.model(
+            input_ids=source,
+            attention_mask=(source != _PAD).long(),
+            decoder_input_ids=target,
+            decoder_attention_mask=(target != _PAD).long(),
+        ).logits
+
+
+class Training:
+    """A model in training over batches of a file; one call is a round, a step for each batch."""
+
+    def __init__(self, task: Request) -> None:
+        torch.manual_seed(1)
+        self.device = torch.device(task["device"])
+        self.batches = read_token_batches(task["batches"])
+        model: nn.Module = {"torch": TorchTransformer, "marian": Marian}[task["model"]](task["sizes"])
+        self.model = model.to(self.device).train()
+        self.forward: Callable[[Tensor, Tensor], Tensor] = self.model
+        if task["variant"] == "compiled":
+            self.forward = torch.compile(self.model)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
+        self.label_smoothing = task["label_smoothing"]
+
+    def __call__(self, request: Request) -> Answer:
+        """Seconds, real tokens, places, peak memory of the round's steps, and the last loss per target token."""
+        losses: list[Tensor] = []
+        steps = functools.partial(self._steps, request["precision"], losses)
+        return {
+            **measured(steps, self.device),
+            "source_tokens": sum(batch.source_tokens for batch in self.batches),
+            "target_tokens": sum(batch.target_tokens for batch in self.batches),
+            "places": sum(batch.places for batch in self.batches),
+            "loss": float(losses[-1]),
+        }
+
+    def _steps(self, precision: str, losses: list[Tensor]) -> None:
+        for batch in self.batches:
+            arrays = (batch.source, batch.target_input, batch.target_output)
+            source, target, gold = (torch.from_numpy(array).to(self.device, non_blocking=True) for array in arrays)
+            with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=precision == "bf16"):
+                logits = self.forward(source, target)
+            loss = functional.cross_entropy(
+                logits.float().flatten(0, 1),
+                gold.flatten(),
+                ignore_index=_PAD,
+                label_smoothing=self.label_smoothing,
+            )
+            loss.backward()
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+            losses.append(loss.detach())
+
+
+def prepare(task: Request) -> tuple[Answer, Training]:
+    """Take `model`, `variant` (empty or `compiled`), `sizes`, `batches`, `label_smoothing`, `device` from the task."""
+    packages = ("torch", "transformers") if task["model"] == "marian" else ("torch",)
+    training = Training(task)
+    parameters = sum(parameter.numel() for parameter in training.model.parameters() if parameter.requires_grad)
+    return {**versions(*packages), "parameters": parameters}, training
+
+
+if __name__ == "__main__":
+    serve(prepare)

@@ -1,0 +1,180 @@
+"""mt-translate: a sentence, a file or standard input, one line out for every line in."""
+
+import hashlib
+import itertools
+import json
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from mt import build
+from mt.config.checks import shard_numbers
+from mt.config.schema import TranslateConfig
+from mt.data.lines import count_lines, read_lines
+from mt.errors import UserError
+from mt.reporting import Progress, report
+from mt.runs import folder as folder_names
+from mt.runs.metrics import format_seconds
+from mt.runtime import keep_freed_memory
+from mt.translation.alignment import pharaoh
+from mt.translation.output import FileOutput, StreamOutput
+from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
+from mt.translation.segments import Translation
+from mt.translation.translator import Translator
+
+Numbered = Iterator[tuple[int, str]]  # lines with their numbers in the input, from 1
+Output = FileOutput | StreamOutput
+
+
+def translate(config: TranslateConfig) -> None:
+    """Translate what is given, in order; the same command after an interruption continues the file it left.
+
+    Raises UserError for a line that does not fit its format, after the lines before it are translated.
+    """
+    keep_freed_memory()
+    records = _records(config)
+    texts = [config.source] if config.source is not None else read_lines(str(config.input))
+    lines: Numbered = enumerate(texts, start=1)
+    titles = records.titles(next(lines, (1, ""))[1]) if records.header else None
+    before, count = _share(config, header=records.header)
+    translator = build.translator_of_run(
+        Path(config.run_dir),
+        config.decoding,
+        config.device,
+        ensemble=[Path(run_dir) for run_dir in config.ensemble],
+        num_hypotheses=config.n_best or 1,
+        alignments=config.alignments,
+        copied=True,
+    )
+    titled = titles is not None and (config.shard is None or shard_numbers(config.shard)[0] == 1)
+    with _output(config, titled=titled) as output:
+        if titles is not None and titled and not output.begun:
+            output.write([titles])
+        if output.finished_lines:
+            report(f"{config.output}: continued, finished lines: {output.finished_lines:,}")
+        start = before + output.finished_lines
+        own = itertools.islice(lines, start, None if count is None else before + count)
+        left = None if count is None else count - output.finished_lines
+        _translate(config, translator, records, own, output, first_number=1 + records.header + start, left=left)
+
+
+def _translate(
+    config: TranslateConfig,
+    translator: Translator,
+    records: Records,
+    lines: Numbered,
+    output: Output,
+    *,
+    first_number: int,
+    left: int | None,
+) -> None:
+    """Translate lines into the output, of which `left` are expected, and say how fast that went."""
+    pending: deque[tuple[int, str]] = deque()
+    failures: list[UserError] = []
+
+    def texts() -> Iterator[str]:
+        try:
+            for number, line in lines:
+                text = records.text(line, number)
+                pending.append((number, line))
+                yield text
+        except UserError as error:
+            failures.append(error)  # what is before it is translated first
+
+    start = time.monotonic()
+    count = pieces = 0
+    shown = left is not None and config.source is None and not (config.output == "-" and sys.stdout.isatty())
+    progress = Progress("translating", total=left or 0, unit="lines") if shown else None
+    for translation in translator.translate(texts(), prefixes=config.target_prefix, first_number=first_number):
+        number, line = pending.popleft()
+        output.write(records.lines(line, number, _results(config, translation)))
+        _report_oddities(number, translation)
+        count, pieces = count + 1, pieces + len(translation.tokens)
+        if progress is not None:
+            progress.advance(1)
+    if progress is not None:
+        progress.close()
+    if failures:
+        raise failures[0]
+    if config.source is None:
+        seconds = time.monotonic() - start
+        rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {pieces / max(seconds, 1e-9):,.0f} pieces/s"
+        took = format_seconds(seconds) if seconds >= 60 else f"{seconds:.1f} s"
+        report(f"{config.run_dir}: {count:,} {'line' if count == 1 else 'lines'} in {took}, {rate}")
+
+
+def _results(config: TranslateConfig, translation: Translation) -> list[Result]:
+    """What is told of a line: its translation by `translation_field`, and what else was asked for."""
+    results = []
+    for one in (translation, *translation.others):
+        result: Result = {config.translation_field: one.text}
+        if config.scores or config.n_best is not None:
+            result["score"] = round(one.score, 6)
+        if config.alignments:
+            result["alignment"] = pharaoh(one.alignment or [])
+        results.append(result)
+    return results
+
+
+def _records(config: TranslateConfig) -> Records:
+    """The kind of file that the input is."""
+    n_best = config.n_best is not None
+    added = [config.translation_field]
+    added += ["score"] if config.scores or n_best else []
+    added += ["alignment"] if config.alignments else []
+    if config.column is not None:
+        return TabSeparated(str(config.input), column=config.column, added=added, n_best=n_best)
+    if config.field is not None:
+        return JsonLines(str(config.input), field=config.field, added=[*added, "n_best"] if n_best else added)
+    return PlainText(n_best=n_best)
+
+
+def _share(config: TranslateConfig, *, header: bool) -> tuple[int, int | None]:
+    """How many lines come before those to translate, and how many those are, where that can be known; no titles."""
+    if config.source is not None or not Path(str(config.input)).is_file():
+        return 0, None
+    total = max(count_lines(str(config.input)) - header, 0)
+    number, count = (1, 1) if config.shard is None else shard_numbers(config.shard)
+    before = total * (number - 1) // count
+    return before, total * number // count - before
+
+
+def _output(config: TranslateConfig, *, titled: bool) -> Output:
+    """Where the lines go. A pipe's or a terminal's lines are not there a second time, so nothing is continued."""
+    path = Path(config.output)
+    path = path.resolve() if path.is_symlink() and (path.is_file() or not path.exists()) else path
+    if config.output == "-" or (path.exists() and not path.is_file()):
+        return StreamOutput(config.output)
+    if config.shard is not None:
+        number, count = shard_numbers(config.shard)
+        path = path.with_name(f"{path.name}.{number:0{len(str(count))}}-of-{count}")
+    numbered = config.n_best is not None and config.field is None
+    known = config.source is not None or Path(str(config.input)).is_file()
+    return FileOutput(path, key=_key(config) if known else None, titled=titled, numbered=numbered)
+
+
+def _key(config: TranslateConfig) -> str:
+    """A text that differs when anything does that decides the output."""
+    options = asdict(config)
+    del options["decoding"]["batch_tokens"]
+    for name in ("run_dir", "ensemble", "device", "input", "output"):
+        del options[name]
+    runs = [Path(run_dir) for run_dir in (config.run_dir, *config.ensemble)]
+    files = [run / folder_names.MODEL for run in runs] + ([Path(config.input)] if config.input is not None else [])
+    digests = [_digest(path) for path in files] + [folder_names.vocabulary_mark(run) for run in runs]
+    return hashlib.sha256(json.dumps([options, digests]).encode()).hexdigest()[:8]
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _report_oddities(line: int, translation: Translation) -> None:
+    if translation.parts > 0 and not translation.text.strip():
+        report(f"line {line}: the model ended its translation before the first word, as with words it does not know")
+    if translation.parts > 1:
+        report(f"line {line}: longer than decoding.max_source_tokens, translated in {translation.parts} parts")

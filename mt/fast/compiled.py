@@ -1,0 +1,27 @@
+"""torch.compile, one layer at a time: all layers of a stack share one program, so that compiling takes seconds.
+
+Packed tiles keep one shape (`mt/data/packing.py`), and a program made for it is never made again. Validation has
+batches of any shape and runs without.
+"""
+
+import contextlib
+
+import torch
+
+from mt.model.transformer import Transformer
+
+
+def compile_layers(model: Transformer, *, static_shapes: bool, backend: str = "inductor") -> None:
+    """Let torch compile each encoder and decoder layer at its first use; parameters keep their names."""
+    for layer in (*model.encoder_layers(), *model.decoder_layers()):
+        layer.compile(dynamic=not static_shapes, backend=backend)
+
+
+def uncompiled() -> contextlib.AbstractContextManager[object]:
+    """Inside, compiled layers run as they are written and nothing is compiled."""
+    return torch.compiler.set_stance("force_eager")
+
+
+def programs_made() -> int:
+    """How many programs torch.compile has made in this process; it stays when nothing is compiled again."""
+    return int(torch._dynamo.utils.counters["stats"]["unique_graphs"])

@@ -1,1 +1,0 @@
-"""What the commands do, one file each; every job takes its checked configuration."""

@@ -1,0 +1,1 @@
+"""Text in, text out: lines become segments, segments become translations, translations become scores."""

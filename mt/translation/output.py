@@ -1,0 +1,115 @@
+"""Where translated lines go: standard output, or a file that is whole or clearly partial and can be continued."""
+
+import contextlib
+import fcntl
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+from mt.data.lines import encode_lines
+from mt.errors import DiskError, LockedError
+from mt.reporting import report
+
+
+class StreamOutput:
+    """Standard output, or what is no ordinary file, such as a pipe: written at once, nothing to continue."""
+
+    finished_lines = 0
+    begun = False
+
+    def __init__(self, path: str) -> None:
+        self._name = "standard output" if path == "-" else path
+        self._stream: BinaryIO = sys.stdout.buffer if path == "-" else Path(path).open("wb")  # noqa: SIM115
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Write lines. Raises DiskError."""
+        write(self._stream, lines, name=self._name)
+
+    def __enter__(self) -> "StreamOutput":  # noqa: PYI034  the shape checks cannot read Self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._stream is not sys.stdout.buffer:
+            with contextlib.suppress(OSError):  # of what could not be written
+                self._stream.close()
+
+
+class FileOutput:
+    """A file that grows under the name `PATH.KEY.part` and is called `PATH` when it is whole.
+
+    What a part of the same key holds already is kept, up to the last line of the input that is finished with
+    certainty: `finished_lines` counts them. `key` stands for all that decides the lines; without one nothing is kept.
+    With `titled` the first line names columns, and with `numbered` several may belong to one line of the input, whose
+    number they begin with.
+
+    Raises LockedError while another process writes the same part.
+    """
+
+    def __init__(self, path: Path, *, key: str | None, titled: bool, numbered: bool) -> None:
+        self._path, self._part = path, path.with_name(f"{path.name}.{key}.part" if key else f"{path.name}.part")
+        self._continued = key is not None
+        self._stream = self._part.open("a+b")
+        try:
+            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._stream.close()
+            raise LockedError(f"another process is writing {self._part}: wait for it or choose another") from error
+        self.finished_lines, end_bytes = finished(self._part, titled=titled, numbered=numbered) if key else (0, 0)
+        self._stream.truncate(end_bytes)
+        self.begun = end_bytes > 0
+        """Whether the titles are written."""
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Write lines. Raises DiskError."""
+        write(self._stream, lines, name=str(self._part))
+
+    def __enter__(self) -> "FileOutput":  # noqa: PYI034
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            os.fsync(self._stream.fileno())
+            self._part.replace(self._path)
+        else:
+            advice = "; the same command continues there" if self._continued else ""
+            report(f"{self._part} holds the lines that are finished{advice}")
+        with contextlib.suppress(OSError):  # of what could not be written
+            self._stream.close()
+
+
+def finished(part: Path, *, titled: bool, numbered: bool) -> tuple[int, int]:
+    """Return how many lines of the input are finished in a partial output, and after how many bytes that ends."""
+    count = end_bytes = line_bytes = 0
+    number: bytes | None = None
+    with part.open("rb") as rows:
+        for row in rows:
+            if not row.endswith(b"\n"):
+                break
+            if titled and end_bytes == 0:
+                line_bytes = len(row)
+            elif numbered:
+                if row.partition(b"\t")[0] != number:  # the line before is whole, as far as it is there
+                    count += number is not None
+                    line_bytes = end_bytes
+                    number = row.partition(b"\t")[0]
+            else:
+                count += 1
+                line_bytes = end_bytes + len(row)
+            end_bytes += len(row)
+    return count, line_bytes
+
+
+def write(stream: BinaryIO, lines: Sequence[str], *, name: str) -> None:
+    """Write lines and hand them to the system at once. Raises DiskError."""
+    try:
+        stream.write(encode_lines(lines, at_file_start=False))
+        stream.flush()
+    except BrokenPipeError:
+        raise  # the reader has enough
+    except OSError as error:
+        raise DiskError(f"cannot write {name}: {error.strerror}; the lines before are written") from error

@@ -1,0 +1,177 @@
+"""The architecture: who may import whom, read from the source without running it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted((ROOT / "mt").rglob("*.py"))
+SCRIPTS = sorted((ROOT / "scripts").glob("*.py"))
+ids = [str(path.relative_to(ROOT)) for path in MODULES]
+
+# What each package or module may import of `mt`, besides itself and mt.errors. The longest name that fits decides,
+# and every module must have one.
+MAY_IMPORT: dict[str, set[str]] = {
+    "mt": set(),
+    "mt.errors": set(),
+    "mt.reporting": set(),
+    "mt.runtime": set(),
+    "mt.config": {"mt.data.lines"},
+    "mt.model": set(),
+    "mt.search": set(),
+    "mt.data": {"mt.reporting", "mt.runs.atomic"},
+    "mt.doctor": {"mt.data", "mt.reporting", "mt.runs.atomic"},
+    "mt.runs": {"mt.config", "mt.reporting", "mt.runtime", "mt.training.averaging"},
+    "mt.training": {"mt.data.batch", "mt.data.loader", "mt.model", "mt.reporting", "mt.runs", "mt.runtime"},
+    "mt.translation": {"mt.data", "mt.model", "mt.reporting", "mt.runtime", "mt.search"},
+    "mt.fast": {"mt.model", "mt.search", "mt.training.loss", "mt.runtime"},
+    "mt.fast.native": set(),
+    "mt.export": {"mt.data", "mt.model", "mt.runs", "mt.search", "mt.translation"},
+    "mt.build": {
+        *("mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.search", "mt.training"),
+        "mt.translation",
+    },
+    "mt.api": {"mt.build", "mt.config", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
+    "mt.commands": {
+        *("mt.api", "mt.build", "mt.config", "mt.data", "mt.doctor", "mt.export", "mt.fast", "mt.model"),
+        *("mt.reporting", "mt.runs", "mt.runtime", "mt.training", "mt.translation"),
+        *("mt.commands.inputs", "mt.commands.preparation"),
+    },
+    "mt.commands.benchmark": {"mt.benchmark"},
+    "mt.benchmark": {
+        *("mt.api", "mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.reporting", "mt.runtime"),
+        *("mt.training", "mt.translation"),
+    },
+    "mt.benchmark.workers": set(),  # they run in the environment of the other systems too
+}
+# What runs before torch is imported, so that a wrong command line is answered at once.
+WITHOUT_TORCH = {
+    *("mt", "mt.errors", "mt.reporting", "mt.config", "mt.data.lines", "mt.commands.entry_point"),
+    *("mt.commands.inputs", "mt.runs.atomic", "mt.runs.folder", "mt.runs.signals"),
+}
+
+# Libraries that one room keeps to itself, so that it can be exchanged there.
+KEPT = {
+    "sentencepiece": {"mt/data/tokenizer.py", "mt/export/sentencepiece_models.py"},
+    "transformers": {
+        *(
+            "mt/export/engines.py",
+            "mt/benchmark/workers/systems_training.py",
+            "mt/benchmark/workers/systems_decoding.py",
+        )
+    },
+    "ctranslate2": {*("mt/export/engines.py", "mt/export/ctranslate2.py", "mt/benchmark/workers/systems_decoding.py")},
+    "google.protobuf": {"mt/export/sentencepiece_models.py"},
+    "datasets": {"mt/data/hub.py"},
+    "sacrebleu": {"mt/translation/evaluation.py"},
+    "torch.distributed": {"mt/training/distributed.py"},
+    "hydra": {"mt/commands/entry_point.py", "mt/config/overrides.py"},
+    "omegaconf": {"mt/commands/entry_point.py"},
+}
+SLOW = {"torch", "numpy", "datasets", "sacrebleu", "matplotlib", "sentencepiece", "safetensors"}
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, at the top or inside a function; `from a import b` counts as a and a.b."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def inside(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def rule_of(module: str) -> str:
+    """The entry of `MAY_IMPORT` that decides for a module."""
+    return max((name for name in MAY_IMPORT if name != "mt" and inside(module, name)), key=len, default=module)
+
+
+def strangers(module: str, imported: set[str]) -> set[str]:
+    """What a module imports of `mt` and may not. `from mt import build` counts as mt.build."""
+    rule = rule_of(module)
+    names = [rule]
+    if rule == "mt.commands.benchmark":
+        names.append("mt.commands")
+    allowed = {rule, "mt.errors"}.union(*(MAY_IMPORT[name] for name in names))
+    if rule == "mt.commands":  # no command imports another
+        allowed = {"mt.errors", module, *MAY_IMPORT[rule]}
+    used = {
+        name for name in imported if inside(name, "mt") and not any(inside(other, name) for other in imported - {name})
+    }
+    return {name for name in used if not any(inside(name, one) for one in allowed)}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ids)
+def test_packages_know_only_whom_they_may(path: Path) -> None:
+    module = module_name(path)
+    assert rule_of(module) in MAY_IMPORT, f"{module} has no entry in MAY_IMPORT"
+    assert not strangers(module, imports(path))
+
+
+@pytest.mark.parametrize(
+    ("module", "imported"),
+    [
+        ("mt.model.stacks", {"mt", "mt.build"}),
+        ("mt.search.beam", {"mt.fast.native.ranking", "mt.fast.native.ranking.can_rank"}),
+        ("mt.commands.train", {"mt.commands.evaluate", "mt.commands.evaluate.score_split"}),
+        ("mt.config.checks", {"mt.runs.folder", "mt.runs.folder.check_run"}),
+        ("mt.runs.folder", {"mt", "mt.api"}),
+        ("mt.benchmark.workers.serve", {"mt.build"}),
+    ],
+)
+def test_a_stranger_is_seen(module: str, imported: set[str]) -> None:
+    assert strangers(module, imported)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ids)
+def test_libraries_stay_in_their_room(path: Path) -> None:
+    relative = path.relative_to(ROOT).as_posix()
+    for library, rooms in KEPT.items():
+        if relative not in rooms:
+            assert not [name for name in imports(path) if inside(name, library)], f"{library} belongs to {rooms}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ids)
+def test_what_runs_before_torch_loads_nothing_slow(path: Path) -> None:
+    if any(inside(module_name(path), name) for name in WITHOUT_TORCH - {"mt"}):
+        assert not {name for name in imports(path) if name.split(".")[0] in SLOW}
+
+
+@pytest.mark.parametrize("library", ["datasets", "transformers", "ctranslate2", "google"])
+def test_slow_and_optional_libraries_are_loaded_late(library: str) -> None:
+    for path in MODULES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [str(node.module)]
+                assert not any(inside(name, library) for name in names), path
+
+
+@pytest.mark.parametrize("path", MODULES, ids=ids)
+def test_a_package_is_a_docstring(path: Path) -> None:
+    if path.name == "__init__.py":
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        assert len(body) == 1
+        assert ast.get_docstring(ast.Module(body=body, type_ignores=[]))
+
+
+@pytest.mark.parametrize("path", [path for path in SCRIPTS if path.name != "__init__.py"], ids=lambda path: path.name)
+def test_scripts_hold_no_logic(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 40
+    allowed = {"mt.commands.entry_point", "mt.config.schema", f"mt.commands.{path.stem}"}
+    assert {name for name in imports(path) if inside(name, "mt") and name.rpartition(".")[0] not in allowed} <= allowed
+    branches = [
+        node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.For | ast.While | ast.Try | ast.With)
+    ]
+    assert not branches

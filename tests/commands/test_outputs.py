@@ -1,0 +1,116 @@
+"""What a job has computed reaches the person also where the disk does not take it; a wrong order loses nothing."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from composed import composed
+
+from mt.commands import attention, evaluate
+from mt.config.schema import AttentionConfig, Decoding, EvaluateConfig, TrainConfig
+from mt.data.tokenizer import Tokenizer
+from mt.errors import DiskError, UserError
+from mt.search.search import Search
+from mt.translation.output import StreamOutput
+from mt.translation.segments import Translation
+from mt.translation.translator import Translator
+
+FULL = Path("/dev/full")
+DECODING = Decoding(
+    beam_size=1,
+    length_penalty=0.6,
+    length_penalty_form="gnmt",
+    max_extra_tokens=5,
+    batch_tokens=100,
+    max_source_tokens=100,
+    min_output_tokens=None,
+    max_output_tokens=None,
+    no_repeat_ngram_size=None,
+    early_stopping=None,
+    precision=None,
+    sampling=None,
+)
+
+
+class Echo(Translator):
+    """A translator whose translation of a line is the line."""
+
+    def __init__(self) -> None:
+        self.search = cast(Search, SimpleNamespace(beam_size=1))
+        self.source_tokenizer = cast(Tokenizer, SimpleNamespace(encode=str.split))
+
+    def translate_all(self, lines: Sequence[str]) -> list[Translation]:
+        return [Translation(line, 0.0, []) for line in lines]
+
+
+def toy_run() -> TrainConfig:
+    return cast(TrainConfig, composed("train"))
+
+
+def split_of(run_dir: Path) -> Path:
+    (run_dir / "data").mkdir(parents=True)
+    for side in ("source", "target"):
+        (run_dir / "data" / f"test.{side}").write_text("ein kleiner Hund schläft\n\nja\n", encoding="utf-8")
+    return run_dir
+
+
+def test_scores_are_saved_and_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate.score_split(split_of(tmp_path / "run"), toy_run(), Echo(), "test", "zh")
+    saved = json.loads((tmp_path / "run/evaluation.json").read_bytes())
+    assert "tok:zh" in saved["signature"]
+    assert saved["bleu"] == pytest.approx(100)
+    assert saved["sentences"] == 3
+    assert (tmp_path / "run/hypotheses.txt").read_bytes().count(b"\n") == 3
+    assert "BLEU 100.00" in capsys.readouterr().out
+
+
+def test_scores_are_printed_where_they_cannot_be_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_dir = split_of(tmp_path / "run")
+    (run_dir / "hypotheses.txt").mkdir()  # as good as a full disk, and root is refused too
+    with pytest.raises(DiskError):
+        evaluate.score_split(run_dir, toy_run(), Echo(), "test", "de")
+    assert "BLEU 100.00" in capsys.readouterr().out
+
+
+def test_a_language_that_cannot_be_scored_is_refused_before_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(language: str) -> None:
+        raise UserError(f"no tokeniser for {language}")
+
+    monkeypatch.setattr(evaluate, "check_scorable", refuse)
+    monkeypatch.setattr(evaluate, "load_run", lambda _: toy_run())
+    config = EvaluateConfig(
+        run_dir=str(tmp_path),
+        device="cpu",
+        split="test",
+        source=None,
+        reference=None,
+        hypothesis=None,
+        target_language="ja",
+        decoding=DECODING,
+    )
+    with pytest.raises(UserError, match="no tokeniser for ja"):
+        evaluate.evaluate(config)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_named() -> None:
+    with pytest.raises(DiskError, match="cannot write /dev/full: No space"), StreamOutput(str(FULL)) as output:
+        output.write(["Hallo"])
+
+
+def test_a_sentence_too_long_for_a_picture_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention.build, "translator_of_run", lambda *_: Echo())
+    config = AttentionConfig(run_dir="run", source="word " * 101, output="a.png", decoding=DECODING)
+    with pytest.raises(UserError, match="101 pieces, but a picture holds 100"):
+        attention.attention(config)
+
+
+def test_a_picture_takes_any_piece_as_text(tmp_path: Path) -> None:
+    weights = attention.torch.ones(1, 2, 3)
+    attention.draw(weights, ["$$", "$\\x$", "</s>"], ["^$_$", "</s>"], tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 1000

@@ -1,0 +1,249 @@
+"""Wrong configurations are refused at the door: exit 2, one line, the key and its nearest neighbour named."""
+
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from composed import FILES, Captured
+
+from mt.commands.entry_point import run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What is typed after mt-train, and what the message must name.
+WRONG = [
+    # unknown keys, each with its nearest neighbour
+    (["training.max_step=5"], ["training.max_step:", "training.max_steps"]),
+    (["trainig.max_steps=5"], ["trainig.max_steps:", "training.max_steps"]),
+    (["max_steps=5"], ["max_steps:", "training.max_steps"]),
+    (["+training.max_step=5"], ["training.max_step:", "training.max_steps"]),
+    (["++training.max_step=5"], ["training.max_step:", "training.max_steps"]),
+    (["+model.heads=2"], ["model.heads:", "model.num_heads"]),
+    (["++sed=1"], ["sed:", "seed"]),
+    (["sed=1"], ["sed:", "seed"]),
+    (["rundir=x"], ["rundir:", "run_dir"]),
+    (["dat=toy"], ["dat:", "data"]),
+    (["modell=small"], ["modell:", "model"]),
+    (["experimnt=paper_base"], ["experimnt:", "experiment"]),
+    (["decoding.beamsize=4"], ["decoding.beamsize:", "decoding.beam_size"]),
+    (["data.filters.max_token=4"], ["data.filters.max_token:", "data.filters.max_tokens"]),
+    (["~training.max_step"], ["training.max_step:", "training.max_steps"]),
+    (["data.train=[{source: a, target: b}]"], ["data.train"]),
+    (["+data.train=[{source: a, target: b}]"], ["data.train:"]),
+    (["+data.subset=x"], ["data.subset:"]),
+    # choices that do not exist
+    (["model=bas"], ["model/bas", "base, big, small, toy"]),
+    (["data=wmt"], ["data/wmt", "toy"]),
+    (["experiment=paper"], ["experiment/paper", "paper_base"]),
+    (["decoding=beem"], ["decoding/beem", "beam"]),
+    (["+model=base"], ["model"]),
+    (["data=null"], ["data"]),
+    # the same key twice
+    (["seed=1", "seed=2"], ["seed: given twice"]),
+    (["seed=1", "++seed=2"], ["seed: given twice"]),
+    (["model=small", "model=base"], ["model: given twice"]),
+    (["training.max_steps=1", "+training.max_steps=1"], ["training.max_steps: given twice"]),
+    # not an override
+    (["seed"], ["seed"]),
+    (["seed:1"], ["seed:1"]),
+    (["=1"], ["=1"]),
+    (["training.max_steps=(1"], ["training.max_steps=(1"]),
+    (["data.train=[{source: a"], ["data.train"]),
+    (["seed=1,2"], ["seed:", "-m"]),
+    # wrong types
+    (["seed=one"], ["seed:", "whole number", "'one'"]),
+    (["seed="], ["seed:", "whole number"]),
+    (["seed=1.5"], ["seed:", "whole number"]),
+    (["seed=null"], ["seed:", "whole number"]),
+    (["seed=true"], ["seed:", "whole number"]),
+    (["seed=[1]"], ["seed:", "whole number"]),
+    (["resume=maybe"], ["resume:", "true or false"]),
+    (["resume=1"], ["resume:", "true or false"]),
+    (["model.dropout=high"], ["model.dropout:", "a number"]),
+    (["model.dropout=nan"], ["model.dropout:"]),
+    (["training.max_minutes=inf"], ["training.max_minutes:"]),
+    (["device=gpu"], ["device:", "auto, cpu, cuda, mps"]),
+    (["training.precision=fp16"], ["training.precision:", "auto, bf16, fp32"]),
+    (["decoding.precision=fp16"], ["decoding.precision: expected one of auto, fp32, bf16, int8; got", "fp16"]),
+    (["decoding.length_penalty_form=hf"], ["decoding.length_penalty_form:", "gnmt, power"]),
+    (["data.filters=none"], ["data.filters"]),
+    (["run_dir=[a,b]", "name={a: 1}", "seed=x"], ["seed:"]),
+    (["name=${nme}"], ["nme"]),
+    (["~training.max_steps"], ["training.max_steps: is missing"]),
+    # out of bounds
+    (["seed=-1"], ["seed:", "at least 0"]),
+    (["model.num_layers=0"], ["model.num_layers:", "at least 1"]),
+    (["model.d_model=-8"], ["model.d_model:", "at least 1"]),
+    (["model.dropout=1.0"], ["model.dropout:", "below 1"]),
+    (["model.dropout=-0.1"], ["model.dropout:", "at least 0"]),
+    (["training.batch_tokens=0"], ["training.batch_tokens:", "at least 1"]),
+    (["training.adam_beta2=1"], ["training.adam_beta2:", "below 1"]),
+    (["training.learning_rate_factor=0"], ["training.learning_rate_factor:", "above 0"]),
+    (["training.max_steps=99999999999999999999"], ["training.max_steps:"]),
+    (["decoding.beam_size=0"], ["decoding.beam_size:", "at least 1"]),
+    (["decoding.length_penalty=-1"], ["decoding.length_penalty:", "at least 0"]),
+    (["decoding.length_penalty=1e18"], ["decoding.length_penalty:", "at most 10"]),
+    (["tokenizer.character_coverage=0"], ["tokenizer.character_coverage:", "at least 0.98"]),
+    (["model.num_layers=1000000000"], ["model.num_layers:", "at most 1000"]),
+    (["training.batch_tokens=9000000000000000000"], ["training.batch_tokens:", "at most"]),
+    (["training.adam_epsilon=1e-300"], ["training.adam_epsilon:", "at least 1e-30"]),
+    # combinations that cannot work
+    (["model.num_heads=3"], ["model.num_heads:", "3", "128"]),
+    (["model.d_model=129", "model.num_heads=3"], ["model.d_model:", "even"]),
+    (["training.micro_batch_tokens=5000", "training.batch_tokens=4000"], ["training.micro_batch_tokens:", "4000"]),
+    (["training.batch_tokens=100"], ["data.filters.max_tokens:", "100"]),
+    (["training.batch_tokens=auto", "training.batch_tokens=100"], ["data.filters.max_tokens:", "100"]),
+    (["training.micro_batch_tokens=large"], ["training.micro_batch_tokens:", "whole number", "auto"]),
+    (["training.packing=never"], ["training.packing:", "true or false", "auto"]),
+    (["training.keep_checkpoints=2"], ["training.keep_checkpoints:", "training.average_checkpoints"]),
+    (["tokenizer.vocab_size=200"], ["tokenizer.vocab_size:", "byte_fallback"]),
+    (["data=hub", "data.path=x", "data.source_language=en", "data.target_language=en"], ["data.target_language:"]),
+    (["data=multi30k_en_de", "data.target_column=null"], ["data.source_column"]),
+    # data that is not given or not there
+    (["data=files"], ["data.source_language: must be given"]),
+    (["data=hub"], ["must be given"]),
+    (["FILES", "data.train=[]"], ["data.train:", "at least one"]),
+    (["FILES", "data.train=a.en"], ["data.train:", "list"]),
+    (["FILES", "data.train=[{source: missing.en, target: missing.de}]"], ["data.train[0].source:", "missing.en"]),
+    (
+        ["FILES", "data.train=[{source: a.en, target: a.de, colour: red}]"],
+        ["data.train[0].colour:", "data.train[0].so"],
+    ),
+    (["FILES", "data.train=[{sorce: a.en, target: a.de}]"], ["data.train[0].sorce:", "data.train[0].source"]),
+    (["FILES", "data.train=[{source: a.en}]"], ["data.train[0]:", "target: FILE"]),
+    (["FILES", "data.train=[{source: a.en, target: a.en}]"], ["data.train[0].target:", "same file"]),
+    (["FILES", "data.train=[{source: a.en, file: a.tsv}]"], ["data.train[0]:", "not both"]),
+    (["FILES", "data.train=[{file: a.en}]"], ["data.train[0].file:", ".tsv"]),
+    (["FILES", "data.train=[{file: a.tsv, source_column: 0}]"], ["data.train[0].source_column:"]),
+    (["FILES", "data.train=[{source: a.en, target: .}]"], ["data.train[0].target:", "folder"]),
+    (["FILES", "data.test={source: a.en, target: gone.de}"], ["data.test.target:", "gone.de"]),
+    (["FILES", "data.validation=null"], ["data.validation:"]),
+    (["data=multi30k_en_de", "data.path=./gone"], ["data.path:", "gone"]),
+    # the run folder
+    (["run_dir=a.en"], ["run_dir:", "not a folder"]),
+    (["run_dir="], ["run_dir:", "empty"]),
+    (["run_dir=" + "x" * 300], ["xxx", "name too long"]),
+    (["run_dir=run", "resume=false"], ["run_dir:", "resume=true"]),
+    # sweeps: every job is checked before the first starts
+    (["-m", "seed=1,x"], ["seed:", "whole number"]),
+    (["-m", "model=small,bas"], ["model/bas"]),
+    (["-m", "model.num_heads=4,3"], ["model.num_heads:", "3"]),
+    (["-m", "seed=1,2", "run_dir=one"], ["run_dir:", "share"]),
+]
+
+
+def expanded(arguments: list[str]) -> list[str]:
+    """FILES stands for a valid choice of files, of which the later arguments replace parts."""
+    if arguments[0] != "FILES":
+        return arguments
+    given = {argument.split("=")[0] for argument in arguments}
+    return [argument for argument in FILES if argument.split("=")[0] not in given] + arguments[1:]
+
+
+@pytest.mark.reliability(20)
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("arguments", "named"), WRONG, ids=lambda value: " ".join(value)[:60])
+def test_refuses(arguments: list[str], named: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    job = Captured()
+    before = sorted(Path().rglob("*"))
+    assert run("train", job, expanded(arguments)) == 2
+    printed, message = capfd.readouterr()
+    assert not job
+    assert printed == ""
+    assert message.startswith("error: ")
+    assert message.count("\n") == 1
+    for part in named:
+        assert part in message
+    assert sorted(Path().rglob("*")) == before
+
+
+GIVEN = ["run_dir=run", "input=a.en"]
+WRONG_ELSEWHERE = [
+    ("translate", ["run_dir=run"], ["source, input:", "neither"]),
+    ("translate", ["run_dir=run", "source=a", "input=-"], ["source, input:", "both"]),
+    ("translate", ["run_dir=gone", "source=a"], ["run_dir: gone does not exist"]),
+    ("translate", ["run_dir=.", "source=a"], ["run_dir:", "config.yaml, tokenizer.model, model.safetensors"]),
+    ("translate", ["source=a"], ["run_dir:", "no finished run"]),
+    ("translate", ["run_dir=run", "input=gone.en"], ["input:", "gone.en"]),
+    ("translate", ["run_dir=run", "input=a.en", "output=no/where.de"], ["output:", "no"]),
+    ("translate", ["run_dir=run", "input=a.en", "output=run"], ["output:", "the folder run"]),
+    ("translate", ["run_dir=run", "input=a.en", "output=./a.en"], ["output:", "also the input"]),
+    ("translate", ["run_dir=run", f"input={'long ' * 99}"], ["long", "name too long"]),
+    ("translate", ["run_dir=run", "input=a.en", "decoding.beamsize=2"], ["decoding.beam_size"]),
+    ("translate", ["run_dir=run", "input=a.en", "seed=2"], ["seed: unknown key"]),
+    ("translate", [*GIVEN, "n_best=5"], ["n_best:", "beam of 4", "decoding.beam_size"]),
+    ("translate", [*GIVEN, "n_best=2", "decoding=greedy"], ["n_best:", "beam of 1"]),
+    ("translate", [*GIVEN, "column=1", "field=text"], ["column, field:", "not both"]),
+    ("translate", ["run_dir=run", "source=a", "column=1"], ["column:", "input=FILE"]),
+    ("translate", ["run_dir=run", "source=a", "field=text"], ["field:", "input=FILE"]),
+    ("translate", ["run_dir=run", "source=a", "output=a.de.gz"], ["output:", "plain text", "without .gz"]),
+    ("translate", ["run_dir=run", "source=a", "shard=1/2"], ["shard:", "input=FILE"]),
+    ("translate", ["run_dir=run", "input=-", "shard=1/2"], ["shard:", "standard input"]),
+    ("translate", [*GIVEN, "shard=0/2"], ["shard:", "3/16", "0/2"]),
+    ("translate", [*GIVEN, "shard=3/2"], ["shard:", "3/16", "3/2"]),
+    ("translate", [*GIVEN, "shard=3"], ["shard:", "3/16"]),
+    ("translate", [*GIVEN, "field=text", "translation_field=text"], ["translation_field:", "text"]),
+    ("translate", [*GIVEN, "column=1", "translation_field=score"], ["translation_field:", "taken"]),
+    ("translate", [*GIVEN, "decoding=sampling", "decoding.beam_size=4"], ["decoding.beam_size:", "sampling"]),
+    ("translate", [*GIVEN, "decoding=sampling", "decoding.sampling.top_p=1"], ["decoding.sampling.top_p:", "below 1"]),
+    ("translate", [*GIVEN, "decoding.sampling.top_p=0.5"], ["decoding.sampling", "decoding=sampling"]),
+    (
+        "translate",
+        [*GIVEN, "decoding.min_output_tokens=9", "decoding.max_output_tokens=8"],
+        ["decoding.min_output_tokens:", "9", "decoding.max_output_tokens = 8"],
+    ),
+    ("translate", [*GIVEN, "ensemble=[gone]"], ["ensemble: gone does not exist"]),
+    (
+        "translate",
+        [*GIVEN, "ensemble=[run,other]"],
+        ["ensemble: other has not the vocabulary of run", "tokenizer.model"],
+    ),
+    ("train", ["decoding=sampling"], ["decoding.sampling:", "mt-translate"]),
+    ("evaluate", ["run_dir=run", "split=train"], ["split:", "test, validation"]),
+    ("evaluate", ["run_dir=run", "source=a.en"], ["reference:"]),
+    ("evaluate", ["run_dir=run", "reference=a.de"], ["source:"]),
+    ("evaluate", ["run_dir=run", "reference=gone.de", "source=a.en"], ["reference:", "gone.de"]),
+    ("evaluate", ["hypothesis=a.de", "source=a.en", "reference=a.de"], ["source, hypothesis:"]),
+    ("average", ["run_dir=run"], ["run_dir:", "no checkpoints"]),
+    ("average", ["run_dir=run", "checkpoints=0"], ["checkpoints:", "at least 1"]),
+    ("average", [], ["run_dir:", "no run"]),
+]
+
+
+@pytest.mark.reliability(20)
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("name", "arguments", "named"), WRONG_ELSEWHERE)
+def test_other_commands_refuse(
+    name: str, arguments: list[str], named: list[str], folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(folder / "run", folder / "other")
+    (folder / "other/tokenizer.model").write_text("y", encoding="utf-8")
+    assert run(name, Captured(), arguments) == 2
+    message = capfd.readouterr().err
+    assert message.startswith("error: ")
+    assert message.count("\n") == 1
+    for part in named:
+        assert part in message
+
+
+@pytest.mark.reliability(20)
+@pytest.mark.parametrize("arguments", [["training.max_step=5"], ["model.num_heads=3"], ["+foo=1"], ["data=files"]])
+def test_refuses_fast_and_without_torch(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("raise SystemExit(99)\n", encoding="utf-8")
+    code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; from scripts.train import main; main()"
+    started = seconds_of_children()
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert seconds_of_children() - started < 3
+    assert done.stderr.startswith("error: ")
+
+
+def seconds_of_children() -> float:
+    """The processor's time in all processes that this one has waited for, however busy the machine is with others."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

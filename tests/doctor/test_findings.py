@@ -1,0 +1,202 @@
+"""The corpus doctor names every planted fault with its count and place, and has nothing to say of a sound corpus."""
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from composed import composed
+from pairs import builtin_pairs
+
+from mt.commands.inspect_corpus import inspect
+from mt.config.schema import InspectConfig
+from mt.data.corpus import FileCorpus
+from mt.doctor import profiles
+from mt.doctor.damage import CONTROL, MOJIBAKE, REPLACEMENT, damaged_lines
+from mt.doctor.examine_all import Diagnosis, diagnose
+from mt.doctor.shifts import align
+
+Pair = tuple[str, str]
+PAIRS = 4000
+FRENCH = (
+    "le chat de ma sœur|la fille du roi|un homme avec une valise|les enfants de la ville|mon ami et sa femme|une dame",
+    "dort dans|regarde|ne veut pas voir|est devant|va avec nous dans|cherche encore|a trouvé",
+    "la maison|le jardin de son père|une petite rue|les arbres et la mer|un bateau sur le lac|la cuisine",
+)
+
+
+@pytest.fixture(scope="module")
+def toy() -> dict[str, list[Pair]]:
+    return builtin_pairs(train=PAIRS, validation=300, test=300)
+
+
+def visit(folder: Path, splits: dict[str, list[Pair]], *, missing_target: int | None = None) -> Diagnosis:
+    corpora = {}
+    for split, pairs in splits.items():
+        sides = [[pair[side] for pair in pairs] for side in (0, 1)]
+        if split == "train" and missing_target is not None:
+            del sides[1][missing_target - 1]
+        for name, lines in zip(("en", "de"), sides, strict=True):
+            (folder / f"{split}.{name}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        corpora[split] = [
+            FileCorpus(
+                source=str(folder / f"{split}.en"),
+                target=str(folder / f"{split}.de"),
+                file=None,
+                source_language="en",
+                target_language="de",
+                source_column=None,
+                target_column=None,
+            )
+        ]
+    return diagnose(corpora, languages=("en", "de"), max_length_ratio=3.0, tokenizers=None)
+
+
+def test_a_sound_corpus_gives_no_finding(tmp_path: Path, toy: dict[str, list[Pair]]) -> None:
+    diagnosis = visit(tmp_path, toy)
+    assert diagnosis.findings == []
+    assert [one.pairs for one in diagnosis.examined] == [PAIRS, 300, 300]
+
+
+def test_a_set_phrase_is_no_third_language(toy: dict[str, list[Pair]]) -> None:
+    """The hat costs ten euros: few words, frequent here and rare elsewhere, but those of a phrase."""
+    things = ["Der Hut", "Die Lampe", "Das Kleid", "Diese Suppe", "Der Kuchen", "Die Blume", "Dieser Ball"]
+    numbers = ["zwei", "drei", "acht", "neun", "zehn", "zwölf", "vierzig", "fünfzig"]
+    priced = [f"{thing} kostet {number} Euro." for thing in things for number in numbers]
+    rest = [target for _, target in toy["train"] if "Euro" not in target]
+    assert profiles._is_foreign(priced, rest, 1.0)[0] is False
+    french = [" ".join(random.Random(line).choice(part.split("|")) for part in FRENCH) for line in range(100)]
+    assert profiles._is_foreign(french, rest, 1.0)[0] is True
+
+
+def test_planted_faults_are_named_and_counted(tmp_path: Path, toy: dict[str, list[Pair]]) -> None:
+    """RELIABILITY's planted faults, all at once but for the lost line."""
+    random_numbers = random.Random(2)
+    train = list(toy["train"])
+    places = iter(random_numbers.sample(range(PAIRS), PAIRS))
+    for source, target in toy["test"][:50]:
+        train[next(places)] = source.upper().replace(" ", "  "), f"„{target.rstrip('.').lower()}“"
+    foreign = [next(places) for _ in range(PAIRS // 20)]
+    for place in foreign:
+        french = " ".join(random_numbers.choice(choices.split("|")) for choices in FRENCH)
+        train[place] = train[place][0], french.capitalize() + "."
+    copied = [place for place in places if len(train[place][0].split()) >= 3][: PAIRS * 3 // 100]
+    for place in copied:
+        train[place] = train[place][0], train[place][0]
+    taken = {*foreign, *copied}
+    damaged = [n for n, (_, target) in enumerate(train) if n not in taken and "ü" in target and "„" not in target][:40]
+    for place in damaged:
+        train[place] = train[place][0], train[place][1].encode().decode("latin-1")
+    diagnosis = visit(tmp_path, {**toy, "train": train})
+    found = {finding.kind: finding for finding in diagnosis.findings if finding.split == "train"}
+    assert found.keys() == {"held-out pair", "third language", "copy", "mojibake"}
+    assert found["held-out pair"].count == 50
+    assert found["copy"].count == len(copied)
+    assert found["mojibake"].count == len(damaged)
+    assert abs(found["third language"].count - len(foreign)) <= 0.05 * len(foreign)
+    assert "French" in found["third language"].message
+    suspects = {suspect.line - 1 for suspect in diagnosis.examined[0].suspects if suspect.kind == "mojibake"}
+    assert suspects == set(damaged)
+
+
+@pytest.mark.parametrize("missing", [400, 2000, 3500])
+def test_a_lost_line_is_located(tmp_path: Path, toy: dict[str, list[Pair]], missing: int) -> None:
+    diagnosis = visit(tmp_path, toy, missing_target=missing)
+    unequal, shifted = diagnosis.findings[:2]
+    assert f"{PAIRS:,} lines" in unequal.message
+    assert f"{PAIRS - 1:,}" in unequal.message
+    assert "one line missing on the target side" in shifted.message
+    [shift] = diagnosis.examined[0].alignment.shifts
+    assert shift.shift == -1
+    assert abs(shift.line - missing) <= 20
+
+
+def test_shifts_add_up_and_end() -> None:
+    random_numbers = np.random.default_rng(1)
+    source = random_numbers.integers(10, 120, 6000)
+    target = (source * random_numbers.lognormal(0.1, 0.15, 6000)).astype(np.int64)
+    moved = np.concatenate((target[:1000], target[1002:3000], target[2998:]))
+    shifts = align(source[: len(moved)], moved).shifts
+    assert [(shift.before, shift.shift) for shift in shifts] == [(0, -2), (-2, 0)]
+    assert abs(shifts[0].line - 1000) < 20
+    assert abs(shifts[1].line - 3000) < 20
+
+
+def test_sorted_lines_are_not_called_shifted() -> None:
+    random_numbers = np.random.default_rng(1)
+    source = np.sort(random_numbers.integers(5, 200, 6000))
+    target = (source * random_numbers.lognormal(0.1, 0.2, 6000)).astype(np.int64)
+    assert align(source, target).shifts == []
+
+
+def table_of_dates(lines: int) -> tuple[np.ndarray, np.ndarray]:
+    """As in biographies: a long year beside a short one, then a short office beside a long one."""
+    random_numbers = np.random.default_rng(2)
+    columns = np.tile([60, 9], lines // 2), np.tile([10, 66], lines // 2)
+    return columns[0] + random_numbers.integers(0, 3, lines), columns[1] + random_numbers.integers(0, 3, lines)
+
+
+def test_a_table_of_long_and_short_lines_in_turn_is_not_called_shifted() -> None:
+    random_numbers = np.random.default_rng(1)
+    source = random_numbers.integers(10, 120, 6000)
+    target = (source * random_numbers.lognormal(0.1, 0.15, 6000)).astype(np.int64)
+    for start in (1000, 3000, 5000):
+        source[start : start + 80], target[start : start + 80] = table_of_dates(80)
+    assert align(source, target).shifts == []
+
+
+def test_a_table_before_sorted_lines_which_fit_at_any_shift_is_not_called_shifted() -> None:
+    random_numbers = np.random.default_rng(1)
+    source = np.sort(random_numbers.integers(10, 120, 6000))
+    target = (source * random_numbers.lognormal(0.1, 0.15, 6000)).astype(np.int64)
+    source[100:260], target[100:260] = table_of_dates(160)
+    assert align(source, target).shifts == []
+
+
+def test_sides_without_relation_are_found() -> None:
+    random_numbers = np.random.default_rng(1)
+    source = random_numbers.integers(10, 120, 6000)
+    target = source + random_numbers.integers(0, 20, 6000)
+    target[2048:4096] = random_numbers.permutation(target[2048:4096])
+    assert align(source, target).unrelated == [(2049, 4096)]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Ein MÃ¤dchen", MOJIBAKE),
+        ("Er sagte â€žJaâ€œ", MOJIBAKE),
+        ("It\u00e2\u0080\u0099s", MOJIBAKE),
+        ("ÐŸÑ€Ð¸Ð²ÐµÑ‚", MOJIBAKE),
+        ("Stra√üe und B√§r", MOJIBAKE),
+        ("ein M\ufffddchen", REPLACEMENT),
+        ("null\0byte", CONTROL),
+        ("next\u0085line", CONTROL),
+        ("»MENÜ« und „Übung“, „ÄÖÜ“ …", None),
+        ("CAFÉ – à l'été", None),
+        ("NÃO, 20 °C, naïve", None),
+        ("Привет, мир", None),
+        ("従古人之言来流老人之變", None),
+        ("tab\there", None),
+    ],
+)
+def test_damage(line: str, kind: str | None) -> None:
+    counts = np.bincount(np.frombuffer(line.encode("utf-32-le"), np.uint32), minlength=0x110000)
+    found = damaged_lines(line, counts, np.zeros(1, np.int64))
+    assert [name for name, places in found.items() if places] == ([kind] if kind else [])
+
+
+def test_the_command_writes_its_three_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = composed("inspect")
+    assert isinstance(config, InspectConfig)
+    assert config.output == "inspection/toy"
+    inspect(replace(config, output="seen"))
+    report = json.loads((tmp_path / "seen/report.json").read_text(encoding="utf-8"))
+    assert [corpus["split"] for corpus in report["corpora"]] == ["train", "validation", "test"]
+    page = (tmp_path / "seen/report.html").read_text(encoding="utf-8")
+    assert "data:image/png;base64," in page
+    assert "http" not in page
+    assert (tmp_path / "seen/suspects.jsonl").exists()

@@ -1,0 +1,92 @@
+"""torch.compile layer by layer: the same numbers, and after the first batch no program is made again.
+
+The file runs itself in a process of its own: around the functions of the other tests stand shape checks, which
+torch.compile would compile too.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from pairs import ListedPairs, random_pairs
+from tiny_models import VOCAB_SIZE, tiny_model
+
+from mt.data.batch import Batch
+from mt.data.loader import TrainingOrder
+from mt.fast.compiled import compile_layers, programs_made, uncompiled
+from mt.model.transformer import Transformer
+from mt.training.step import batch_loss, train_step
+
+ROOT = Path(__file__).resolve().parents[2]
+NUM_LAYERS = 3
+
+
+def tiles(count: int) -> list[list[Batch]]:
+    corpus = ListedPairs(random_pairs(300, longest=30, vocab_size=VOCAB_SIZE, seed=0))
+    order = TrainingOrder(
+        corpus_of_epoch=lambda _: corpus,
+        batch_tokens=512,
+        micro_batch_tokens=256,
+        seed=0,
+        pack_length=128,
+        one_shape=True,
+    )
+    with contextlib.closing(order.steps(epoch=0, start=0)) as stream:
+        return [next(stream)[2] for _ in range(count)]
+
+
+def model(backend: str | None) -> Transformer:
+    made = tiny_model(dtype=torch.float32, num_layers=NUM_LAYERS)
+    if backend:
+        compile_layers(made, static_shapes=True, backend=backend)
+    return made
+
+
+def losses(of: Transformer, batches: list[list[Batch]]) -> list[float]:
+    optimizer = torch.optim.Adam(of.train().parameters(), lr=0.0, fused=True)
+    settings: dict[str, Any] = {"learning_rate": 0.001, "label_smoothing": 0.1, "autocast": contextlib.nullcontext}
+    return [train_step(of, optimizer, micro_batches, **settings).loss for micro_batches in batches]
+
+
+def observe(backend: str) -> dict[str, Any]:
+    torch.set_num_threads(1)
+    batches = tiles(5)
+    compiled = model(backend)
+    found: dict[str, Any] = {"first": losses(compiled, batches[:1]), "warm": programs_made()}
+    found["compiled"] = losses(compiled, batches[1:])
+    with torch.inference_mode(), uncompiled():
+        validation = [batch_loss(compiled.eval(), one[:1][0], label_smoothing=0.1) for one in batches[:1]]
+    found["programs"] = programs_made()
+    plain = model(None)
+    found["plain"] = [losses(plain, batches[:1]), losses(plain, batches[1:])]
+    with torch.inference_mode():
+        expected = batch_loss(plain.eval(), batches[0][0], label_smoothing=0.1)
+    found["validation"] = [float(validation[0].smoothed), float(expected.smoothed)]
+    found["names"] = list(compiled.state_dict()) == list(plain.state_dict())
+    return found
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.long)])
+def test_tiles_are_compiled_once_and_validation_not_at_all(backend: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(
+        [sys.executable, __file__, backend], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert 2 <= found["warm"] <= 2 * NUM_LAYERS, "one for each kind of layer, or one for each layer"
+    assert found["programs"] == found["warm"]
+    assert found["first"] == pytest.approx(found["plain"][0], rel=1e-5)
+    assert found["compiled"] == pytest.approx(found["plain"][1], rel=1e-4)
+    assert found["validation"][0] == pytest.approx(found["validation"][1], rel=1e-4)
+    assert found["names"]
+
+
+if __name__ == "__main__":
+    print(json.dumps(observe(sys.argv[1])))
