@@ -1,6 +1,7 @@
 """Our side of the training contest: the step that `mt-train` makes, on the same batches as the other systems."""
 
 import functools
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,14 +13,18 @@ from mt.benchmark.workers.token_batches import TokenBatch, read_token_batches
 from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.packing import pack, row_lengths, split_evenly
 from mt.data.tokenizer import PAD
+from mt.fast.chunked_loss import chunked_loss
 from mt.fast.compiled import compile_layers
-from mt.model.transformer import Transformer
+from mt.fast.dropout import Dropout
+from mt.fast.fused_attention import fused_attention
+from mt.model.transformer import make_transformer
 from mt.runtime import autocast, keep_freed_memory
-from mt.training.step import StepResult, train_step
+from mt.training.processes import SINGLE_PROCESS
+from mt.training.step import StepResult, TrainingLoss, train_step
 
 _TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 # (tiles, compiled); without a name neither on a CPU, where these few pairs fill tiles badly, and both on a GPU.
-_VARIANTS = {"padded": (False, False), "tiles": (True, False), "compiled": (True, True)}
+_VARIANTS = {"padded": (False, False), "packed": (True, False), "compiled": (True, True)}
 
 
 class Training:
@@ -32,11 +37,13 @@ class Training:
         on_gpu = self.device.type == "cuda"
         tiles, compiled = _VARIANTS.get(task["variant"], (on_gpu, on_gpu))
         self.batches = _tiles(batches, task["pack_length"]) if tiles else [_batch(batch) for batch in batches]
-        self.model = Transformer(**task["sizes"], pad=PAD).to(self.device).train()
+        fast: dict[str, Any] = {"attention": fused_attention, "make_dropout": Dropout}
+        self.model = make_transformer(**task["sizes"], **fast, pad=PAD).to(self.device).train()
         if compiled:
             compile_layers(self.model, static_shapes=tiles)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
-        self.label_smoothing = float(task["label_smoothing"])
+        optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
+        loss = TrainingLoss(self.model, label_smoothing=float(task["label_smoothing"]), loss=chunked_loss)
+        self.replica = SINGLE_PROCESS.wrap(loss, optimizer)
 
     def __call__(self, request: Request) -> Answer:
         """Seconds, real tokens, places, peak memory of the round's steps, and the last loss per target token.
@@ -61,11 +68,9 @@ class Training:
     def _steps(self, precision: torch.dtype, results: list[StepResult]) -> None:
         for batch in self.batches:
             result = train_step(
-                self.model,
-                self.optimizer,
+                self.replica,
                 [batch],
                 learning_rate=1e-4,
-                label_smoothing=self.label_smoothing,
                 autocast=functools.partial(autocast, self.device, precision),
             )
             results.append(result)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from mt.model.embedding import positional_encoding
+from mt.model.positions import positional_encoding
 from mt.model.transformer import Transformer
 
 SETTINGS = "translate_batch.json"
@@ -35,10 +35,10 @@ def write_ctranslate2(
     """
     from ctranslate2.specs import common_spec, transformer_spec  # noqa: PLC0415  an optional library
 
-    layer = model.decoder_layers()[0]
+    layer = model.decoder.layers[0]
     activations = {"relu": common_spec.Activation.RELU, "swish": common_spec.Activation.SWISH}
     spec = transformer_spec.TransformerSpec.from_config(
-        len(model.encoder),
+        len(model.encoder.layers),
         layer.self_attention.num_heads,
         pre_norm=False,
         activation=activations[layer.feed_forward.activation],
@@ -55,10 +55,10 @@ def write_ctranslate2(
     if "target_embedding.bias" in arrays:
         spec.decoder.projection.bias = arrays["target_embedding.bias"]
     for number, encoder_layer in enumerate(spec.encoder.layer):
-        _fill_layer(encoder_layer, arrays, f"encoder.{number}")
+        _fill_layer(encoder_layer, arrays, f"encoder.layers.{number}")
     for number, decoder_layer in enumerate(spec.decoder.layer):
-        _fill_layer(decoder_layer, arrays, f"decoder.{number}")
-        _fill_cross_attention(decoder_layer.attention, arrays, f"decoder.{number}.cross_attention")
+        _fill_layer(decoder_layer, arrays, f"decoder.layers.{number}")
+        _fill_cross_attention(decoder_layer.attention, arrays, f"decoder.layers.{number}.cross_attention")
     spec.register_source_vocabulary(list(source_pieces))
     spec.register_target_vocabulary(list(target_pieces))
     config = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "decoder_start_token": "<s>"}
@@ -78,10 +78,10 @@ def _fill_layer(spec: Any, arrays: Mapping[str, np.ndarray], name: str) -> None:
     attention = spec.self_attention
     _fill(attention.linear[0], arrays, f"{name}.self_attention.projection")
     _fill(attention.linear[1], arrays, f"{name}.self_attention.output")
-    _fill_norm(attention.layer_norm, arrays, f"{name}.self_attention_norm.norm")
+    _fill_norm(attention.layer_norm, arrays, f"{name}.self_attention_residual.norm")
     _fill(spec.ffn.linear_0, arrays, f"{name}.feed_forward.inner")
     _fill(spec.ffn.linear_1, arrays, f"{name}.feed_forward.outer")
-    _fill_norm(spec.ffn.layer_norm, arrays, f"{name}.feed_forward_norm.norm")
+    _fill_norm(spec.ffn.layer_norm, arrays, f"{name}.feed_forward_residual.norm")
 
 
 def _fill_cross_attention(spec: Any, arrays: Mapping[str, np.ndarray], name: str) -> None:
@@ -91,7 +91,7 @@ def _fill_cross_attention(spec: Any, arrays: Mapping[str, np.ndarray], name: str
         linear.weight = arrays[f"{name}.projection.weight"][part]
         linear.bias = arrays[f"{name}.projection.bias"][part]
     _fill(spec.linear[2], arrays, f"{name}.output")
-    _fill_norm(spec.layer_norm, arrays, f"{name}_norm.norm")
+    _fill_norm(spec.layer_norm, arrays, f"{name}_residual.norm")
 
 
 def _fill(spec: Any, arrays: Mapping[str, np.ndarray], name: str) -> None:

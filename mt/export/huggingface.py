@@ -35,7 +35,7 @@ def marian_files(
     that no search may produce.
     """
     config = _model_config(model, longest=longest, sizes=(len(source_rows), len(target_rows)), special=special)
-    weights = to_marian(tensors, num_layers=len(model.encoder), source_rows=source_rows, target_rows=target_rows)
+    weights = to_marian(tensors, num_layers=len(model.encoder.layers), source_rows=source_rows, target_rows=target_rows)
     generation = {**_ids(special), "forced_eos_token_id": special.eos, "suppress_tokens": list(forbidden), **settings}
     joint = model.source_embedding is model.target_embedding
     tokenizer = _tokenizer_config(target_pieces[special.start], languages, joint=joint, longest=longest)
@@ -61,21 +61,21 @@ def _ids(special: SpecialIds) -> dict[str, Any]:
 
 
 def _model_config(model: Transformer, *, longest: int, sizes: tuple[int, int], special: SpecialIds) -> dict[str, Any]:
-    layer = model.decoder_layers()[0]
+    layer = model.decoder.layers[0]
     heads, width = layer.self_attention.num_heads, layer.feed_forward.inner.out_features
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
         "is_encoder_decoder": True,
         "d_model": layer.self_attention.d_model,
-        "encoder_layers": len(model.encoder),
-        "decoder_layers": len(model.decoder),
+        "encoder_layers": len(model.encoder.layers),
+        "decoder_layers": len(model.decoder.layers),
         "encoder_attention_heads": heads,
         "decoder_attention_heads": heads,
         "encoder_ffn_dim": width,
         "decoder_ffn_dim": width,
         "activation_function": layer.feed_forward.activation,
-        "dropout": layer.feed_forward_norm.dropout.dropout,
+        "dropout": layer.feed_forward_residual.dropout.p,
         "attention_dropout": 0.0,
         "activation_dropout": 0.0,
         "scale_embedding": True,

@@ -19,9 +19,9 @@ OUTPUT_BIAS = "target_embedding.bias"
 
 _ATTENTION = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}
 _NORMS = {
-    "self_attention_norm": "self_attn_layer_norm",
-    "cross_attention_norm": "encoder_attn_layer_norm",
-    "feed_forward_norm": "final_layer_norm",
+    "self_attention_residual": "self_attn_layer_norm",
+    "cross_attention_residual": "encoder_attn_layer_norm",
+    "feed_forward_residual": "final_layer_norm",
 }
 
 
@@ -83,12 +83,12 @@ def layer_names(num_layers: int) -> set[str]:
 def _layer_parameters(num_layers: int) -> Iterator[Parameter]:
     for stack in ("encoder", "decoder"):
         for layer in range(num_layers):
-            ours, marian = f"{stack}.{layer}", f"model.{stack}.layers.{layer}"
+            ours, marian = f"{stack}.layers.{layer}", f"model.{stack}.layers.{layer}"
             for attention, name in _ATTENTION.items():
                 if stack == "decoder" or attention == "self_attention":
                     yield from _attention(f"{ours}.{attention}", f"{marian}.{name}")
             for norm, name in _NORMS.items():
-                if stack == "decoder" or norm != "cross_attention_norm":
+                if stack == "decoder" or norm != "cross_attention_residual":
                     for end in ("weight", "bias"):
                         yield Parameter(f"{ours}.{norm}.norm.{end}", (f"{marian}.{name}.{end}",), (0,))
             yield Parameter(f"{ours}.feed_forward.inner.weight", (f"{marian}.fc1.weight",), (1,))

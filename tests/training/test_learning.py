@@ -14,7 +14,7 @@ from mt.data.batch import source_tensor
 from mt.data.loader import TrainingOrder
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.model.cached_decoder import CachedDecoder
-from mt.model.transformer import Transformer
+from mt.model.transformer import Transformer, make_transformer
 from mt.runtime import seed_everything
 from mt.search.beam import beam_search
 from mt.training.schedule import learning_rate
@@ -56,7 +56,7 @@ def looks(task: Callable[[list[int]], list[int]], *, seed: int) -> Iterator[floa
     fresh = [sentence for sentence in sentences(2000, seed=seed + 100) if tuple(sentence) not in seen][:200]
     seed_everything(seed, 0)
     sizes = {"num_layers": 2, "d_model": D_MODEL, "d_ff": 128, "num_heads": 4}
-    model = Transformer(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
+    model = make_transformer(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     corpus = ListedPairs([(sentence, task(sentence)) for sentence in known])
     order = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=400, micro_batch_tokens=400, seed=seed)

@@ -9,7 +9,7 @@ from pairs import ListedPairs
 from tiny_models import PAD
 
 from mt.data.loader import TrainingOrder
-from mt.model.transformer import Transformer
+from mt.model.transformer import make_transformer
 from mt.runtime import seed_everything
 from mt.training.schedule import learning_rate
 from mt.training.step import train_step
@@ -29,7 +29,7 @@ def test_the_loss_falls_as_it_did() -> None:
     corpus = ListedPairs([(sentence, sentence[::-1]) for sentence in sentences])
     seed_everything(SEED, 0)
     sizes = {"num_layers": 2, "d_model": D_MODEL, "d_ff": 64, "num_heads": 4}
-    model = Transformer(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
+    model = make_transformer(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     order = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=320, micro_batch_tokens=160, seed=SEED)
     losses = []

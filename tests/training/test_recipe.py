@@ -12,7 +12,7 @@ from composed import FILES, composed
 
 from mt import build
 from mt.config.schema import TrainConfig
-from mt.model.transformer import Transformer
+from mt.model.transformer import make_transformer
 from mt.training.step import StepResult, train_step
 
 RECIPES = ("paper_base", "paper_big", "paper_big_en_fr")
@@ -80,7 +80,7 @@ def test_every_number_is_the_papers(recipe: str) -> None:
 def test_recipes_build(recipe: str, millions: int) -> None:
     config = config_of(f"experiment={recipe}")
     with torch.device("meta"):
-        model = Transformer(vocab_size=config.tokenizer.vocab_size, pad=0, **vars(config.model))
+        model = make_transformer(vocab_size=config.tokenizer.vocab_size, pad=0, **vars(config.model))
     assert round(sum(parameter.numel() for parameter in model.parameters()) / 1e6) == millions
 
 

@@ -6,14 +6,19 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from mt.fast.engine.prepacked_linear import PrepackedLinear
 from mt.fast.engine.prepared_layers import FEW, PreparedDecoderLayer, PreparedEncoderLayer, cross_projection
 from mt.fast.native.all_layers import DecoderInOneCall, EncoderInOneCall
 from mt.fast.native.indexed_attention import CellAttention
 from mt.fast.native.tiled_linear import Products
-from mt.model.embedding import TokenEmbedding, positional_encoding
+from mt.model.attention import MultiHeadAttention
+from mt.model.embedding import TokenEmbedding
+from mt.model.feed_forward import FeedForward
+from mt.model.positions import Positions, SinusoidalPositions, positional_encoding
+from mt.model.residual import PostNorm
+from mt.model.stacks import DecoderLayer, EncoderLayer, Stack
 from mt.model.transformer import Transformer
 
 
@@ -28,6 +33,24 @@ class Memory:
     mask: Float[Tensor, "sentences 1 1 source"]
 
 
+def unsupported(model: Transformer) -> str | None:
+    """What of a model this engine does not compute, by name; None where it computes all of it.
+
+    Exact types: a class that derives from a known one may compute something else.
+    """
+    known: list[tuple[Any, set[Any]]] = [(model, {Transformer}), (model.positions, {SinusoidalPositions})]
+    for stack, layer_class in ((model.encoder, EncoderLayer), (model.decoder, DecoderLayer)):
+        known += [(stack, {Stack}), (stack.final_norm, {type(None)})]
+        for layer in stack.layers:
+            known += [(layer, {layer_class}), (layer.feed_forward, {FeedForward})]
+            for name, part in layer.named_children():
+                if name.endswith("_attention"):
+                    known += [(part, {MultiHeadAttention}), (part.positions, {Positions})]
+                elif name.endswith("_residual"):
+                    known += [(part, {PostNorm}), (getattr(part, "norm", None), {nn.LayerNorm})]
+    return next((type(part).__name__ for part, classes in known if type(part) not in classes), None)
+
+
 class PreparedModel:
     """The weights of a trained model in `precision`; later training of that model does not reach them.
 
@@ -40,18 +63,23 @@ class PreparedModel:
 
     @torch.no_grad()
     def __init__(self, model: Transformer, *, precision: torch.dtype, products: Products | None = None) -> None:
+        if (reason := unsupported(model)) is not None:
+            raise ValueError(f"the fast engine does not support {reason}")
+        assert isinstance(model.positions, SinusoidalPositions)
         self.pad = model.pad
+        encoder: list[Any] = list(model.encoder.layers)
+        decoder: list[Any] = list(model.decoder.layers)
         self.precision = precision
-        self.num_heads = model.decoder_layers()[0].self_attention.num_heads
+        self.num_heads = decoder[0].self_attention.num_heads
         self.d_model = model.target_embedding.weight.shape[1]
         self.target_embedding = model.target_embedding.weight.detach().to(precision, copy=True)
         self.source_embedding = self.target_embedding
         if model.source_embedding is not model.target_embedding:
             self.source_embedding = model.source_embedding.weight.detach().to(precision, copy=True)
         arithmetic: dict[str, Any] = {"precision": precision, "products": products}
-        self.encoder = [PreparedEncoderLayer(layer, **arithmetic) for layer in model.encoder_layers()]
-        self.decoder = [PreparedDecoderLayer(layer, **arithmetic) for layer in model.decoder_layers()]
-        self.cross = cross_projection(model.decoder_layers(), **arithmetic)
+        self.encoder = [PreparedEncoderLayer(layer, **arithmetic) for layer in encoder]
+        self.decoder = [PreparedDecoderLayer(layer, **arithmetic) for layer in decoder]
+        self.cross = cross_projection(decoder, **arithmetic)
         self.output, self.scored = _output(model.target_embedding, self.target_embedding, products)
         self.table = model.positions.table.to(precision)
         self.cell_attention = CellAttention.of(
@@ -61,11 +89,11 @@ class PreparedModel:
             device=self.target_embedding.device,
         )
         self.encoder_in_one_call = self.decoder_in_one_call = None
-        encoder, decoder = ([layer.parts() for layer in layers] for layers in (self.encoder, self.decoder))
-        if self.cell_attention is not None and all(layer.complete for layer in (*encoder, *decoder)):
+        encoder_parts, decoder_parts = ([layer.parts() for layer in layers] for layers in (self.encoder, self.decoder))
+        if self.cell_attention is not None and all(layer.complete for layer in (*encoder_parts, *decoder_parts)):
             heads = {"num_heads": self.num_heads, "d_k": self.d_model // self.num_heads}
-            self.encoder_in_one_call = EncoderInOneCall(encoder, **heads)
-            self.decoder_in_one_call = DecoderInOneCall(decoder, **heads)
+            self.encoder_in_one_call = EncoderInOneCall(encoder_parts, **heads)
+            self.decoder_in_one_call = DecoderInOneCall(decoder_parts, **heads)
 
     @property
     def device(self) -> torch.device:
