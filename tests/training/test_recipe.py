@@ -13,6 +13,7 @@ from composed import FILES, composed
 from mt import build
 from mt.config.schema import TrainConfig
 from mt.model.transformer import make_transformer
+from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import StepResult, train_step
 
 RECIPES = ("paper_base", "paper_big", "paper_big_en_fr")
@@ -92,6 +93,8 @@ def two_steps(config: TrainConfig) -> list[StepResult]:
     build.make_tokenizers(config.tokenizer, prepared, run_dir)
     model = build.model(config, run_dir, torch.device("cpu")).train()
     optimizer = build.optimizer(config.training, list(model.parameters()))
+    loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
+    replica = SINGLE_PROCESS.wrap(loss, optimizer)
     rate, results = build.schedule(config), []
     before = [parameter.detach().clone() for parameter in model.parameters()]
     for step, (_, _, batches, *_) in enumerate(
@@ -99,11 +102,9 @@ def two_steps(config: TrainConfig) -> list[StepResult]:
     ):
         results.append(
             train_step(
-                model,
-                optimizer,
+                replica,
                 batches,
                 learning_rate=rate(step),
-                label_smoothing=config.training.label_smoothing,
                 autocast=build.training_autocast(config.training, torch.device("cpu")),
             )
         )
