@@ -19,7 +19,7 @@ from mt.config.loading import load_run, to_yaml
 from mt.config.schema import ExportConfig
 from mt.errors import BadFileError, UserError
 from mt.export.huggingface import HuggingFaceEngine
-from mt.export.marian_folder import read_marian_folder
+from mt.export.marian_folder import read_marian_folder, read_weights
 from mt.export.proof import prove_here
 from mt.export.supported import unsupported
 from mt.model.stacks import AddAndNorm
@@ -323,6 +323,20 @@ def test_files_that_could_run_code_or_are_damaged_are_refused(tmp_path: Path) ->
         (tmp_path / "vocab.json").write_bytes(content)
         with pytest.raises(BadFileError, match=r"vocab\.json"):
             read_marian_folder(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": 10**12}), encoding="utf-8")
+    (tmp_path / "vocab.json").write_text(json.dumps({"</s>": 0, "<unk>": 10**12 - 1}), encoding="utf-8")
+    with pytest.raises(BadFileError, match="its ids are not 0 to 999999999999"):
+        read_marian_folder(tmp_path)
+
+
+def test_a_tensor_of_another_shape_is_refused(opus: Callable[..., Path]) -> None:
+    folder = opus("relu")
+    found = read_marian_folder(folder)
+    tensors = safetensors.torch.load_file(folder / "model.safetensors")
+    tensors["model.decoder.layers.1.fc2.weight"] = torch.zeros(3)
+    safetensors.torch.save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(BadFileError, match=r"not of the shape that config\.json implies"):
+        read_weights(folder, found, vocab_size=len(found.tokens) + 2)
 
 
 def test_a_training_on_no_data_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
