@@ -6,19 +6,16 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from mt.fast.engine.prepacked_linear import PrepackedLinear
 from mt.fast.engine.prepared_layers import FEW, PreparedDecoderLayer, PreparedEncoderLayer, cross_projection
 from mt.fast.native.all_layers import DecoderInOneCall, EncoderInOneCall
 from mt.fast.native.indexed_attention import CellAttention
 from mt.fast.native.tiled_linear import Products
-from mt.model.attention import MultiHeadAttention
+from mt.model.architecture import unknown_part
 from mt.model.embedding import TokenEmbedding
-from mt.model.feed_forward import FeedForward
-from mt.model.positions import Positions, SinusoidalPositions, positional_encoding
-from mt.model.residual import PostNorm
-from mt.model.stacks import DecoderLayer, EncoderLayer, Stack
+from mt.model.positions import SinusoidalPositions, positional_encoding
 from mt.model.transformer import Transformer
 
 
@@ -34,21 +31,8 @@ class Memory:
 
 
 def unsupported(model: Transformer) -> str | None:
-    """What of a model this engine does not compute, by name; None where it computes all of it.
-
-    Exact types: a class that derives from a known one may compute something else.
-    """
-    known: list[tuple[Any, set[Any]]] = [(model, {Transformer}), (model.positions, {SinusoidalPositions})]
-    for stack, layer_class in ((model.encoder, EncoderLayer), (model.decoder, DecoderLayer)):
-        known += [(stack, {Stack}), (stack.final_norm, {type(None)})]
-        for layer in stack.layers:
-            known += [(layer, {layer_class}), (layer.feed_forward, {FeedForward})]
-            for name, part in layer.named_children():
-                if name.endswith("_attention"):
-                    known += [(part, {MultiHeadAttention}), (part.positions, {Positions})]
-                elif name.endswith("_residual"):
-                    known += [(part, {PostNorm}), (getattr(part, "norm", None), {nn.LayerNorm})]
-    return next((type(part).__name__ for part, classes in known if type(part) not in classes), None)
+    """What of a model this engine does not compute, by name; None where it computes all of it."""
+    return unknown_part(model)
 
 
 class PreparedModel:
@@ -64,7 +48,7 @@ class PreparedModel:
     @torch.no_grad()
     def __init__(self, model: Transformer, *, precision: torch.dtype, products: Products | None = None) -> None:
         if (reason := unsupported(model)) is not None:
-            raise ValueError(f"the fast engine does not support {reason}")
+            raise ValueError(f"the fast engine does not support this model: {reason}")
         assert isinstance(model.positions, SinusoidalPositions)
         self.pad = model.pad
         encoder: list[Any] = list(model.encoder.layers)
