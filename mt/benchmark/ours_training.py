@@ -15,7 +15,8 @@ from mt.data.tokenizer import PAD
 from mt.fast.compiled import compile_layers
 from mt.model.transformer import Transformer
 from mt.runtime import autocast, keep_freed_memory
-from mt.training.step import StepResult, train_step
+from mt.training.processes import SINGLE_PROCESS
+from mt.training.step import StepResult, TrainingLoss, train_step
 
 _TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 # (tiles, compiled); without a name neither on a CPU, where these few pairs fill tiles badly, and both on a GPU.
@@ -35,8 +36,9 @@ class Training:
         self.model = Transformer(**task["sizes"], pad=PAD).to(self.device).train()
         if compiled:
             compile_layers(self.model, static_shapes=tiles)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
-        self.label_smoothing = float(task["label_smoothing"])
+        optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
+        loss = TrainingLoss(self.model, label_smoothing=float(task["label_smoothing"]))
+        self.replica = SINGLE_PROCESS.wrap(loss, optimizer)
 
     def __call__(self, request: Request) -> Answer:
         """Seconds, real tokens, places, peak memory of the round's steps, and the last loss per target token.
@@ -61,11 +63,9 @@ class Training:
     def _steps(self, precision: torch.dtype, results: list[StepResult]) -> None:
         for batch in self.batches:
             result = train_step(
-                self.model,
-                self.optimizer,
+                self.replica,
                 [batch],
                 learning_rate=1e-4,
-                label_smoothing=self.label_smoothing,
                 autocast=functools.partial(autocast, self.device, precision),
             )
             results.append(result)

@@ -12,7 +12,7 @@ class LossSums:
     """Sums over the real target tokens of a batch, in nats; divide by `tokens` once, after all batches are in."""
 
     smoothed: Float[Tensor, ""]
-    negative_log_likelihood: Float[Tensor, ""]
+    nll: Float[Tensor, ""]
     tokens: int
 
 

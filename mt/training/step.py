@@ -14,7 +14,7 @@ from mt.fast.chunked_loss import chunked_label_smoothed_loss
 from mt.model.packing import packed_hidden
 from mt.model.transformer import Transformer
 from mt.training.loss import LossSums
-from mt.training.processes import SINGLE_PROCESS, Ranks, Replica
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 
 
 @dataclass
@@ -22,7 +22,7 @@ class StepResult:
     """What one step did; losses in nats per real target token."""
 
     loss: float
-    negative_log_likelihood: float
+    nll: float
     gradient_norm: float
     source_tokens: int
     target_tokens: int
@@ -52,36 +52,31 @@ class TrainingLoss(nn.Module):
     def forward(self, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """The smoothed loss and the negative log-likelihood, summed over the real target tokens, in nats."""
         sums = batch_loss(self.model, batch, label_smoothing=self.label_smoothing)
-        return sums.smoothed, sums.negative_log_likelihood
+        return sums.smoothed, sums.nll
 
 
 def train_step(
-    model: Transformer,
-    optimizer: torch.optim.Optimizer,
+    replica: Replica,
     micro_batches: Sequence[Batch],
     *,
     learning_rate: float,
-    label_smoothing: float,
     autocast: Callable[[], AbstractContextManager[None]],
-    ranks: Ranks = SINGLE_PROCESS,
-    replica: Replica | None = None,
+    ranks: ProcessGroup = SINGLE_PROCESS,
     tokens: tuple[int, int] | None = None,
 ) -> StepResult:
     """Accumulate the gradient of all micro-batches and update once.
 
     The loss is a sum, divided once by the real target tokens of all micro-batches and ranks, so that a batch gives
-    the same gradient however it is cut. A gradient that is not finite changes nothing, on any rank. Where there are
-    `ranks`, these are one's own micro-batches, `tokens` the source and target tokens of all, and `replica` stands
-    for the model and its optimizer.
+    the same gradient however it is cut. A gradient that is not finite changes nothing, on any rank. With several
+    `ranks`, the micro-batches are this rank's own, and `tokens` are the source and target tokens of all ranks.
     """
-    replica = replica or ranks.wrap(TrainingLoss(model, label_smoothing=label_smoothing), optimizer)
     optimizer = replica.optimizer
     source_tokens, target_tokens = tokens or (
         sum(batch.source_tokens for batch in micro_batches),
         sum(batch.target_tokens for batch in micro_batches),
     )
     own_tokens = target_tokens / ranks.world_size  # gradients are then averaged over the ranks, which makes it exact
-    sums = _accumulate(replica, micro_batches, own_tokens, autocast)
+    sums = accumulate(replica, micro_batches, own_tokens, autocast)
     norm = ranks.whole(nn.utils.get_total_norm([one.grad for one in _parameters(optimizer) if one.grad is not None]))
     sums = torch.cat([sums, (~norm.isfinite()).to(sums).unsqueeze(0)])
     ranks.add(sums)
@@ -91,7 +86,7 @@ def train_step(
     loss, likelihood, unusable = sums.tolist()
     result = StepResult(
         loss=loss / target_tokens,
-        negative_log_likelihood=likelihood / target_tokens,
+        nll=likelihood / target_tokens,
         gradient_norm=float(norm),
         source_tokens=source_tokens,
         target_tokens=target_tokens,
@@ -104,32 +99,16 @@ def train_step(
 
 
 def accumulate(
-    model: Transformer,
-    micro_batches: Sequence[Batch],
-    *,
-    label_smoothing: float,
-    autocast: Callable[[], AbstractContextManager[None]],
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Add the gradient of the mean loss over all micro-batches; returns the sums of loss and likelihood.
-
-    Nothing here waits for a GPU: how many tokens are real, and where, the batches know.
-    """
-    loss = TrainingLoss(model, label_smoothing=label_smoothing)
-    replica = SINGLE_PROCESS.wrap(loss, torch.optim.SGD(model.parameters()))
-    sums = _accumulate(replica, micro_batches, sum(batch.target_tokens for batch in micro_batches), autocast)
-    return sums[0], sums[1]
-
-
-def _accumulate(
     replica: Replica,
     micro_batches: Sequence[Batch],
     target_tokens: float,
     autocast: Callable[[], AbstractContextManager[None]],
 ) -> Float[Tensor, "2"]:
+    """Add up the gradients of the loss over `target_tokens`; returns the summed loss and nll, never waiting for a GPU."""
     device = _parameters(replica.optimizer)[0].device
     sums = torch.zeros(2, device=device)
     for place, batch in enumerate(micro_batches, start=1):
-        with replica.adding_up() if place < len(micro_batches) else nullcontext():
+        with replica.no_sync() if place < len(micro_batches) else nullcontext():
             with autocast():
                 smoothed, likelihood = replica.loss(batch.to(device))
             (smoothed / target_tokens).backward()
