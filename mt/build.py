@@ -28,7 +28,7 @@ from mt.runs.checkpoint import check_undamaged, load_model_tensors, read_tensors
 from mt.runs.folder import MODEL, SOURCE_TOKENIZER, TOKENIZER, check_ensemble, tokenizer_paths, vocabulary_mark
 from mt.runtime import autocast, choose_device, choose_precision, launched_as, search_arithmetic, seed_everything
 from mt.search.search import Sampling
-from mt.training.processes import SINGLE_PROCESS, Ranks, SingleProcess
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup, SingleProcess
 from mt.training.schedule import cooling, learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.translator import Translator
@@ -116,7 +116,7 @@ def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool
     return device.type == "cuda" if choice == "auto" else choice
 
 
-def ranks(config: schema.TrainConfig) -> Ranks:
+def ranks(config: schema.TrainConfig) -> ProcessGroup:
     """This process among those that torchrun or submitit started; on its own without them. Raises UserError."""
     environment = launched_as()
     if environment.get("WORLD_SIZE", "1") == "1":
@@ -127,7 +127,7 @@ def ranks(config: schema.TrainConfig) -> Ranks:
 
 
 def training_order(
-    config: schema.TrainConfig, prepared: PreparedText, device: torch.device, ranks: Ranks = SINGLE_PROCESS
+    config: schema.TrainConfig, prepared: PreparedText, device: torch.device, ranks: ProcessGroup = SINGLE_PROCESS
 ) -> TrainingOrder:
     """The stream of batches of a run, this rank's share; micro-batches of `auto` tokens are whole batches at first."""
 
