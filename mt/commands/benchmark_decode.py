@@ -43,7 +43,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
     tokenizer = Tokenizer.load(folder_names.tokenizer_paths(run_dir, run.tokenizer)[0])
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "sentences.json")
-        pieces = [tokenizer.pieces(sentence) for sentence in tokenizer.encode_many(sources)]
+        pieces = [tokenizer.subwords(sentence) for sentence in tokenizer.encode_many(sources)]
         file.write_text(json.dumps(pieces), encoding="utf-8")
         task = {"sentences": str(file), "max_extra_tokens": config.decoding.max_extra_tokens}
         workers, about = _start(config, run_dir, task, Path(folder))
@@ -126,7 +126,7 @@ def _start(
 
 
 def _bleu(outputs: list[list[str]], references: list[str], tokenizer: Tokenizer, run: TrainConfig) -> float:
-    ids = {piece: number for number, piece in enumerate(tokenizer.pieces(range(tokenizer.vocab_size)))}
+    ids = {piece: number for number, piece in enumerate(tokenizer.subwords(range(tokenizer.vocab_size)))}
     hypotheses = [tokenizer.decode([ids[piece] for piece in output]) for output in outputs]
     language = run.data.target_language
     return corpus_bleu(hypotheses=hypotheses, references=references[: len(outputs)], target_language=language)

@@ -112,7 +112,7 @@ def _huggingface(leaving: _Leaving, aside: Path) -> Proof:
     special = vocabularies.special
     rows = [our_ids(special, size) for size in (vocabularies.source_size, vocabularies.target_size)]
     tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
-    pieces = [tokenizer.pieces(side) for tokenizer, side in zip(tokenizers, rows, strict=True)]
+    pieces = [tokenizer.subwords(side) for tokenizer, side in zip(tokenizers, rows, strict=True)]
     for side in pieces:
         side[special.pad] = "<pad>"  # also where it is the start, which is our <s>
     files = marian_files(
@@ -138,7 +138,7 @@ def _ctranslate2(leaving: _Leaving, aside: Path, quantization: str) -> tuple[Pro
     """In float32 it must be equal; of other types the card tells how many sentences they leave as they were."""
     translator, decoding = leaving.translator, leaving.run.decoding
     tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
-    source, target = (tokenizer.pieces(range(tokenizer.vocab_size)) for tokenizer in tokenizers)
+    source, target = (tokenizer.subwords(range(tokenizer.vocab_size)) for tokenizer in tokenizers)
     vocabularies = Vocabularies(OWN, len(source), len(target))
     settings = _batch_settings(decoding, [target[token] for token in translator.search.forbidden])
     proofs = {}

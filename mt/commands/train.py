@@ -20,7 +20,7 @@ from mt.data.filters import HELD_OUT
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder, validation_batches
 from mt.data.text_cache import PreparedText, Side, Split
-from mt.doctor.report_findings import report_corpus_findings
+from mt.doctor.quick import report_corpus_findings
 from mt.fast.compiled import compile_layers
 from mt.model.transformer import Transformer
 from mt.reporting import report
@@ -171,7 +171,12 @@ def _report_text(config: TrainConfig, prepared: PreparedText, too_long: int) -> 
     report(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
     if prepared.report.dropped.get(HELD_OUT):
         report(f"the training pairs dropped as {HELD_OUT} are listed in {prepared.held_out_path}")
-    report_corpus_findings(config, prepared)
+    report_corpus_findings(
+        prepared,
+        languages=(config.data.source_language, config.data.target_language),
+        max_length_ratio=config.data.filters.max_length_ratio,
+        cache_dir=Path(config.data.cache_dir),
+    )
 
 
 def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) -> WatchedMetrics:

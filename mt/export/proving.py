@@ -105,5 +105,5 @@ def _engine(name: str, folder: Path, original: Original) -> Engine:
     if name == "huggingface":
         return HuggingFaceEngine(folder)
     sides = (original.source_tokenizer, original.target_tokenizer)
-    source, target = (tokenizer.pieces(range(tokenizer.vocab_size)) for tokenizer in sides)
+    source, target = (tokenizer.subwords(range(tokenizer.vocab_size)) for tokenizer in sides)
     return CTranslate2Engine(folder, source_pieces=source, target_pieces=target)
