@@ -17,6 +17,7 @@ from mt.config.loading import to_yaml
 from mt.config.schema import TrainConfig
 from mt.data.encoded import EncodedCorpus
 from mt.data.filters import HELD_OUT
+from mt.data.known_words import SOURCE_WORDS, save_known_words
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder, validation_batches
 from mt.data.text_cache import PreparedText, Side, Split
@@ -85,11 +86,14 @@ def prepare(config: TrainConfig, run_dir: Path, stop: StopRequest) -> PreparedTe
     """
     prepared = build.text(config.data)
     run_identity.check_same_run(config, prepared.fingerprint, run_dir)
+    (run_dir / "data").mkdir(exist_ok=True)
+    if not (run_dir / folder_names.TOKENIZER).exists():  # the first start of this run
+        earlier = None if config.finetune_from is None else Path(config.finetune_from) / "data" / SOURCE_WORDS
+        save_known_words(prepared.path("train", "source"), run_dir / "data" / SOURCE_WORDS, earlier=earlier)
     take_tokenizers(config, run_dir)
     with stop.held_back():  # an exception in the midst of the library's training would be taken for a fault of the text
         build.make_tokenizers(config.tokenizer, prepared, run_dir)
     run_identity.check_same_vocabulary(config.tokenizer, run_dir)
-    (run_dir / "data").mkdir(exist_ok=True)
     for split in _HELD_OUT_SPLITS:
         for side in _SIDES:
             if prepared.path(split, side).exists():
