@@ -17,10 +17,11 @@ from mt.config.loading import to_yaml
 from mt.config.schema import TrainConfig
 from mt.data.encoded import EncodedCorpus
 from mt.data.filters import HELD_OUT
+from mt.data.known_words import SOURCE_WORDS, save_known_words
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder, validation_batches
 from mt.data.text_cache import PreparedText, Side, Split
-from mt.doctor.report_findings import report_corpus_findings
+from mt.doctor.quick import report_corpus_findings
 from mt.fast.compiled import compile_layers
 from mt.model.transformer import Transformer
 from mt.reporting import report
@@ -84,11 +85,14 @@ def prepare(config: TrainConfig, run_dir: Path, stop: StopRequest) -> PreparedTe
     """
     prepared = build.text(config.data)
     run_identity.check_same_run(config, prepared.fingerprint, run_dir)
+    (run_dir / "data").mkdir(exist_ok=True)
+    if not (run_dir / folder_names.TOKENIZER).exists():  # the first start of this run
+        earlier = None if config.finetune_from is None else Path(config.finetune_from) / "data" / SOURCE_WORDS
+        save_known_words(prepared.path("train", "source"), run_dir / "data" / SOURCE_WORDS, earlier=earlier)
     take_tokenizers(config, run_dir)
     with stop.held_back():  # an exception in the midst of the library's training would be taken for a fault of the text
         build.make_tokenizers(config.tokenizer, prepared, run_dir)
     run_identity.check_same_vocabulary(config.tokenizer, run_dir)
-    (run_dir / "data").mkdir(exist_ok=True)
     for split in _HELD_OUT_SPLITS:
         for side in _SIDES:
             if prepared.path(split, side).exists():
@@ -160,7 +164,12 @@ def _report_text(config: TrainConfig, prepared: PreparedText, too_long: int) -> 
     report(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
     if prepared.report.dropped.get(HELD_OUT):
         report(f"the training pairs dropped as {HELD_OUT} are listed in {prepared.held_out_path}")
-    report_corpus_findings(config, prepared)
+    report_corpus_findings(
+        prepared,
+        languages=(config.data.source_language, config.data.target_language),
+        max_length_ratio=config.data.filters.max_length_ratio,
+        cache_dir=Path(config.data.cache_dir),
+    )
 
 
 def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) -> WatchedMetrics:
