@@ -13,8 +13,9 @@ from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.packing import pack, row_lengths, split_evenly
 from mt.data.tokenizer import PAD
 from mt.fast.compiled import compile_layers
+from mt.fast.memory import keep_freed_memory
 from mt.model.transformer import Transformer
-from mt.runtime import autocast, keep_freed_memory
+from mt.runtime import autocast
 from mt.training.step import StepResult, train_step
 
 _TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}

@@ -1,4 +1,4 @@
-"""mt-attention: a picture of what the trained decoder looks at while it translates one sentence."""
+"""mt-attention: a picture of what the trained decoder attends to while it translates one sentence."""
 
 import io
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt import build
+from mt.api import translator_of_run
 from mt.config.schema import AttentionConfig
 from mt.data.batch import make_batch
 from mt.errors import UserError
@@ -20,28 +20,30 @@ from mt.runs.atomic import replace_file
 mpl.use("Agg")
 from matplotlib import pyplot as plt  # the backend comes first
 
-_MOST_PIECES = 100
+_MOST_SUBWORDS = 100
 
 
 def attention(config: AttentionConfig) -> None:
     """Translate the sentence and draw the attention of each layer over the source, as the mean over its heads.
 
-    Raises UserError for a sentence without words, or with more pieces than a picture can hold.
+    Raises UserError for a sentence without words, or with more subwords than a picture can hold.
     """
-    translator = build.translator_of_run(Path(config.run_dir), config.decoding, "cpu")
-    pieces = translator.source_tokenizer.encode(config.source)
-    if not pieces:
+    translator = translator_of_run(Path(config.run_dir), config.decoding, "cpu")
+    subwords = translator.source_tokenizer.encode(config.source)
+    if not subwords:
         raise UserError("source: there is nothing to translate")
-    if len(pieces) > _MOST_PIECES:
-        raise UserError(f"source: {len(pieces):,} pieces, but a picture holds {_MOST_PIECES}; give a shorter sentence")
+    if len(subwords) > _MOST_SUBWORDS:
+        raise UserError(
+            f"source: {len(subwords):,} subwords, but a picture holds {_MOST_SUBWORDS}; give a shorter sentence"
+        )
     translation = translator.translate_all([config.source])[0]
-    batch = make_batch([pieces], [translation.tokens])
+    batch = make_batch([subwords], [translation.tokens])
     weights = cross_attention_weights(translator.model, batch.source, batch.target_input)[:, 0].mean(dim=1)
-    columns = [*translator.source_tokenizer.pieces(pieces), "</s>"]
+    columns = [*translator.source_tokenizer.pieces(subwords), "</s>"]
     rows = [*translator.target_tokenizer.pieces(translation.tokens), "</s>"]
     draw(weights, columns, rows, Path(config.output))
     print(translation.text, flush=True)
-    report(f"{config.output}: rows are the pieces of the translation, columns those of the source")
+    report(f"{config.output}: rows are the subwords of the translation, columns those of the source")
 
 
 def draw(

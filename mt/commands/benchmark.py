@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 import mt
-from mt import build
 from mt.benchmark.contest import ContestError, Entry, Outcome, Worker, run_contest
 from mt.benchmark.report import environment, write_report
 from mt.benchmark.training_table import LEGEND, PEAK, flop_per_round, peaks, precision_gain, projection, training_table
 from mt.benchmark.workers.token_batches import TokenBatch, write_token_batches
+from mt.commands.preparation import filtered_text, train_tokenizers, training_order
 from mt.config.schema import BenchmarkConfig
 from mt.errors import UserError
 from mt.reporting import report
@@ -65,10 +65,10 @@ def _token_batches(config: BenchmarkConfig, run_dir: Path) -> list[TokenBatch]:
     run_dir.mkdir(parents=True, exist_ok=True)
     training = replace(config.training, micro_batch_tokens=config.training.batch_tokens, packing=False)
     config = replace(config, training=training)
-    prepared = build.text(config.data)
-    check_same_run(config, prepared.fingerprint, run_dir)
-    build.make_tokenizers(config.tokenizer, prepared, run_dir)
-    steps = build.training_order(config, prepared, torch.device("cpu")).steps(epoch=0, start=0)
+    text = filtered_text(config.data)
+    check_same_run(config, text.fingerprint, run_dir)
+    train_tokenizers(config, text)
+    steps = training_order(config, text, torch.device("cpu")).steps(epoch=0, start=0)
     taken = [step.micro_batches[0] for step in itertools.islice(steps, config.steps_per_round)]
     sides = ("source", "target_input", "target_output")
     return [TokenBatch(*(getattr(batch, side).numpy() for side in sides)) for batch in taken]

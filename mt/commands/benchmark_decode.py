@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import mt
+from mt.api import load_tokenizers
 from mt.benchmark.contest import ContestError, Entry, Worker, run_contest
 from mt.benchmark.decoding_table import LEGEND, Setting, decoding_tables
 from mt.benchmark.report import environment, write_report
-from mt.config.loading import load_run
 from mt.config.schema import BenchmarkDecodeConfig, TrainConfig
 from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
 from mt.reporting import report
-from mt.runs import folder as folder_names
+from mt.runs.folder import export_folder, held_out_text, load_run
 from mt.translation.evaluation import corpus_bleu
 
 _ROOT = Path(mt.__file__).resolve().parents[1]
@@ -40,7 +40,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
     run_dir = Path(config.run_dir).absolute()
     run = load_run(run_dir)
     sources, references = _test_split(run_dir, config.sentences)
-    tokenizer = Tokenizer.load(folder_names.tokenizer_paths(run_dir, run.tokenizer)[0])
+    tokenizer, target = load_tokenizers(run, run_dir)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "sentences.json")
         pieces = [tokenizer.pieces(sentence) for sentence in tokenizer.encode_many(sources)]
@@ -58,7 +58,6 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
         finally:
             for worker in workers.values():
                 worker.close()
-    target = Tokenizer.load(folder_names.tokenizer_paths(run_dir, run.tokenizer)[1])
     for entry, answers in outcome.answers.items():
         for answer in answers:
             answer["bleu"] = _bleu(answer.pop("outputs"), references, target, run)
@@ -77,7 +76,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
 
 
 def _test_split(run_dir: Path, count: int) -> tuple[list[str], list[str]]:
-    paths = [run_dir / "data" / f"test.{side}" for side in ("source", "target")]
+    paths = [held_out_text(run_dir, "test", side) for side in ("source", "target")]
     if not paths[0].exists():
         raise UserError(f"{run_dir}: its data has no test split to translate")
     sources, references = (list(read_lines(str(path)))[:count] for path in paths)
@@ -94,7 +93,7 @@ def _start(
         engine, _, variant = system.partition("_")
         ours = engine == "ours"
         exported = {"huggingface": config.huggingface, "ctranslate2": config.ctranslate2}
-        folder = run_dir if ours else Path(exported[engine] or run_dir / "export" / engine)
+        folder = run_dir if ours else Path(exported[engine] or export_folder(run_dir, engine))
         if not folder.exists():
             raise UserError(f"{engine}: {folder} is missing; mt-export format={engine} run_dir={run_dir} writes it")
         request = {**task, "engine": engine, "folder": str(folder), "search": asdict(config.decoding)}

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mt import build
-from mt.config.loading import load_run
+from mt.api import translator_of_run
 from mt.config.schema import Decoding, ExportConfig, TrainConfig
 from mt.errors import UserError
 from mt.export.card import model_card, search_notes
@@ -18,9 +17,9 @@ from mt.export.proof import Proof
 from mt.export.proving import Vocabularies, proof_sentences, prove_apart, vocabularies_of_run
 from mt.export.vocabulary import OWN, our_ids
 from mt.reporting import report
-from mt.runs import folder as folder_names
 from mt.runs.atomic import disk_error, write_file
 from mt.runs.checkpoint import model_tensors
+from mt.runs.folder import export_folder, load_run, tokenizer_paths
 from mt.translation.translator import Translator
 
 
@@ -35,7 +34,7 @@ class _Leaving:
 
     def tokenizer_files(self) -> dict[str, bytes]:
         """The SentencePiece models under Marian's names."""
-        source, target = folder_names.tokenizer_paths(self.run_dir, self.run.tokenizer)
+        source, target = tokenizer_paths(self.run_dir, shared_vocab=self.run.tokenizer.shared_vocab)
         return {"source.spm": source.read_bytes(), "target.spm": target.read_bytes()}
 
 
@@ -47,8 +46,8 @@ def export(config: ExportConfig) -> None:
         raise UserError(
             f"{run_dir}: decoding.sampling cannot be carried along; set it to null in the run's config.yaml"
         )
-    output = Path(config.output) if config.output else run_dir / "export" / config.format
-    translator = build.translator_of_run(run_dir, device="cpu")
+    output = Path(config.output) if config.output else export_folder(run_dir, config.format)
+    translator = translator_of_run(run_dir, device="cpu")
     leaving = _Leaving(run, run_dir, translator, proof_sentences(run_dir, config.sentences))
     with written_aside(output) as aside:
         if config.format == "huggingface":

@@ -3,19 +3,17 @@
 from dataclasses import asdict, fields
 from pathlib import Path
 
-import safetensors.torch
-
 from mt.commands.export import refuse_unless, told, write_files, written_aside
 from mt.config.loading import checked, to_yaml
 from mt.config.schema import ImportConfig, TrainConfig
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
 from mt.export.marian_folder import MarianFolder, read_marian_folder, read_weights
-from mt.export.proving import IMPORT_NOTE, Vocabularies, import_note, proof_sentences, prove_apart
+from mt.export.proving import Vocabularies, imported, proof_sentences, prove_apart
 from mt.export.sentencepiece_models import SPECIAL_PIECES, text_pieces, with_pieces
 from mt.reporting import report
-from mt.runs import folder as folder_names
-from mt.runs.checkpoint import delivery_note
+from mt.runs.delivery import model_file
+from mt.runs.folder import CONFIG, MODEL, SOURCE_TOKENIZER, TOKENIZER, note_imported, run_identity
 
 
 def import_model(config: ImportConfig) -> None:
@@ -30,10 +28,10 @@ def import_model(config: ImportConfig) -> None:
     vocabularies = Vocabularies(found.special, len(found.tokens), len(found.tokens))
     texts = proof_sentences(run_dir, config.sentences)
     with written_aside(run_dir, key="run_dir") as aside:
-        write_files(aside, {**models, "config.yaml": to_yaml(run).encode(), IMPORT_NOTE: import_note(vocabularies)})
+        write_files(aside, {**models, CONFIG: to_yaml(run).encode()})
+        note_imported(aside, imported(vocabularies))
         parameters = read_weights(folder, found, num_pieces=num_pieces)
-        note = delivery_note(averaged_steps=[], vocabulary=folder_names.vocabulary_mark(aside), weights=parameters)
-        write_files(aside, {folder_names.MODEL: safetensors.torch.save(parameters, metadata=note)})
+        write_files(aside, {MODEL: model_file(parameters, averaged_steps=[], run=run_identity(aside))})
         proof = prove_apart(aside, folder, engine="huggingface", vocabularies=vocabularies, texts=texts)
         refuse_unless(proof, f"what was read from {folder}")
     report(f"{run_dir}: {told(proof)}")
@@ -61,10 +59,10 @@ def _tokenizer_models(folder: Path, found: MarianFolder) -> tuple[dict[str, byte
         if piece not in known
     )
     pieces += lacking
-    models = {folder_names.TOKENIZER: with_pieces(target, pieces, origin=paths[1])}
+    models = {TOKENIZER: with_pieces(target, pieces, origin=paths[1])}
     if source != target:
-        models[folder_names.SOURCE_TOKENIZER] = with_pieces(source, pieces, origin=paths[0])
-    return models, Tokenizer(model=models[folder_names.TOKENIZER]).vocab_size
+        models[SOURCE_TOKENIZER] = with_pieces(source, pieces, origin=paths[0])
+    return models, Tokenizer(model=models[TOKENIZER]).vocab_size
 
 
 def _run_config(config: ImportConfig, found: MarianFolder, *, num_pieces: int) -> TrainConfig:

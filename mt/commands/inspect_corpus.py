@@ -10,20 +10,20 @@ from mt.doctor.examine_all import diagnose
 from mt.doctor.page import page, text, values
 from mt.errors import DiskError
 from mt.reporting import report
-from mt.runs import folder as folder_names
 from mt.runs.atomic import replace_file
+from mt.runs.folder import tokenizer_paths
 
 
 def inspect(config: InspectConfig) -> None:
     """Examine every corpus of `data`; print the findings and write `report.json`, `report.html` and `suspects.jsonl`.
 
-    With a tokenizer in the run folder lengths are counted in its pieces too. Raises UserError for corpora that
+    With a tokenizer in the run folder lengths are counted in its subwords too. Raises UserError for corpora that
     cannot be read, DiskError.
     """
     train, validation, test = build.corpora(config.data)
     splits = {"train": train}
     splits |= {name: [corpus] for name, corpus in (("validation", validation), ("test", test)) if corpus is not None}
-    paths = folder_names.tokenizer_paths(Path(config.run_dir), config.tokenizer)
+    paths = tokenizer_paths(Path(config.run_dir), shared_vocab=config.tokenizer.shared_vocab)
     known = all(path.exists() for path in paths)
     diagnosis = diagnose(
         splits,

@@ -1,17 +1,16 @@
 """The proof of an exported or imported model, in a process of its own that knows only what lies on the disk."""
 
-import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from mt import build
-from mt.config.loading import load_run
+from mt.api import translator_of_run
 from mt.data.corpus import builtin_corpus
 from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
@@ -19,9 +18,8 @@ from mt.errors import BadFileError, UserError
 from mt.export.engines import CTranslate2Engine, HuggingFaceEngine
 from mt.export.proof import Engine, Original, Proof, prove
 from mt.export.vocabulary import OWN, SpecialIds, marian_ids, our_ids
-from mt.runs import folder as folder_names
+from mt.runs.folder import IDENTITY, held_out_text, load_run, read_identity, tokenizer_paths
 
-IMPORT_NOTE = "imported.json"
 _SENTENCES = 1000
 
 
@@ -37,26 +35,25 @@ class Vocabularies:
 def vocabularies_of_run(run_dir: Path) -> Vocabularies:
     """The token ids with which a run leaves: its own, or those it was imported with. Raises BadFileError."""
     run = load_run(run_dir)
-    paths = folder_names.tokenizer_paths(run_dir, run.tokenizer)
+    paths = tokenizer_paths(run_dir, shared_vocab=run.tokenizer.shared_vocab)
     source, target = (Tokenizer.load(path).vocab_size for path in paths)
-    path = run_dir / IMPORT_NOTE
-    if not path.is_file():
+    noted = read_identity(run_dir).get("imported")
+    if noted is None:
         return Vocabularies(OWN, source, target)
     try:
-        note = json.loads(path.read_bytes())
-        return Vocabularies(SpecialIds(**note["special"]), int(note["tokens"]), int(note["tokens"]))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise BadFileError(f"{path}: damaged ({error}); import the model again") from error
+        return Vocabularies(SpecialIds(**noted["special"]), int(noted["tokens"]), int(noted["tokens"]))
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadFileError(f"{run_dir / IDENTITY}: damaged ({error}); import the model again") from error
 
 
-def import_note(vocabularies: Vocabularies) -> bytes:
-    """The content of `imported.json`."""
-    return json.dumps({"special": asdict(vocabularies.special), "tokens": vocabularies.target_size}, indent=1).encode()
+def imported(vocabularies: Vocabularies) -> dict[str, Any]:
+    """What the identity of an imported run says of where it came from."""
+    return {"special": asdict(vocabularies.special), "tokens": vocabularies.target_size}
 
 
 def proof_sentences(run_dir: Path, sentences: str | None) -> list[str]:
     """1,000 real sentences: of a file, else of the run's validation and test text, else of the built-in corpus."""
-    files = [run_dir / "data" / f"{split}.source" for split in ("validation", "test")]
+    files = [held_out_text(run_dir, split, "source") for split in ("validation", "test")]
     paths = [sentences] if sentences is not None else [str(path) for path in files if path.is_file()]
     if not paths:
         return [source for source, _ in islice(builtin_corpus("validation").pairs(), _SENTENCES)]
@@ -74,7 +71,7 @@ def prove_apart(run_dir: Path, folder: Path, *, engine: str, vocabularies: Vocab
 
 
 def _prove(run_dir: str, folder: str, engine: str, vocabularies: Vocabularies, texts: list[str]) -> Proof:
-    translator = build.translator_of_run(Path(run_dir), device="cpu")
+    translator = translator_of_run(Path(run_dir), device="cpu")
     special = vocabularies.special
     sizes = vocabularies.source_size, vocabularies.target_size
     tokenizers = translator.source_tokenizer, translator.target_tokenizer

@@ -13,8 +13,9 @@ from mt.data.loader import StepBatches, TrainingOrder
 from mt.errors import DivergedError, StoppedError
 from mt.fast.compiled import uncompiled
 from mt.model.transformer import Transformer
+from mt.reporting import Progress, format_seconds
 from mt.runs.checkpoint import Checkpoints, TrainingState, Window
-from mt.runs.metrics import Metrics, Progress, format_seconds, perplexity
+from mt.runs.metrics import Metrics, perplexity
 from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
 from mt.training.processes import SINGLE_PROCESS, Ranks, Replica
@@ -90,7 +91,9 @@ class Trainer:
         self._started = time.monotonic() - state.training_seconds
         self._window_start = time.monotonic() - state.window.seconds
         self._deadline = time.monotonic() + 60 * (self.max_minutes if self.max_minutes is not None else float("inf"))
-        self._progress = Progress(total_steps=self.max_steps, step=state.step, shown=self.ranks.is_rank_zero)
+        self._progress = Progress(
+            "training", total=self.max_steps, unit="steps", done=state.step, shown=self.ranks.is_rank_zero
+        )
         self._saved_step = state.step
         state.on_schedule = True  # a stop that left its checkpoint is over
         batches = self.order.steps(epoch=state.epoch, start=state.next_batch)
@@ -182,7 +185,7 @@ class Trainer:
             skipped_steps=state.skipped_steps,
             training_seconds=time.monotonic() - self._started,
         )
-        self._progress.update(
+        self._progress.reach(
             state.step,
             epoch=str(state.epoch),
             loss=f"{summary['loss']:.3f}",

@@ -11,18 +11,19 @@ import torch
 from torch import nn
 
 import mt.export.marian
-from mt import build
+from mt.api import empty_model, load_tokenizers, translator_of_run
 from mt.commands import export as export_job
 from mt.commands import import_model as import_job
 from mt.commands.entry_point import run as run_command
-from mt.config.loading import load_run, to_yaml
+from mt.commands.preparation import prepare
 from mt.config.schema import ExportConfig
 from mt.errors import BadFileError, UserError
 from mt.export import proving as prove
 from mt.export.engines import HuggingFaceEngine
 from mt.export.marian_folder import read_marian_folder
-from mt.runs import folder as folder_names
-from mt.runs.checkpoint import delivery_note, model_tensors
+from mt.runs.checkpoint import model_tensors
+from mt.runs.delivery import model_file
+from mt.runs.folder import load_run, run_identity
 from small_runs import arguments, train, train_config, write_corpus
 
 TYPED = [
@@ -67,16 +68,13 @@ def make_run(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
     def make(*changes: str) -> Path:
         run_dir = tmp_path / "run"
         config = train_config(corpus, f"run_dir={run_dir}", "decoding.max_source_tokens=60", *changes)
-        prepared = build.text(config.data)
-        (run_dir / "data").mkdir(parents=True)
-        build.make_tokenizers(config.tokenizer, prepared, run_dir)
+        run_dir.mkdir()
+        prepared = prepare(config, run_dir)
         lines = [*TYPED, *prepared.path("validation", "source").read_text(encoding="utf-8").split("\n")]
         (run_dir / "data/validation.source").write_text("\n".join(lines), encoding="utf-8")
-        model = randomised(build.model(config, run_dir, torch.device("cpu")))
-        weights = model_tensors(model)
-        note = delivery_note(averaged_steps=[1], vocabulary=folder_names.vocabulary_mark(run_dir), weights=weights)
-        (run_dir / "model.safetensors").write_bytes(safetensors.torch.save(weights, metadata=note))
-        (run_dir / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
+        model = randomised(empty_model(config, load_tokenizers(config, run_dir), torch.device("cpu")))
+        content = model_file(model_tensors(model), averaged_steps=[1], run=run_identity(run_dir))
+        (run_dir / "model.safetensors").write_bytes(content)
         return run_dir
 
     return make
@@ -110,7 +108,7 @@ def test_transformers_computes_the_same(
     export(run_dir, tmp_path / "out")
     assert "the same tokens in 100.00% of 17 sentences" in capsys.readouterr().err
     engine = HuggingFaceEngine(tmp_path / "out")
-    translator = build.translator_of_run(run_dir, device="cpu")
+    translator = translator_of_run(run_dir, device="cpu")
     assert engine.pieces(TYPED) == translator.source_tokenizer.encode_many(TYPED)
     assert engine.model.generation_config.num_beams == translator.search.beam_size
     assert "greedy search on 17 sentences" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
@@ -218,7 +216,7 @@ def test_what_transformers_wrote_comes_in_goes_out_and_trains_on(
     words = [f"folder={folder}", f"run_dir={run_dir}", f"sentences={lines}", *LANGUAGES]
     assert run_command("import", import_job.import_model, words) == 0, capsys.readouterr().err
     assert "the same tokens in 100.00% of 8 sentences" in capsys.readouterr().err
-    translator = build.translator_of_run(run_dir, device="cpu")
+    translator = translator_of_run(run_dir, device="cpu")
     decoding = load_run(run_dir).decoding
     assert (decoding.beam_size, decoding.length_penalty, decoding.length_penalty_form) == (6, 1.0, "power")
 
@@ -232,7 +230,7 @@ def test_what_transformers_wrote_comes_in_goes_out_and_trains_on(
         small = ["training.max_steps=2", "training.learning_rate_factor=1e-12", "training.checkpoint_every_steps=1"]
         sized = [word for word in corpus if not word.startswith(("model.", "tokenizer."))]
         assert train(sized, f"run_dir={tmp_path / 'tuned'}", f"finetune_from={run_dir}", *small) == 0
-        tuned = build.translator_of_run(tmp_path / "tuned", device="cpu")
+        tuned = translator_of_run(tmp_path / "tuned", device="cpu")
         for name, parameter in translator.model.named_parameters():
             torch.testing.assert_close(dict(tuned.model.named_parameters())[name], parameter, rtol=0, atol=1e-6)
 
