@@ -22,7 +22,8 @@ def write_file(path: Path, content: Content, *, key: str = "run_dir") -> None:
     """Write a file and wait until the disk holds it. Raises DiskError, which names the option `key`."""
     try:
         with path.open("wb") as file:
-            file.writelines(_parts(content))
+            for part in _parts(content):
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:

@@ -17,6 +17,7 @@ from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.workers import can_fork
 from mt.model.transformer import Transformer
+from mt.runtime import DecodingPrecision
 from mt.translation.translator import Translator
 
 TEXT = "a small dog runs over the green field while two men in red hats watch it quietly from an old bench"
