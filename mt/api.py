@@ -1,4 +1,4 @@
-"""The Python API: from mt.api import Translator."""
+"""The Python API: from mt.api import Translator; and what it and the commands load a finished run with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -6,11 +6,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from mt import build
-from mt.config.loading import checked, load_run
-from mt.config.schema import Decoding
+from mt.config.loading import checked
+from mt.config.schema import Decoding, TrainConfig
+from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
-from mt.runs.folder import check_run
+from mt.model.transformer import Transformer
+from mt.runs.checkpoint import load_model_tensors
+from mt.runs.delivery import read_model
+from mt.runs.folder import MODEL, check_ensemble, check_run, load_run, tokenizer_paths
+from mt.runtime import choose_device
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator as LineTranslator
 
@@ -34,7 +41,7 @@ class Translator:
         alignments: bool = False,
         device: str = "auto",
     ) -> "Translator":
-        """Load a finished run, or several with the same vocabulary that decide together.
+        """Load a finished run, or several with the same vocabulary as an ensemble.
 
         `decoding` changes the run's own search settings, by the names of `conf/decoding`, such as
         `{"beam_size": 8}` or `{"beam_size": 1, "sampling": {"temperature": 0.8, "seed": 1}}`.
@@ -50,8 +57,8 @@ class Translator:
             check_run(str(each), key)
         settings = checked(Decoding, asdict(load_run(run_dir).decoding) | dict(decoding or {}))
         if n_best < 1 or (settings.sampling is None and n_best > settings.beam_size):
-            raise UserError(f"n_best: a beam of {settings.beam_size} has no {n_best} best; raise beam_size")
-        lines = build.translator_of_run(
+            raise UserError(f"n_best={n_best} must be between 1 and decoding.beam_size={settings.beam_size}")
+        lines = translator_of_run(
             run_dir,
             settings,
             device,
@@ -64,9 +71,8 @@ class Translator:
     def translate(self, texts: Sequence[str], *, prefixes: Sequence[str] | str | None = None) -> list[Translation]:
         """Return one translation for each text, in order: its text, score, tokens, alignment, and the others of n-best.
 
-        `prefixes` holds for each text, or is for all, the beginning of its translation. Of a text with line breaks
-        they count as spaces. Raises UserError for prefixes that do not fit the texts, the vocabulary or the longest
-        output.
+        `prefixes` holds the beginning of each translation, or one beginning for all. Line breaks in a text count as
+        spaces. Raises UserError for prefixes that do not fit the texts, the vocabulary or the longest output.
         """
         if isinstance(texts, str):
             raise TypeError("translate takes a list of texts, not one text")
@@ -79,3 +85,55 @@ class Translator:
     def pieces(self, translation: Translation) -> list[str]:
         """Return the written form of a translation's tokens."""
         return self._lines.target_tokenizer.subwords(translation.tokens)
+
+
+def translator_of_run(
+    run_dir: Path,
+    decoding: Decoding | None = None,
+    device: str = "auto",
+    *,
+    ensemble: Sequence[Path] = (),
+    num_hypotheses: int = 1,
+    alignments: bool = False,
+    copied: bool = False,
+) -> LineTranslator:
+    """The translator that a finished run delivered, with the run's own search settings unless others are given.
+
+    The models of the runs in `ensemble` decide with it. Raises UserError for a folder that is not a run and for runs
+    of different vocabularies, BadFileError for a damaged one.
+    """
+    check_ensemble([run_dir, *ensemble])
+    models = [trained_model(each, choose_device(device)) for each in (run_dir, *ensemble)]
+    config = load_run(run_dir)
+    return build.translator(
+        config,
+        decoding or config.decoding,
+        models[0],
+        load_tokenizers(config, run_dir),
+        ensemble=models[1:],
+        num_hypotheses=num_hypotheses,
+        alignments=alignments,
+        copied=copied,
+    )
+
+
+def trained_model(run_dir: Path, device: torch.device) -> Transformer:
+    """The model that a run delivered. Raises BadFileError when it is damaged, or its tokenizers are not its own."""
+    config, tensors = load_run(run_dir), read_model(run_dir)
+    model = empty_model(config, load_tokenizers(config, run_dir), device)
+    load_model_tensors(model, tensors, origin=run_dir / MODEL)
+    return model
+
+
+def empty_model(config: TrainConfig, tokenizers: build.Tokenizers, device: torch.device) -> Transformer:
+    """A new model with the vocabulary sizes of these tokenizers."""
+    source, target = (tokenizer.vocab_size for tokenizer in tokenizers)
+    source_vocab_size = None if config.tokenizer.shared_vocab else source
+    return build.model(config, vocab_size=target, source_vocab_size=source_vocab_size, device=device)
+
+
+def load_tokenizers(config: TrainConfig, run_dir: Path) -> build.Tokenizers:
+    """The tokenizers of source and target in a run folder. Raises BadFileError."""
+    source, target = tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab)
+    loaded = Tokenizer.load(target)
+    return (loaded if source == target else Tokenizer.load(source)), loaded

@@ -1,4 +1,4 @@
-"""Progress of a long pass over data: a bar on a terminal, a plain line now and then in a log file."""
+"""What a command says on standard error while it works: lines, and the progress of what takes long."""
 
 import sys
 import time
@@ -8,36 +8,65 @@ from tqdm import tqdm
 LOG_EVERY_SECONDS = 10.0
 
 
-class Progress:
-    """Shows on standard error how many of `total` things are done; a pass of a second shows nothing."""
+def report(text: str) -> None:
+    """Print a line at once."""
+    print(text, file=sys.stderr, flush=True)
 
-    def __init__(self, description: str, *, total: int, unit: str) -> None:
-        """Start the clock; `unit` is the plural of what is counted."""
-        self.description, self.total, self.unit = description, total, unit
-        self._done = 0
-        self._start = self._last = time.monotonic()
+
+def report_beside_progress(text: str) -> None:
+    """Print a line at once, above the progress bars that are shown."""
+    tqdm.write(text, file=sys.stderr)
+    sys.stderr.flush()
+
+
+class Progress:
+    """How many of `total` things are done: a bar on a terminal, else a line every `LOG_EVERY_SECONDS`.
+
+    What takes less than a second shows nothing.
+    """
+
+    def __init__(self, description: str, *, total: int, unit: str, done: int = 0, shown: bool = True) -> None:
+        """Start the clock; `unit` is the plural of what is counted, of which `done` were done before."""
+        self.description, self.total, self.unit, self._shown = description, total, unit, shown
+        self._done = self._done_before = done
+        self._start = self._last_line = time.monotonic()
         self._bar: tqdm | None = None
-        if sys.stderr.isatty():
-            self._bar = tqdm(desc=description, total=total, unit=f" {unit}", unit_scale=True, delay=1.0)
+        if shown and sys.stderr.isatty():
+            options = {"unit": f" {unit}", "unit_scale": True, "delay": 1.0}
+            self._bar = tqdm(desc=description, total=total, initial=done, **options)
 
     def advance(self, count: int) -> None:
-        """Count `count` more as done; without a terminal a line is printed every `LOG_EVERY_SECONDS`."""
-        self._done += count
+        """Count `count` more as done."""
+        self.reach(self._done + count)
+
+    def reach(self, done: int, **numbers: str) -> None:
+        """Show that `done` are done, with numbers of interest; the last line always shows those."""
+        count, self._done = done - self._done, done
         now = time.monotonic()
         if self._bar is not None:
+            self._bar.set_postfix(numbers, refresh=False)
             self._bar.update(count)
-        elif now - self._last >= LOG_EVERY_SECONDS:
-            self._last = now
-            rate = self._done / (now - self._start)
-            line = f"{self.description}: {self._done:,} of {self.total:,} {self.unit}, {rate:,.0f} {self.unit}/s"
-            print(line, file=sys.stderr, flush=True)
+        elif now - self._last_line >= LOG_EVERY_SECONDS or (numbers and done >= self.total):
+            self._last_line = now
+            rate = max(done - self._done_before, 1) / max(now - self._start, 1e-9)
+            shown = [f"{name} {number}" for name, number in numbers.items()] or [f"{rate:,.0f} {self.unit}/s"]
+            left = f"{format_seconds(max(self.total - done, 0) / rate)} left"
+            self.line("  ".join([f"{self.description}: {done:,} of {self.total:,} {self.unit}", *shown, left]))
+
+    def line(self, text: str) -> None:
+        """Print a line above the bar."""
+        if self._shown:
+            report_beside_progress(text)
 
     def close(self) -> None:
-        """Leave the bar where it stands."""
+        """Leave the bar as it is."""
         if self._bar is not None:
             self._bar.close()
 
 
-def report(text: str) -> None:
-    """Print a line at once."""
-    print(text, file=sys.stderr, flush=True)
+def format_seconds(seconds: float) -> str:
+    """Such as `1 h 02 min`, `3 min 20 s` or `8 s`."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+    return f"{whole // 60} min {whole % 60:02} s" if whole >= 60 else f"{whole} s"

@@ -1,37 +1,53 @@
 """Device, precision, seeds."""
 
-import pathlib
-import platform
-import subprocess
-import sys
-
 import pytest
 import torch
 
 from mt.errors import UserError
 from mt.fast.engine.prepacked_linear import PrepackedLinear
-from mt.runtime import autocast, bf16_factors, choose_device, choose_precision, seed_everything
+from mt.runtime import autocast, bf16_factors, choose_device, choose_precision, decoding_precision, seed_everything
 
 CPU = torch.device("cpu")
 
 
-def test_the_device_is_chosen_or_refused() -> None:
-    assert choose_device("cpu") == CPU
-    assert choose_device("auto").type in ("cpu", "cuda", "mps")
-    if not torch.cuda.is_available():
-        with pytest.raises(UserError, match="device=cuda is not available on this machine: use device=auto"):
-            choose_device("cuda")
+@pytest.mark.parametrize(
+    ("cuda", "mps", "chosen"),
+    [(True, True, "cuda"), (True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")],
+)
+def test_auto_takes_the_fastest_device_and_others_are_taken_or_refused(
+    monkeypatch: pytest.MonkeyPatch, *, cuda: bool, mps: bool, chosen: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert choose_device("auto").type == chosen
+    for name, available in (("cpu", True), ("cuda", cuda), ("mps", mps)):
+        if available:
+            assert choose_device(name).type == name
+        else:
+            with pytest.raises(UserError, match=f"device={name} is not available on this machine: use device=auto"):
+                choose_device(name)
 
 
-def test_precision_is_what_was_asked_for() -> None:
-    assert choose_precision("bf16", CPU) == torch.bfloat16
-    assert choose_precision("fp32", CPU) == torch.float32
-    native = torch.cpu._is_avx512_bf16_supported()
-    assert choose_precision("auto", CPU) == (torch.bfloat16 if native else torch.float32)
+@pytest.mark.parametrize("native", [True, False])
+def test_auto_is_bf16_only_where_the_device_computes_it(monkeypatch: pytest.MonkeyPatch, *, native: bool) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: native)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: native)
+    for device in (CPU, torch.device("cuda")):
+        assert choose_precision("bf16", device) == torch.bfloat16
+        assert choose_precision("fp32", device) == torch.float32
+        assert choose_precision("auto", device) == (torch.bfloat16 if native else torch.float32)
+        for choice in ("fp32", "bf16", "int8"):
+            assert decoding_precision(choice, device) == choice
+    assert decoding_precision("auto", CPU) == "fp32"
+    assert decoding_precision(None, torch.device("cuda")) == ("bf16" if native else "fp32")
+    assert choose_precision("auto", torch.device("mps")) == torch.float32
+
+
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32])
+def test_products_are_in_the_precision_that_was_chosen(precision: torch.dtype) -> None:
     a, b = torch.ones(2, 2), torch.ones(2, 2)
-    for precision in (torch.bfloat16, torch.float32):
-        with autocast(CPU, precision):
-            assert (a @ b).dtype == precision
+    with autocast(CPU, precision):
+        assert (a @ b).dtype == precision
 
 
 def test_seeds_repeat_and_differ() -> None:
@@ -40,64 +56,8 @@ def test_seeds_repeat_and_differ() -> None:
         return tuple(torch.rand(4).tolist())
 
     assert draw(1, 2) == draw(1, 2)
-    places = [(seed, step) for seed in (0, 1, 2, 2**31) for step in range(200)]
-    assert len({draw(*place) for place in places}) == len(places)
-
-
-FAULTS = """
-import resource
-import torch
-from mt.runtime import keep_freed_memory
-
-def faults():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(3):
-        first, second = torch.ones(10, 2**20), torch.ones(10, 2**20)  # 40 MiB each: glibc gives such back at once
-        del first
-        third = torch.ones(10, 2**20)
-        del second, third
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-print(min(faults() for _ in range(3)), keep_freed_memory(), min(faults() for _ in range(3)))
-"""
-
-
-HUGE_PAGES = """
-import re
-import torch
-from mt.runtime import keep_freed_memory
-
-def huge():
-    with open("/proc/self/smaps_rollup") as file:
-        return int(re.search(r"AnonHugePages: +([0-9]+) kB", file.read())[1])
-
-before = huge()
-keep_freed_memory()
-kept = [torch.ones(2**18) for _ in range(64)]  # 1 MiB each
-print(before, huge())
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
-@pytest.mark.skipif(
-    not pathlib.Path("/proc/self/smaps_rollup").exists()
-    or "[never]" in pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="utf-8"),
-    reason="a system without huge pages",
-)
-def test_tensors_lie_on_huge_pages() -> None:
-    """Of 64 tensors of 1 MiB at least half lie on pages of 2 MiB."""
-    done = subprocess.run([sys.executable, "-c", HUGE_PAGES], capture_output=True, text=True, check=True)
-    before, after = map(int, done.stdout.split())
-    assert after - before >= 32 * 1024
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
-def test_freed_memory_serves_the_next_tensors() -> None:
-    """By the pages that the system had to clear; in a process of its own, because it is for the whole process."""
-    done = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
-    before, told, after = done.stdout.split()
-    assert told == "True"
-    assert int(after) < int(before) / 10
+    pairs = [(seed, step) for seed in (0, 1, 2, 2**31) for step in range(200)]
+    assert len({draw(*pair) for pair in pairs}) == len(pairs)
 
 
 @pytest.mark.skipif(not torch.cpu._is_avx512_bf16_supported(), reason="needs a processor that multiplies bf16")

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
+from mt.api import translator_of_run
 from mt.benchmark.workers.decoding_task import Subwords, timed_translation
 from mt.benchmark.workers.meter import versions
 from mt.benchmark.workers.serve import Answer, Handler, Request, serve
-from mt.build import translator_of_run
 from mt.config.schema import Decoding
-from mt.runtime import keep_freed_memory
+from mt.fast.memory import keep_freed_memory
 from mt.translation.segments import Part
 from mt.translation.translator import Translator
 

@@ -17,8 +17,9 @@ from mt.fast.chunked_loss import chunked_loss
 from mt.fast.compiled import compile_layers
 from mt.fast.dropout import Dropout
 from mt.fast.fused_attention import fused_attention
+from mt.fast.memory import keep_freed_memory
 from mt.model.transformer import make_transformer
-from mt.runtime import autocast, keep_freed_memory
+from mt.runtime import autocast
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import TrainingLoss, train_step
 

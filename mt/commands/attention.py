@@ -1,4 +1,4 @@
-"""mt-attention: a picture of what the trained decoder looks at while it translates one sentence."""
+"""mt-attention: a picture of what the trained decoder attends to while it translates one sentence."""
 
 import io
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt import build
+from mt.api import translator_of_run
 from mt.config.schema import AttentionConfig
 from mt.data.batch import make_batch
 from mt.errors import UserError
@@ -20,48 +20,47 @@ from mt.runs.atomic import replace_file
 mpl.use("Agg")
 from matplotlib import pyplot as plt  # the backend comes first
 
-_MOST_PIECES = 100
+_MOST_SUBWORDS = 100
 
 
 def attention(config: AttentionConfig) -> None:
     """Translate the sentence and draw the attention of each layer over the source, as the mean over its heads.
 
-    Raises UserError for a sentence without words, or with more pieces than a picture can hold.
+    Raises UserError for a sentence without words, or with more subwords than a picture can hold.
     """
-    translator = build.translator_of_run(Path(config.run_dir), config.decoding, "cpu")
-    pieces = translator.source_tokenizer.encode(config.source)
-    if not pieces:
+    translator = translator_of_run(Path(config.run_dir), config.decoding, "cpu")
+    subwords = translator.source_tokenizer.encode(config.source)
+    if not subwords:
         raise UserError("source: there is nothing to translate")
-    if len(pieces) > _MOST_PIECES:
-        raise UserError(f"source: {len(pieces):,} pieces, but a picture holds {_MOST_PIECES}; give a shorter sentence")
+    if len(subwords) > _MOST_SUBWORDS:
+        raise UserError(
+            f"source: {len(subwords):,} subwords, but a picture holds {_MOST_SUBWORDS}; give a shorter sentence"
+        )
     translation = translator.translate_all([config.source])[0]
-    batch = make_batch([pieces], [translation.tokens])
+    batch = make_batch([subwords], [translation.tokens])
     weights = cross_attention_weights(translator.model, batch.source, batch.target_input)[:, 0].mean(dim=1)
-    columns = [*translator.source_tokenizer.subwords(pieces), "</s>"]
+    columns = [*translator.source_tokenizer.subwords(subwords), "</s>"]
     rows = [*translator.target_tokenizer.subwords(translation.tokens), "</s>"]
     draw(weights, columns, rows, Path(config.output))
     print(translation.text, flush=True)
-    report(f"{config.output}: rows are the pieces of the translation, columns those of the source")
+    report(f"{config.output}: rows are the subwords of the translation, columns those of the source")
 
 
 def draw(
     weights: Float[Tensor, "layers target source"], columns: Sequence[str], rows: Sequence[str], output: Path
 ) -> None:
-    """Write one panel per layer, dark where the attention is, and one colour bar for all. Raises DiskError."""
+    """Write one panel per layer, dark where the attention is. Raises DiskError."""
     layers = weights.shape[0]
-    size = (2.6 + layers * (0.6 + 0.34 * len(columns)), 2.2 + 0.33 * len(rows))
+    size = (1.6 + layers * (0.6 + 0.34 * len(columns)), 1.6 + 0.32 * len(rows))
     figure, panels = plt.subplots(1, layers, figsize=size, squeeze=False, sharey=True, layout="constrained")
     for layer, panel in enumerate(panels[0]):
-        image = panel.imshow(weights[layer].to(torch.float32).numpy(), cmap="Blues", vmin=0, vmax=1)
+        panel.imshow(weights[layer].to(torch.float32).numpy(), cmap="Blues", vmin=0, vmax=1)
         panel.set_xticks(
             range(len(columns)), columns, rotation=70, ha="right", rotation_mode="anchor", parse_math=False
         )
         panel.set_yticks(range(len(rows)), rows, parse_math=False)
         panel.set_title(f"decoder layer {layer + 1}")
-        panel.set_xlabel("source subwords")
-    panels[0, 0].set_ylabel("target subwords")
-    figure.colorbar(image, ax=panels[0].tolist(), label="attention weight", shrink=0.8)
     content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110, bbox_inches="tight")
+    figure.savefig(content, format="png", dpi=110)
     plt.close(figure)
     replace_file(output, content.getvalue(), key="output")

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from mt import build
 from mt.benchmark.contest import About, Entry, Outcome, System, Worker, run_contest, started, systems_python
 from mt.benchmark.report import environment, label, write_report
 from mt.benchmark.training_table import LEGEND, PEAK, flop_per_round, speeds, training_table
 from mt.benchmark.workers.training_task import TokenBatch, write_token_batches
+from mt.commands.preparation import filtered_text, train_tokenizers, training_order
 from mt.config.schema import BenchmarkConfig
 from mt.reporting import report
 from mt.runs.folder import check_same_run
@@ -64,10 +64,10 @@ def _token_batches(config: BenchmarkConfig, run_dir: Path) -> list[TokenBatch]:
     run_dir.mkdir(parents=True, exist_ok=True)
     training = replace(config.training, micro_batch_tokens=config.training.batch_tokens, packing=False)
     config = replace(config, training=training)
-    prepared = build.text(config.data)
+    prepared = filtered_text(config.data)
     check_same_run(config, prepared.fingerprint, run_dir)
-    build.make_tokenizers(config.tokenizer, prepared, run_dir)
-    steps = build.training_order(config, prepared, torch.device("cpu")).steps(epoch=0, start=0)
+    train_tokenizers(config, prepared)
+    steps = training_order(config, prepared, torch.device("cpu")).steps(epoch=0, start=0)
     taken = [step.micro_batches[0] for step in itertools.islice(steps, config.steps_per_round)]
     sides = ("source", "target_input", "target_output")
     return [TokenBatch(*(getattr(batch, side).numpy() for side in sides)) for batch in taken]

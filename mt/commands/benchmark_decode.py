@@ -8,16 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from mt.api import load_tokenizers
 from mt.benchmark.contest import Entry, System, run_contest, started, systems_python
 from mt.benchmark.decoding_table import LEGEND, Setting, decoding_tables
 from mt.benchmark.report import environment, label, write_report
-from mt.config.loading import load_run
 from mt.config.schema import BenchmarkDecodeConfig, TrainConfig
 from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
 from mt.reporting import report
-from mt.runs.folder import tokenizer_paths
+from mt.runs.folder import export_folder, held_out_text, load_run
 from mt.translation.evaluation import corpus_bleu
 
 
@@ -36,7 +36,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
     run_dir = Path(config.run_dir).absolute()
     run = load_run(run_dir)
     sources, references = _test_split(run_dir, config.sentences)
-    tokenizer, target_tokenizer = (Tokenizer.load(path) for path in tokenizer_paths(run_dir, run.tokenizer))
+    tokenizer, target_tokenizer = load_tokenizers(run, run_dir)
     settings = [Setting(beam, batch) for beam in config.beam_sizes for batch in config.batches]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "sentences.json")
@@ -72,7 +72,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
 
 
 def _test_split(run_dir: Path, count: int) -> tuple[list[str], list[str]]:
-    paths = [run_dir / "data" / f"test.{side}" for side in ("source", "target")]
+    paths = [held_out_text(run_dir, "test", side) for side in ("source", "target")]
     if not paths[0].exists():
         raise UserError(f"{run_dir}: its data has no test split to translate")
     sources, references = (list(read_lines(str(path)))[:count] for path in paths)
@@ -85,7 +85,7 @@ def _systems(config: BenchmarkDecodeConfig, run_dir: Path, python: str, task: di
     for system in config.systems:
         engine, _, variant = system.partition("_")
         ours = engine == "ours"
-        folder = run_dir if ours else Path(exported[engine] or run_dir / "export" / engine)
+        folder = run_dir if ours else Path(exported[engine] or export_folder(run_dir, engine))
         if not folder.exists():
             raise UserError(f"{engine}: {folder} is missing; mt-export format={engine} run_dir={run_dir} writes it")
         module = "mt.benchmark.ours_decoding" if ours else "mt.benchmark.workers.systems_decoding"

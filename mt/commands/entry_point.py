@@ -24,7 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 import mt
 from mt.commands.inputs import check_files, check_split
-from mt.config.loading import checked, load_run
+from mt.config.loading import checked
 from mt.config.overrides import Overrides
 from mt.config.schema import (
     AttentionConfig,
@@ -39,7 +39,7 @@ from mt.config.schema import (
     TranslateConfig,
 )
 from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system, has_left, leave_on_signal
-from mt.runs.folder import newest_run
+from mt.runs.folder import load_run, newest_run
 
 SCHEMAS: dict[str, Any] = {
     "train": TrainConfig,

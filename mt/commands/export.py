@@ -4,9 +4,9 @@ import functools
 import shutil
 from pathlib import Path
 
-from mt import build
-from mt.config.loading import load_run
+from mt.api import translator_of_run
 from mt.config.schema import ExportConfig
+from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
 from mt.export.card import model_card
 from mt.export.ctranslate2 import write_ctranslate2
@@ -17,9 +17,9 @@ from mt.export.search_settings import search_notes
 from mt.export.supported import unsupported
 from mt.export.vocabulary import OWN, Vocabularies, vocabularies_of_run
 from mt.reporting import report
-from mt.runs.folder import tokenizer_paths
+from mt.runs.folder import export_folder, load_run, tokenizer_paths
 
-load_translator = functools.partial(build.translator_of_run, device="cpu")
+load_translator = functools.partial(translator_of_run, device="cpu")
 
 
 def export(config: ExportConfig) -> None:
@@ -34,11 +34,11 @@ def export(config: ExportConfig) -> None:
     translator = load_translator(run_dir)
     if part := unsupported(translator.model):
         raise UserError(f"{run_dir}: the model cannot be exported: {part}")
-    output = Path(config.output) if config.output else run_dir / "export" / config.format
+    output = Path(config.output) if config.output else export_folder(run_dir, config.format)
     languages = run.data.source_language, run.data.target_language
     texts = proof_sentences(run_dir, config.sentences)
-    spm = zip(("source.spm", "target.spm"), tokenizer_paths(run_dir, run.tokenizer), strict=True)
-    tokenizer_files = {name: path.read_bytes() for name, path in spm}
+    paths = tokenizer_paths(run_dir, shared_vocab=run.tokenizer.shared_vocab)
+    tokenizer_files = {name: path.read_bytes() for name, path in zip(("source.spm", "target.spm"), paths, strict=True)}
     prove = functools.partial(prove_apart, load=load_translator, engine=config.format, texts=texts)
     same_as_float32 = None
     with written_aside(output) as aside:
@@ -51,8 +51,7 @@ def export(config: ExportConfig) -> None:
             proof = prove(run_dir, aside, vocabularies=vocabularies)
             proof.refuse_failure("the folder that transformers loads")
         else:
-            sizes = (translator.source_tokenizer.vocab_size, translator.target_tokenizer.vocab_size)
-            vocabularies = Vocabularies(OWN, *sizes)
+            vocabularies = Vocabularies(OWN, *(Tokenizer.load(path).vocab_size for path in paths))
             write_ctranslate2(aside, translator=translator, decoding=run.decoding, quantization="float32")
             proof = prove(run_dir, aside, vocabularies=vocabularies)
             proof.refuse_failure("the folder that CTranslate2 loads")

@@ -4,19 +4,17 @@ import functools
 from dataclasses import asdict, fields
 from pathlib import Path
 
-import safetensors.torch
-
-from mt import build
+from mt.api import translator_of_run
 from mt.config.loading import checked, to_yaml
 from mt.config.schema import ImportConfig, TrainConfig
 from mt.data.tokenizer import Tokenizer
 from mt.export.folder import write_files, written_aside
 from mt.export.marian_folder import MarianFolder, read_marian_folder, read_weights
 from mt.export.proof import proof_sentences, prove_apart
-from mt.export.vocabulary import IMPORT_NOTE, Vocabularies, tokenizer_models
+from mt.export.vocabulary import Vocabularies, tokenizer_models
 from mt.reporting import report
-from mt.runs import folder as run_folder
-from mt.runs.checkpoint import delivery_note
+from mt.runs.delivery import model_file
+from mt.runs.folder import CONFIG, MODEL, SOURCE_TOKENIZER, TOKENIZER, note_imported, run_identity
 
 
 def import_model(config: ImportConfig) -> None:
@@ -31,17 +29,16 @@ def import_model(config: ImportConfig) -> None:
     vocabularies = Vocabularies(found.special, len(found.tokens), len(found.tokens))
     texts = proof_sentences(run_dir, config.sentences)
     files = {
-        run_folder.TOKENIZER: target,
-        **({run_folder.SOURCE_TOKENIZER: source} if source != target else {}),
-        "config.yaml": to_yaml(_run_config(config, found, vocab_size=vocab_size)).encode(),
-        IMPORT_NOTE: vocabularies.note(),
+        TOKENIZER: target,
+        **({SOURCE_TOKENIZER: source} if source != target else {}),
+        CONFIG: to_yaml(_run_config(config, found, vocab_size=vocab_size)).encode(),
     }
     with written_aside(run_dir, key="run_dir") as aside:
         write_files(aside, files)
+        note_imported(aside, vocabularies.note())
         parameters = read_weights(folder, found, vocab_size=vocab_size)
-        note = delivery_note(averaged_steps=[], vocabulary=run_folder.vocabulary_mark(aside), weights=parameters)
-        write_files(aside, {run_folder.MODEL: safetensors.torch.save(parameters, metadata=note)})
-        load = functools.partial(build.translator_of_run, device="cpu")
+        write_files(aside, {MODEL: model_file(parameters, averaged_steps=[], run=run_identity(aside))})
+        load = functools.partial(translator_of_run, device="cpu")
         proof = prove_apart(aside, folder, load=load, engine="huggingface", vocabularies=vocabularies, texts=texts)
         proof.refuse_failure(f"what was read from {folder}")
     report(f"{run_dir}: {proof}")

@@ -21,7 +21,7 @@ from mt.config.schema import (
     TranslateConfig,
 )
 from mt.errors import UserError
-from mt.runs.folder import RUN_FILES, TOKENIZERS, check_ensemble, check_keeps_run, check_run
+from mt.runs.folder import CHECKPOINTS, CONFIG, RUN_FILES, TOKENIZERS, check_ensemble, check_keeps_run, check_run
 
 
 @singledispatch
@@ -36,7 +36,7 @@ def _(config: TrainConfig) -> None:
         raise UserError("run_dir: is empty; give the name of a folder, such as runs/mine")
     if run_dir.exists() and not run_dir.is_dir():
         raise UserError(f"run_dir: {run_dir} is a file, not a folder")
-    if not config.resume and (run_dir / "config.yaml").exists():
+    if not config.resume and (run_dir / CONFIG).exists():
         raise UserError(
             f"run_dir: {run_dir} holds a run already; resume=true continues it, another run_dir starts anew"
         )
@@ -108,11 +108,11 @@ def _(config: AttentionConfig) -> None:
 
 @check_files.register
 def _(config: AverageConfig) -> None:
-    if not (Path(config.run_dir) / "checkpoints").is_dir():
+    if not (Path(config.run_dir) / CHECKPOINTS).is_dir():
         raise UserError(f"run_dir: {config.run_dir} holds no checkpoints")
     if config.output is not None:
         _check_writable("output", config.output)
-        check_keeps_run("output", config.output, [config.run_dir], ("config.yaml", *TOKENIZERS))
+        check_keeps_run("output", config.output, [config.run_dir], (CONFIG, *TOKENIZERS))
 
 
 def check_split(data: Data, split: str) -> None:

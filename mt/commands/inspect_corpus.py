@@ -10,8 +10,8 @@ from mt.doctor.examine_all import diagnose
 from mt.doctor.page import page, text
 from mt.errors import DiskError
 from mt.reporting import report
-from mt.runs import folder as folder_names
 from mt.runs.atomic import replace_file
+from mt.runs.folder import tokenizer_paths
 
 
 def inspect(config: InspectConfig) -> None:
@@ -23,7 +23,7 @@ def inspect(config: InspectConfig) -> None:
     train, validation, test = build.corpora(config.data)
     splits = {"train": train}
     splits |= {name: [corpus] for name, corpus in (("validation", validation), ("test", test)) if corpus is not None}
-    paths = folder_names.tokenizer_paths(Path(config.run_dir), config.tokenizer)
+    paths = tokenizer_paths(Path(config.run_dir), shared_vocab=config.tokenizer.shared_vocab)
     known = all(path.exists() for path in paths)
     diagnosis = diagnose(
         splits,

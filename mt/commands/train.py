@@ -1,7 +1,5 @@
 """mt-train: corpora in, a run folder with a model and its score out."""
 
-import functools
-import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -10,100 +8,88 @@ from pathlib import Path
 import torch
 
 from mt import build
-from mt.commands.average import deliver
-from mt.commands.evaluate import score_split
-from mt.commands.finetune import inherit_config, take_parameters, take_tokenizers
-from mt.config.loading import to_yaml
+from mt.api import empty_model, load_tokenizers, translator_of_run
+from mt.commands.preparation import encoded, prepare, training_order
 from mt.config.schema import TrainConfig
-from mt.data.encoded import EncodedCorpus
 from mt.data.filters import HELD_OUT
-from mt.data.known_words import SOURCE_WORDS, save_known_words
 from mt.data.lines import read_lines
-from mt.data.loader import TrainingOrder, validation_batches
-from mt.data.text_cache import PreparedText, Side, Split
+from mt.data.loader import TrainingOrder
+from mt.data.text_cache import PreparedText
 from mt.doctor.quick import report_corpus_findings
 from mt.fast.compiled import compile_layers
+from mt.fast.memory import keep_freed_memory
 from mt.model.transformer import Transformer
-from mt.reporting import report
-from mt.runs import folder as folder_names
-from mt.runs import folder as run_identity
-from mt.runs.atomic import remove_unfinished, replace_file
-from mt.runs.checkpoint import Checkpoints, TrainingState, averaged_steps
-from mt.runs.metrics import MetricsFile, NoMetrics, draw_curves, format_seconds, report_beside_progress
+from mt.reporting import format_seconds, report, report_beside_progress
+from mt.runs.atomic import remove_unfinished
+from mt.runs.checkpoint import Checkpoints, TrainingState
+from mt.runs.delivery import averaged_steps, deliver
+from mt.runs.finetune import inherit_config, inherit_parameters
+from mt.runs.folder import CHECKPOINTS, METRICS, MODEL, SCORES, held_out_text
+from mt.runs.metrics import MetricsFile, NoMetrics, draw_curves
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
-from mt.runtime import choose_device, choose_precision, keep_freed_memory
+from mt.runtime import choose_device, choose_precision
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
-from mt.training.processes import ProcessGroup, Replica
+from mt.training.processes import ProcessGroup, Replica, SingleProcess, launched_as
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished
 from mt.training.trial import largest_that_fits, try_batches
+from mt.training.validation import validation_loss
 from mt.translation.evaluation import check_scorable, corpus_bleu
-
-_HELD_OUT_SPLITS: tuple[Split, ...] = ("validation", "test")
-_SIDES: tuple[Side, Side] = ("source", "target")
+from mt.translation.scoring import Expectation, score_split
 
 
 def train(config: TrainConfig) -> None:
-    """Run or continue the training of a run folder, deliver the averaged model, and score it on the test split.
+    """Begin or resume the training of a run folder, deliver the averaged model, and score it on the test split.
 
-    Of the processes that torchrun starts, all train; the first one does all else, and the others wait for its files.
+    All processes that torchrun starts train; rank zero does everything else, and the others wait for its files.
     """
     run_dir = Path(config.run_dir)
     check_scorable(config.data.target_language)
     keep_freed_memory()
     config = inherit_config(config)
-    with build.ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.stopping_together(stop):
+    with _ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.stopping_together(stop):
         ranks.on_rank_zero(lambda: held.enter_context(lock_folder(run_dir)))
         ranks.on_rank_zero(lambda: remove_unfinished(run_dir))
-        prepared = ranks.on_rank_zero(lambda: prepare(config, run_dir, stop))
-        model = build.model(config, run_dir, ranks.device(choose_device(config.device)))
-        checkpoints = Checkpoints(run_dir / "checkpoints", keep=config.training.keep_checkpoints)
+        # An exception in the middle of SentencePiece's training would be reported as a fault of the text.
+        text = ranks.on_rank_zero(lambda: prepare(config, run_dir, learning=stop.held_back()))
+        device = ranks.device(choose_device(config.device))
+        model = empty_model(config, load_tokenizers(config, run_dir), device)
+        checkpoints = Checkpoints(run_dir / CHECKPOINTS, keep=config.training.keep_checkpoints)
         if not checkpoints.steps():
-            take_parameters(config, model)
-        state = _train(config, prepared, model, checkpoints, stop=stop, ranks=ranks)
+            inherit_parameters(config, model)
+        state = _train(config, text, model, checkpoints, stop=stop, ranks=ranks)
         if ranks.is_rank_zero:
             _complete(config, run_dir, checkpoints, state)
 
 
 def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, state: TrainingState) -> None:
-    """Deliver and score what has been trained, as far as that is not done yet."""
-    scores = run_dir / "evaluation.json"
-    if averaged_steps(run_dir / folder_names.MODEL)[-1:] != [state.step]:
+    """Deliver and score what has been trained, unless that is done already."""
+    scores = run_dir / SCORES
+    if averaged_steps(run_dir / MODEL)[-1:] != [state.step]:
         scores.unlink(missing_ok=True)  # those of an earlier model
         deliver(run_dir, checkpoints, count=config.training.average_checkpoints)
-        draw_curves(run_dir / "metrics.jsonl", run_dir)
+        draw_curves(run_dir)
     seconds = format_seconds(state.training_seconds)
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
-    if (run_dir / "data" / "test.source").exists() and not scores.exists():
-        translator = build.translator_of_run(run_dir, config.decoding, config.device)
-        score_split(run_dir, config, translator, "test", config.data.target_language)
+    if held_out_text(run_dir, "test", "source").exists() and not scores.exists():
+        translator = translator_of_run(run_dir, config.decoding, config.device)
+        expected = Expectation(**vars(config.expected)) if config.expected else None
+        language = config.data.target_language
+        score_split(run_dir, translator, "test", language=language, data_name=config.data.name, expected=expected)
 
 
-def prepare(config: TrainConfig, run_dir: Path, stop: StopRequest) -> PreparedText:
-    """Read the corpora, and give the run folder its configuration, tokenizer and held-out texts.
+def _ranks(config: TrainConfig) -> ProcessGroup:
+    """This process among those that torchrun or submitit started; on its own without them. Raises UserError."""
+    environment = launched_as()
+    if environment.get("WORLD_SIZE", "1") == "1":
+        return SingleProcess()
+    from mt.training.distributed import Distributed  # noqa: PLC0415  a single process does not need it
 
-    Raises UserError when the folder holds a run of another model, vocabulary or corpus.
-    """
-    prepared = build.text(config.data)
-    run_identity.check_same_run(config, prepared.fingerprint, run_dir)
-    (run_dir / "data").mkdir(exist_ok=True)
-    if not (run_dir / folder_names.TOKENIZER).exists():  # the first start of this run
-        earlier = None if config.finetune_from is None else Path(config.finetune_from) / "data" / SOURCE_WORDS
-        save_known_words(prepared.path("train", "source"), run_dir / "data" / SOURCE_WORDS, earlier=earlier)
-    take_tokenizers(config, run_dir)
-    with stop.held_back():  # an exception in the midst of the library's training would be taken for a fault of the text
-        build.make_tokenizers(config.tokenizer, prepared, run_dir)
-    run_identity.check_same_vocabulary(config.tokenizer, run_dir)
-    for split in _HELD_OUT_SPLITS:
-        for side in _SIDES:
-            if prepared.path(split, side).exists():
-                shutil.copyfile(prepared.path(split, side), run_dir / "data" / f"{split}.{side}")
-    replace_file(run_dir / "config.yaml", to_yaml(config).encode())
-    return prepared
+    return Distributed(environment=environment, fsdp=config.training.fsdp)
 
 
 def _train(
     config: TrainConfig,
-    prepared: PreparedText,
+    text: PreparedText,
     model: Transformer,
     checkpoints: Checkpoints,
     *,
@@ -113,17 +99,17 @@ def _train(
     training = config.training
     say = report if ranks.is_rank_zero else lambda _: None
     optimizer = build.optimizer(training, list(model.parameters()))
-    state = _begun(checkpoints, model, optimizer, ranks, say)
+    state = _resumed(checkpoints, model, optimizer, ranks, say)
     if is_finished(state, max_steps=training.max_steps, patience=training.patience):
         say(f"{config.name}: finished at step {state.step:,}; a larger training.max_steps continues")
         return state
     device = next(model.parameters()).device
-    order = build.training_order(config, prepared, device, ranks)
+    order = training_order(config, text, device, ranks)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
-    ranks.on_rank_zero(lambda: _report_text(config, prepared, too_long))
+    ranks.on_rank_zero(lambda: _report_text(config, text, too_long))
     if not training.fsdp or ranks.world_size == 1:
         order.micro_batch_tokens = ranks.smallest(_fitting_tokens(config, order, state.epoch, model, optimizer))
-    validate = ranks.rank_zero_first(lambda: _validation(config, prepared, model, order.micro_batch_tokens))
+    validate = ranks.rank_zero_first(lambda: _validation(config, text, model, order.micro_batch_tokens))
     replica = _replica(config, model, optimizer, ranks, static_shapes=order.pack_length is not None)
     say(_describe(config, model, state, order, ranks))
     metrics = _metrics(config, state, order) if ranks.is_rank_zero else NoMetrics()
@@ -143,29 +129,29 @@ def _train(
         metrics.close()
 
 
-def _begun(
+def _resumed(
     checkpoints: Checkpoints,
     model: Transformer,
     optimizer: torch.optim.Optimizer,
     ranks: ProcessGroup,
     say: Callable[[str], None],
 ) -> TrainingState:
-    """Where the run stands, with the newest whole checkpoint loaded. Raises BadFileError, DiskError, UserError."""
+    """The state of the run, with the newest whole checkpoint loaded. Raises BadFileError, DiskError, UserError."""
     loaded = ranks.rank_zero_first(lambda: checkpoints.load_newest(model, optimizer))
     state, passed_over = loaded if loaded is not None else (TrainingState(), [])
-    ranks.check_equal(state.step, "other checkpoints: run_dir must lie on a disk that all machines share")
+    ranks.check_equal(state.step, "other checkpoints: run_dir must be on a disk that all machines share")
     for line in passed_over:
         say(line)
     ranks.on_rank_zero(lambda: checkpoints.prune(state.step))
     return state
 
 
-def _report_text(config: TrainConfig, prepared: PreparedText, too_long: int) -> None:
-    report(prepared.report.with_dropped(f"more than {config.data.filters.max_tokens} pieces", too_long).table())
-    if prepared.report.dropped.get(HELD_OUT):
-        report(f"the training pairs dropped as {HELD_OUT} are listed in {prepared.held_out_path}")
+def _report_text(config: TrainConfig, text: PreparedText, too_long: int) -> None:
+    report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
+    if text.report.dropped.get(HELD_OUT):
+        report(f"the training pairs dropped as {HELD_OUT} are listed in {text.held_out_path}")
     report_corpus_findings(
-        prepared,
+        text,
         languages=(config.data.source_language, config.data.target_language),
         max_length_ratio=config.data.filters.max_length_ratio,
         cache_dir=Path(config.data.cache_dir),
@@ -173,14 +159,14 @@ def _report_text(config: TrainConfig, prepared: PreparedText, too_long: int) -> 
 
 
 def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) -> WatchedMetrics:
-    """The file of metrics, continued, and what compares its lines with those of a healthy run."""
-    file = MetricsFile(Path(config.run_dir) / "metrics.jsonl", step=state.step, tensorboard=config.training.tensorboard)
+    """The metrics file, continued, watched for what a healthy run does not show."""
+    path, step = Path(config.run_dir) / METRICS, state.step
+    file = MetricsFile(path, step=step, tensorboard=config.training.tensorboard)
     newest = max((line["step"] for line in file.kept), default=0)
     if file.damaged:
-        report(f"{config.run_dir}/metrics.jsonl: damaged lines left out: {file.damaged}")
-    if newest < state.step - state.step % config.training.log_every_steps:
-        lost = f"nothing is left of steps {newest + 1:,} to {state.step:,}"
-        report(f"{config.run_dir}/metrics.jsonl: {lost}, which the curves will lack")
+        report(f"{path}: damaged lines left out: {file.damaged}")
+    if newest < step - step % config.training.log_every_steps:
+        report(f"{path}: nothing is left of steps {newest + 1:,} to {step:,}, which the curves will lack")
     diagnosis = Diagnosis(
         unigram_entropy=unigram_entropy(order.corpus_of_epoch(state.epoch)),
         warmup_steps=config.training.warmup_steps,
@@ -198,7 +184,7 @@ def _replica(
     *,
     static_shapes: bool,
 ) -> Replica:
-    """The parameters as this rank trains them, their layers compiled where that is wanted."""
+    """The parameters as this rank trains them, with their layers compiled where the configuration says so."""
     device = next(model.parameters()).device
     replica = ranks.wrap(build.training_loss(model, label_smoothing=config.training.label_smoothing), optimizer)
     if build.on_gpu_if_auto(config.training.compile, device):
@@ -210,7 +196,7 @@ def _replica(
 def _fitting_tokens(
     config: TrainConfig, order: TrainingOrder, epoch: int, model: Transformer, optimizer: torch.optim.Optimizer
 ) -> int:
-    """Run the largest batch that can come; returns the size of micro-batches, for `auto` the largest that fits."""
+    """Try the largest possible batch; returns the size of micro-batches, for `auto` the largest that fits in memory."""
     device = next(model.parameters()).device
 
     def attempt(tokens: int) -> None:
@@ -238,50 +224,34 @@ def _describe(
     device = next(model.parameters()).device
     precision = str(choose_precision(config.training.precision, device)).removeprefix("torch.")
     begin = f"continues after step {state.step:,}" if state.step else "begins"
-    place = device.type if ranks.world_size == 1 else f"{ranks.world_size} × {device.type}"
-    pieces = model.target_embedding.weight.shape[0]
+    devices = device.type if ranks.world_size == 1 else f"{ranks.world_size} × {device.type}"
+    subwords = model.target_embedding.weight.shape[0]
     return (
-        f"{config.name}: training {begin}: {size:,} parameters, {pieces:,} pieces, {precision} on {place}, "
+        f"{config.name}: training {begin}: {size:,} parameters, {subwords:,} subwords, {precision} on {devices}, "
         f"micro-batches of {order.micro_batch_tokens:,} tokens, to step {config.training.max_steps:,}; "
         f"run folder {config.run_dir}"
     )
 
 
 def _validation(
-    config: TrainConfig, prepared: PreparedText, model: Transformer, batch_tokens: int
+    config: TrainConfig, text: PreparedText, model: Transformer, batch_tokens: int
 ) -> Callable[[], Validation] | None:
     """Loss and greedy BLEU on the validation split, None without one."""
-    if not prepared.path("validation", "source").exists():
+    if not text.path("validation", "source").exists():
         return None
-    corpus = build.encoded(config, prepared, "validation", epoch=None)
-    sources, references = (list(read_lines(str(prepared.path("validation", side)))) for side in _SIDES)
+    corpus = encoded(config, text, "validation", epoch=None)
+    tokenizers = load_tokenizers(config, Path(config.run_dir))
+    sources, references = (list(read_lines(str(text.path("validation", side)))) for side in ("source", "target"))
     decoding = replace(config.decoding, beam_size=1)
-    loss = functools.partial(validation_loss, model, corpus, config, batch_tokens=batch_tokens)
+    autocast = build.training_autocast(config.training, next(model.parameters()).device)
+    loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
     language = config.data.target_language
 
     def validate() -> Validation:
-        greedy = build.translator(config, decoding, model, Path(config.run_dir))
+        greedy = build.translator(config, decoding, model, tokenizers)
         hypotheses = [translation.text for translation in greedy.translate_all(sources)]
-        smoothed, nll = loss()
+        smoothed, nll = validation_loss(loss, corpus, batch_tokens=batch_tokens, autocast=autocast)
         bleu = corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)
         return Validation(loss=smoothed, nll=nll, bleu=bleu)
 
     return validate
-
-
-def validation_loss(
-    model: Transformer, corpus: EncodedCorpus, config: TrainConfig, *, batch_tokens: int
-) -> tuple[float, float]:
-    """Smoothed loss and negative log-likelihood over a corpus, in nats per target token."""
-    device = next(model.parameters()).device
-    autocast = build.training_autocast(config.training, device)
-    loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
-    smoothed = nll = 0.0
-    tokens = 0
-    for batch in validation_batches(corpus, batch_tokens=batch_tokens):
-        with autocast():
-            batch_smoothed, batch_nll = loss(batch.to(device))
-        smoothed += float(batch_smoothed)
-        nll += float(batch_nll)
-        tokens += batch.target_tokens
-    return smoothed / tokens, nll / tokens

@@ -10,16 +10,15 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from mt import build
+from mt.api import translator_of_run
 from mt.config.checks import shard_numbers
 from mt.config.schema import TranslateConfig
 from mt.data.known_words import SOURCE_WORDS, load_known_words, unknown_words
 from mt.data.lines import count_lines, read_lines
 from mt.errors import UserError
-from mt.reporting import Progress, report
-from mt.runs import folder as folder_names
-from mt.runs.metrics import format_seconds
-from mt.runtime import keep_freed_memory
+from mt.fast.memory import keep_freed_memory
+from mt.reporting import Progress, format_seconds, report
+from mt.runs.folder import HELD_OUT_TEXT, MODEL
 from mt.translation.alignment import pharaoh
 from mt.translation.output import FileOutput, StreamOutput
 from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
@@ -33,7 +32,7 @@ _MOST_NAMED = 10  # lines or words of a message
 
 
 def translate(config: TranslateConfig) -> None:
-    """Translate what is given, in order; the same command after an interruption continues the file it left.
+    """Translate the input in order; the same command resumes an interrupted output file after its last finished batch.
 
     Raises UserError for a line that does not fit its format, after the lines before it are translated.
     """
@@ -42,8 +41,8 @@ def translate(config: TranslateConfig) -> None:
     texts = [config.source] if config.source is not None else read_lines(str(config.input))
     lines: Numbered = enumerate(texts, start=1)
     titles = records.titles(next(lines, (1, ""))[1]) if records.header else None
-    before, count = _share(config, header=records.header)
-    translator = build.translator_of_run(
+    before, count = _shard(config, header=records.header)
+    translator = translator_of_run(
         Path(config.run_dir),
         config.decoding,
         config.device,
@@ -74,7 +73,7 @@ def _translate(
     first_number: int,
     left: int | None,
 ) -> None:
-    """Translate lines into the output, of which `left` are expected, and say how fast that went."""
+    """Translate lines into the output, `left` of them where that is known, and report the speed."""
     pending: deque[tuple[int, str]] = deque()
     failures: list[UserError] = []
     guesses = _Guesses(Path(config.run_dir))
@@ -90,14 +89,14 @@ def _translate(
             failures.append(error)  # what is before it is translated first
 
     start = time.monotonic()
-    count = pieces = 0
+    count = tokens = 0
     shown = left is not None and config.source is None and not (config.output == "-" and sys.stdout.isatty())
     progress = Progress("translating", total=left or 0, unit="lines") if shown else None
     for translation in translator.translate(texts(), prefixes=config.target_prefix, first_number=first_number):
         number, line = pending.popleft()
         output.write(records.lines(line, number, _results(config, translation)))
         _report_oddities(number, translation)
-        count, pieces = count + 1, pieces + len(translation.tokens)
+        count, tokens = count + 1, tokens + len(translation.tokens)
         if progress is not None:
             progress.advance(1)
     if progress is not None:
@@ -107,7 +106,7 @@ def _translate(
         raise failures[0]
     if config.source is None:
         seconds = time.monotonic() - start
-        rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {pieces / max(seconds, 1e-9):,.0f} pieces/s"
+        rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {tokens / max(seconds, 1e-9):,.0f} subwords/s"
         took = format_seconds(seconds) if seconds >= 60 else f"{seconds:.1f} s"
         report(f"{config.run_dir}: {count:,} {'line' if count == 1 else 'lines'} in {took}, {rate}")
 
@@ -116,7 +115,7 @@ class _Guesses:
     """The lines with words that training never saw, if the run lists those that it saw."""
 
     def __init__(self, run_dir: Path) -> None:
-        self.known = load_known_words(run_dir / "data" / SOURCE_WORDS)
+        self.known = load_known_words(run_dir / HELD_OUT_TEXT / SOURCE_WORDS)
         self.count = 0
         self.first: dict[int, list[str]] = {}  # the words of the first such lines, by number
 
@@ -140,7 +139,7 @@ class _Guesses:
 
 
 def _results(config: TranslateConfig, translation: Translation) -> list[Result]:
-    """What is told of a line: its translation by `translation_field`, and what else was asked for."""
+    """What is written for a line: its translations under `translation_field`, their scores and alignments."""
     results = []
     for one in (translation, *translation.others):
         result: Result = {config.translation_field: one.text}
@@ -165,8 +164,8 @@ def _records(config: TranslateConfig) -> Records:
     return PlainText(n_best=n_best)
 
 
-def _share(config: TranslateConfig, *, header: bool) -> tuple[int, int | None]:
-    """How many lines come before those to translate, and how many those are, where that can be known; no titles."""
+def _shard(config: TranslateConfig, *, header: bool) -> tuple[int, int | None]:
+    """The number of lines before those of this shard, and the number of its lines where that is known; no titles."""
     if config.source is not None or not Path(str(config.input)).is_file():
         return 0, None
     total = max(count_lines(str(config.input)) - header, 0)
@@ -176,7 +175,7 @@ def _share(config: TranslateConfig, *, header: bool) -> tuple[int, int | None]:
 
 
 def _output(config: TranslateConfig, *, titled: bool) -> Output:
-    """Where the lines go. A pipe's or a terminal's lines are not there a second time, so nothing is continued."""
+    """The output. What goes to a pipe or a terminal cannot be resumed."""
     path = Path(config.output)
     path = path.resolve() if path.is_symlink() and (path.is_file() or not path.exists()) else path
     if config.output == "-" or (path.exists() and not path.is_file()):
@@ -190,20 +189,18 @@ def _output(config: TranslateConfig, *, titled: bool) -> Output:
 
 
 def _key(config: TranslateConfig) -> str:
-    """A text that differs when anything does that decides the output."""
+    """A text that differs when anything that decides the output differs."""
     options = asdict(config)
     del options["decoding"]["batch_tokens"]
     for name in ("run_dir", "ensemble", "device", "input", "output"):
         del options[name]
-    runs = [Path(run_dir) for run_dir in (config.run_dir, *config.ensemble)]
-    files = [run / folder_names.MODEL for run in runs] + ([Path(config.input)] if config.input is not None else [])
-    digests = [_digest(path) for path in files] + [folder_names.vocabulary_mark(run) for run in runs]
-    return hashlib.sha256(json.dumps([options, digests]).encode()).hexdigest()[:8]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    files = [Path(run_dir) / MODEL for run_dir in (config.run_dir, *config.ensemble)]  # each carries its run's identity
+    files += [Path(config.input)] if config.input is not None else []
+    checksums = []
+    for path in files:
+        with path.open("rb") as file:
+            checksums.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return hashlib.sha256(json.dumps([options, checksums]).encode()).hexdigest()[:8]
 
 
 def _report_oddities(line: int, translation: Translation) -> None:

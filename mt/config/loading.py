@@ -45,19 +45,15 @@ def to_yaml(config: TrainConfig) -> str:
 
 
 def save(config: TrainConfig, path: str | Path) -> None:
-    """Writes the resolved configuration; `load_run` reads it back equal."""
+    """Writes the resolved configuration; `load_config` reads it back equal."""
     Path(path).write_text(to_yaml(config), encoding="utf-8", newline="\n")
 
 
-def load_run(run_dir: str | Path) -> TrainConfig:
-    """The configuration a run was trained with; raises `UserError` without one, `BadFileError` for a damaged one.
+def load_config(path: Path) -> TrainConfig:
+    """The configuration in a run folder's file; raises `BadFileError` for a damaged one.
 
     Options that the run does not know because it is older are null.
     """
-    path = Path(run_dir) / "config.yaml"
-    if not path.is_file():
-        lack = "it has no config.yaml" if Path(run_dir).is_dir() else f"there is no folder {Path(run_dir).absolute()}"
-        raise UserError(f"{run_dir} is not a run folder: {lack}")
     if path.stat().st_size > LARGEST_CONFIG_BYTES:
         raise BadFileError(f"{path}: too large for a configuration; restore it or train again")
     try:

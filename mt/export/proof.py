@@ -26,6 +26,7 @@ from mt.export.ctranslate2 import CTranslate2Engine
 from mt.export.huggingface import HuggingFaceEngine
 from mt.export.vocabulary import Vocabularies, marian_ids, our_ids
 from mt.model.cached_decoder import CachedDecoder
+from mt.runs.folder import held_out_text
 from mt.search.beam import beam_search
 from mt.translation.translator import Translator
 
@@ -94,7 +95,7 @@ class Proof:
 
 def proof_sentences(run_dir: Path, sentences: str | None) -> list[str]:
     """1,000 real sentences: of a file, else of the run's validation and test text, else of the built-in corpus."""
-    files = [run_dir / "data" / f"{split}.source" for split in ("validation", "test")]
+    files = [held_out_text(run_dir, split, "source") for split in ("validation", "test")]
     paths = [sentences] if sentences is not None else [str(path) for path in files if path.is_file()]
     if not paths:
         return [source for source, _ in islice(builtin_corpus("validation").pairs(), _SENTENCES)]

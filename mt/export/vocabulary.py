@@ -2,22 +2,19 @@
 
 Here the special subwords are always the first four. A model that was trained here leaves with the same ids. A Marian
 folder may number its tokens otherwise, in OPUS-MT's layout `</s>` 0, `<unk>` 1 and `<pad>` last, and start the
-decoder from `<pad>`. A run that was imported from one records that order in `imported.json`, so that it can be
+decoder from `<pad>`. A run that was imported from one notes that order in `identity.json`, so that it can be
 exported again as it was.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mt.config.loading import load_run
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import BadFileError, UserError
-from mt.runs.folder import tokenizer_paths
+from mt.runs.folder import IDENTITY, load_run, read_identity, tokenizer_paths
 
-IMPORT_NOTE = "imported.json"
 SPECIAL_SUBWORDS = ("<pad>", "<unk>", "<s>", "</s>")  # by our ids
 _NORMAL, _UNKNOWN, _CONTROL, _UNUSED = 1, 2, 3, 5  # SentencePiece's types of pieces
 _TEXT_TYPES = (_NORMAL, 4, 6)  # normal, defined by the user, a single byte
@@ -45,22 +42,21 @@ class Vocabularies:
     source_size: int
     target_size: int
 
-    def note(self) -> bytes:
-        """The content of `imported.json`."""
-        return json.dumps({"special": asdict(self.special), "tokens": self.target_size}, indent=1).encode()
+    def note(self) -> dict[str, Any]:
+        """What an imported run notes of them."""
+        return {"special": asdict(self.special), "tokens": self.target_size}
 
 
 def vocabularies_of_run(run_dir: Path) -> Vocabularies:
     """The token ids with which a run is exported: its own, or those it was imported with. Raises BadFileError."""
-    paths = tokenizer_paths(run_dir, load_run(run_dir).tokenizer)
-    path = run_dir / IMPORT_NOTE
-    if not path.is_file():
+    note = read_identity(run_dir).get("imported")
+    if note is None:
+        paths = tokenizer_paths(run_dir, shared_vocab=load_run(run_dir).tokenizer.shared_vocab)
         return Vocabularies(OWN, *(Tokenizer.load(side).vocab_size for side in paths))
     try:
-        note = json.loads(path.read_bytes())
         return Vocabularies(SpecialIds(**note["special"]), int(note["tokens"]), int(note["tokens"]))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise BadFileError(f"{path}: damaged ({error}); import the model again") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise BadFileError(f"{run_dir / IDENTITY}: damaged ({error}); import the model again") from error
 
 
 def our_ids(special: SpecialIds, size: int) -> list[int]:

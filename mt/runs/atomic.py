@@ -1,4 +1,4 @@
-"""Writing that survives: a folder appears whole or not at all. Every write of a checkpoint goes through here."""
+"""Atomic writes: a file or a folder appears whole or not at all."""
 
 import contextlib
 import errno
@@ -15,15 +15,15 @@ from mt.errors import BadFileError, DiskError
 MANIFEST = "manifest.json"
 _LARGEST_MANIFEST_BYTES = 1_000_000
 
-Content = bytes | Sequence[memoryview]  # of a file, whole or in pieces
+Content = bytes | Sequence[memoryview]  # of a file, whole or in parts
 
 
 def write_file(path: Path, content: Content, *, key: str = "run_dir") -> None:
     """Write a file and wait until the disk holds it. Raises DiskError, which names the option `key`."""
     try:
         with path.open("wb") as file:
-            for piece in _pieces(content):
-                file.write(piece)
+            for part in _parts(content):
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
@@ -31,19 +31,19 @@ def write_file(path: Path, content: Content, *, key: str = "run_dir") -> None:
 
 
 def write_stream(path: Path, content: Content, *, key: str) -> None:
-    """Write to a pipe or a device, which nothing can take the place of. Raises DiskError."""
+    """Write to a pipe or a device, which cannot be replaced. Raises DiskError."""
     try:
         with path.open("wb") as stream:
-            stream.writelines(_pieces(content))
+            stream.writelines(_parts(content))
     except OSError as error:
         raise disk_error(path, error, key=key) from error
 
 
 def replace_file(path: Path, content: bytes, *, key: str = "run_dir") -> None:
-    """Put a file in place of an older one; a reader sees the one or the other, whole.
+    """Replace a file; a reader sees the old one or the new one, whole.
 
-    A link stays and what it points to is replaced; what is no file, such as a pipe or a device, is written to.
-    Raises DiskError, which names the option `key` that chooses the place.
+    The target of a link is replaced, not the link; a pipe or a device is written to. Raises DiskError, which names
+    the option `key` that chooses the path.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         write_stream(path, content, key=key)
@@ -62,10 +62,10 @@ def replace_file(path: Path, content: bytes, *, key: str = "run_dir") -> None:
 
 
 def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
-    """Write files with a manifest of their checksums aside, then rename the whole into place.
+    """Write files and a manifest of their checksums to a temporary folder, then rename it.
 
-    A folder of that name is replaced; it is moved aside first, from where `recover_folders` puts it back should
-    the process die in between. Raises DiskError; there is then a whole folder, old or new, where there was one.
+    An older folder of that name is moved aside first; `recover_folders` puts it back if the process dies in between.
+    Raises DiskError; there is then a whole folder, old or new, where there was one.
     """
     aside, replaced = (folder.with_name(f".{folder.name}.{end}") for end in ("part", "replaced"))
     try:
@@ -91,9 +91,9 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
 
 
 def recover_folders(parent: Path) -> None:
-    """Put back what a death in the middle of `write_folder` left aside, and remove what it left unfinished.
+    """Put back what `write_folder` moved aside before the process died, and remove what it left unfinished.
 
-    Raises OSError. Only for a process that alone writes there.
+    Raises OSError. Only for the process that alone writes there.
     """
     for path in sorted(parent.glob(".*.replaced")):
         folder = parent / path.name[1:].removesuffix(".replaced")
@@ -106,11 +106,10 @@ def recover_folders(parent: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the files that writers which were killed have left aside. Only for the process that alone writes there."""
-    for pattern in (".*.part", ".*.partial"):
-        for path in folder.glob(pattern):
-            with contextlib.suppress(OSError):
-                path.unlink()
+    """Remove the temporary files of writers that were killed. Only for the process that alone writes there."""
+    for path in folder.glob(".*.part"):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
@@ -132,7 +131,7 @@ def read_folder(folder: Path) -> dict[str, bytes]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder so that a half-removed one is never taken for a whole one. Raises DiskError."""
+    """Remove a folder, its manifest first, so that a half-removed one never counts as whole. Raises DiskError."""
     try:
         if folder.exists():
             (folder / MANIFEST).unlink(missing_ok=True)
@@ -151,13 +150,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def disk_error(path: Path, error: OSError, *, key: str = "run_dir") -> DiskError:
-    """What to tell the user when the disk refused a write, to the place that the option `key` chooses."""
-    advice = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "mend it"
+    """The error for the user when the disk refused a write to the path that the option `key` chooses."""
+    advice = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "fix it"
     return DiskError(f"cannot write {path}: {error.strerror or error}: {advice} or choose another {key}")
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder that a power failure does not take away."""
+    """Make a folder that survives a power failure."""
     if not folder.exists():
         folder.mkdir(parents=True, exist_ok=True)
         sync_folder(folder.parent)
@@ -168,16 +167,16 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.is_file() else -1
 
 
-def _pieces(content: Content) -> Sequence[bytes | memoryview]:
+def _parts(content: Content) -> Sequence[bytes | memoryview]:
     return [content] if isinstance(content, bytes) else content
 
 
 def _length(content: Content) -> int:
-    return sum(memoryview(piece).nbytes for piece in _pieces(content))
+    return sum(memoryview(part).nbytes for part in _parts(content))
 
 
 def _checksum(content: Content) -> str:
     checksum = hashlib.sha256()
-    for piece in _pieces(content):
-        checksum.update(piece)
+    for part in _parts(content):
+        checksum.update(part)
     return checksum.hexdigest()

@@ -1,28 +1,25 @@
-"""What survives a restart: parameters, optimizer state and the place in the run, as safetensors and JSON."""
+"""What survives a restart: parameters, optimizer state and the position in the run, as safetensors and JSON."""
 
-import hashlib
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
+
 import safetensors.torch
 import torch
 from torch import Tensor, nn
+
 from mt.errors import BadFileError
 from mt.runs.atomic import disk_error, read_folder, recover_folders, remove_folder, write_folder
-from collections.abc import Iterator, Mapping
-from torch import Tensor
+from mt.runs.folder import BEST, MODEL, OPTIMIZER, STATE, checkpoint_steps, step_folder
 
-MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
-DELIVERY_NOTE = "delivery"  # in the metadata of a delivered model
 _ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass
 class Window:
-    """Sums over the steps since the last logged line; kept, so that a restart changes no line."""
+    """Sums over the steps since the last logged line; saved, so that a restart changes no line."""
 
     steps: int = 0
     source_tokens: int = 0
@@ -35,10 +32,10 @@ class Window:
 
 @dataclass
 class TrainingState:
-    """The place in a run. `epoch` and `next_batch` name the batch that the next step reads.
+    """The position in a run. `epoch` and `next_batch` name the batch that the next step reads.
 
-    `on_schedule` is False in a checkpoint that was saved only because the run was stopped there: it is no part of
-    the average, and the next one takes its place. `validation_due` says that a signal cut this step's validation.
+    `on_schedule` is False in a checkpoint that was saved only because the run was stopped there: it is left out of
+    the average, and the next one replaces it. `validation_due` says that a signal cut this step's validation short.
     """
 
     step: int = 0
@@ -77,48 +74,6 @@ def load_model_tensors(model: nn.Module, tensors: dict[str, Tensor], *, origin: 
             parameter.copy_(tensors[name])
 
 
-def delivery_note(*, averaged_steps: list[int], vocabulary: str, weights: Mapping[str, Tensor]) -> dict[str, str]:
-    """The metadata of a delivered model. One entry, because safetensors writes several in any order."""
-    note = {"averaged_steps": averaged_steps, "vocabulary": vocabulary, "sha256": weights_mark(weights)}
-    return {DELIVERY_NOTE: json.dumps(note)}
-
-
-def weights_mark(weights: Mapping[str, Tensor]) -> str:
-    """A checksum of the tensors with their names, types and shapes."""
-    mark = hashlib.sha256()
-    for name, tensor in sorted(weights.items()):
-        mark.update(f"{name} {tensor.dtype} {list(tensor.shape)} ".encode())
-        mark.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return mark.hexdigest()
-
-
-def check_undamaged(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """Compare a delivered model with its checksum, where it carries one. Raises BadFileError."""
-    if _read_delivery_note(path).get("sha256") not in (None, weights_mark(weights)):
-        raise BadFileError(f"{path}: damaged: not what its checksum says; restore it, or let mt-average make it anew")
-
-
-def averaged_steps(path: Path) -> list[int]:
-    """The steps whose checkpoints a delivered model is the mean of; none where there is no such file."""
-    steps = _read_delivery_note(path).get("averaged_steps")
-    return steps if isinstance(steps, list) else []
-
-
-def vocabulary_of(path: Path) -> str | None:
-    """The mark of the tokenizers that a delivered model was trained with; None where it carries none."""
-    mark = _read_delivery_note(path).get("vocabulary")
-    return mark if isinstance(mark, str) else None
-
-
-def _read_delivery_note(path: Path) -> dict[str, Any]:
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            note = json.loads((file.metadata() or {}).get(DELIVERY_NOTE, "{}"))
-    except (OSError, safetensors.SafetensorError, ValueError, RecursionError):
-        return {}
-    return note if isinstance(note, dict) else {}
-
-
 def read_tensors(content: bytes, *, origin: Path) -> dict[str, Tensor]:
     """Parse safetensors. Raises BadFileError; no code of the file can run."""
     try:
@@ -137,36 +92,33 @@ class Checkpoints:
     def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
         """Write `step-N/` whole, and only then remove the older ones beyond `keep`. Raises DiskError."""
         write_folder(
-            self.folder / f"step-{state.step}",
+            self.folder / step_folder(state.step),
             {
-                MODEL: tensor_pieces(model_tensors(model)),
-                OPTIMIZER: tensor_pieces(_optimizer_tensors(model, optimizer)),
+                MODEL: tensor_parts(model_tensors(model)),
+                OPTIMIZER: tensor_parts(_optimizer_tensors(model, optimizer)),
                 STATE: json.dumps(asdict(state), indent=1).encode(),
             },
         )
         self.prune(state.step)
 
     def prune(self, newest_step: int) -> None:
-        """Leave the newest `keep` up to a whole one, which a death after its save may have prevented. Raises DiskError.
+        """Keep the newest `keep` up to a whole one; a process that died after its save did not. Raises DiskError.
 
-        Older ones that only a stop had put there go too, so that the newest are those of an uninterrupted run.
+        Older ones that were saved only by a stop go too, so that those left are those of an uninterrupted run.
         """
         older = [step for step in self.steps() if step < newest_step]
         kept = [step for step in older if self._on_schedule(step)]
         for step in sorted({*older} - {*kept[max(0, len(kept) - self.keep + 1) :]}):
-            remove_folder(self.folder / f"step-{step}")
+            remove_folder(self.folder / step_folder(step))
 
     def save_best(self, model: nn.Module, state: TrainingState) -> None:
         """Write the weights with the best validation score so far. Raises DiskError."""
-        tensors = tensor_pieces(model_tensors(model))
-        write_folder(self.folder / "best", {MODEL: tensors, STATE: json.dumps(asdict(state), indent=1).encode()})
+        tensors = tensor_parts(model_tensors(model))
+        write_folder(self.folder / BEST, {MODEL: tensors, STATE: json.dumps(asdict(state), indent=1).encode()})
 
     def steps(self) -> list[int]:
         """The steps that have a folder, ascending; whether it is whole shows only on loading."""
-        if not self.folder.is_dir():
-            return []
-        names = (re.fullmatch(r"step-(0|[1-9][0-9]*)", path.name) for path in self.folder.iterdir() if path.is_dir())
-        return sorted(int(name[1]) for name in names if name)
+        return checkpoint_steps(self.folder)
 
     def newest_whole(self, count: int) -> tuple[list[int], list[str]]:
         """The steps of the newest checkpoints that are whole, ascending, and a line for each passed over."""
@@ -186,7 +138,7 @@ class Checkpoints:
         """Load the newest valid checkpoint; None without any.
 
         Also returns a line for every newer one that was passed over as damaged. Raises BadFileError when
-        there are checkpoints and all of them are damaged, DiskError when what a death left cannot be tidied.
+        there are checkpoints and all of them are damaged, DiskError when leftovers cannot be tidied.
         """
         try:
             recover_folders(self.folder)
@@ -194,7 +146,7 @@ class Checkpoints:
             raise disk_error(self.folder, error) from error
         passed_over: list[str] = []
         for step in reversed(self.steps()):
-            folder = self.folder / f"step-{step}"
+            folder = self.folder / step_folder(step)
             try:
                 files = self._files(step, MODEL, OPTIMIZER, STATE)
                 state = _parse_state(files[STATE], origin=folder / STATE)
@@ -213,10 +165,10 @@ class Checkpoints:
 
     def load_tensors(self, step: int) -> dict[str, Tensor]:
         """The parameters saved at a step. Raises BadFileError."""
-        return read_tensors(self._files(step, MODEL)[MODEL], origin=self.folder / f"step-{step}" / MODEL)
+        return read_tensors(self._files(step, MODEL)[MODEL], origin=self.folder / step_folder(step) / MODEL)
 
     def _files(self, step: int, *names: str) -> dict[str, bytes]:
-        folder = self.folder / f"step-{step}"
+        folder = self.folder / step_folder(step)
         files = read_folder(folder)
         for name in names:
             if name not in files:
@@ -224,8 +176,8 @@ class Checkpoints:
         return files
 
     def _on_schedule(self, step: int) -> bool:
-        """Whether a checkpoint is one of the schedule's; one whose state cannot be read is worth nothing."""
-        path = self.folder / f"step-{step}" / STATE
+        """Whether a checkpoint was saved on schedule; one whose state cannot be read does not count."""
+        path = self.folder / step_folder(step) / STATE
         try:
             return _parse_state(path.read_bytes(), origin=path).on_schedule
         except (OSError, BadFileError):
@@ -243,7 +195,7 @@ def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> di
 def _load_optimizer(
     model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], *, origin: Path
 ) -> None:
-    """Put moments and step counts into Adam. Raises BadFileError when they are not those of this model, all of them."""
+    """Put moments and step counts into Adam. Raises BadFileError unless they are those of this model, all of them."""
     parameters = dict(model.named_parameters())
     expected = {f"{name}/{key}" for name in parameters for key in _ADAM_STATE} if tensors else set()
     for name in sorted(expected ^ tensors.keys()):
@@ -280,41 +232,44 @@ def _checked(kind: type, values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+# ---------------------------------------------------------------------------- writing safetensors without a copy
+
 _NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64"}
 _SMALL_BYTES = 1 << 20  # below, a copy costs less than a write of its own
 
 
-def tensor_pieces(tensors: Mapping[str, Tensor]) -> list[memoryview]:
-    """What makes a safetensors file, in order; large pieces are the memory of the tensors themselves.
+def tensor_parts(tensors: Mapping[str, Tensor]) -> list[memoryview]:
+    """The parts of a safetensors file, in order; large parts are the memory of the tensors themselves.
 
-    Tensors are contiguous and on the CPU, and stay as they are until the pieces are written.
+    Tensors are contiguous and on the CPU, and must not change until the parts are written.
     """
-    names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))  # so that none lies askew
-    header, place = {}, 0
+    names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))  # the largest first: all aligned
+    header, offset = {}, 0
     for name in names:
         tensor = tensors[name]
-        end = place + tensor.nbytes
-        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [place, end]}
-        place = end
+        end = offset + tensor.nbytes
+        header[name] = {"dtype": _NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, end]}
+        offset = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return list(_joined(len(text).to_bytes(8, "little") + text, [_memory(tensors[name]) for name in names]))
+    return list(_joined(len(text).to_bytes(8, "little") + text, [memory(tensors[name]) for name in names]))
 
 
-def _memory(tensor: Tensor) -> memoryview:
+def memory(tensor: Tensor) -> memoryview:
+    """The bytes of a contiguous tensor on the CPU, not copied."""
     return tensor.reshape(-1).view(torch.uint8).numpy().data
 
 
-def _joined(head: bytes, pieces: list[memoryview]) -> Iterator[memoryview]:
-    """The same bytes, the small pieces put together."""
+def _joined(head: bytes, parts: list[memoryview]) -> Iterator[memoryview]:
+    """The same bytes, with the small parts joined."""
     small = bytearray(head)
-    for piece in pieces:
-        if piece.nbytes < _SMALL_BYTES:
-            small += piece
+    for part in parts:
+        if part.nbytes < _SMALL_BYTES:
+            small += part
             continue
         if small:
             yield memoryview(small)
             small = bytearray()
-        yield piece
+        yield part
     if small:
         yield memoryview(small)

@@ -1,154 +1,218 @@
-"""What a run folder must hold to be used, and which one is meant where none is named. Loads no torch."""
+"""A run folder: the name of every file in it, which run it is, and which one is meant by default. Loads no torch."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from mt.errors import UserError
 import hashlib
 import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from mt.config.loading import load_config
+from mt.config.schema import TrainConfig
 from mt.errors import BadFileError, UserError
-from mt.config import schema
-from mt.config.loading import BEFORE_THE_OPTION
 from mt.runs.atomic import replace_file
 
-TOKENIZER, SOURCE_TOKENIZER, MODEL = "tokenizer.model", "tokenizer.source.model", "model.safetensors"
+CONFIG = "config.yaml"  # every option of the run
+IDENTITY = "identity.json"  # what decides its results, and the checksums of its tokenizers
+TOKENIZER, SOURCE_TOKENIZER = "tokenizer.model", "tokenizer.source.model"  # the second where the sides differ
+MODEL = "model.safetensors"  # the averaged parameters, which translate
+METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
+LOSS_CURVE, BLEU_CURVE = "loss.png", "bleu.png"
+SCORES, HYPOTHESES = "evaluation.json", "hypotheses.txt"  # of the test split
+EVALUATIONS = "evaluations"  # the same two files for everything else that was scored
+HELD_OUT_TEXT = "data"  # validation and test, as they were read
+CHECKPOINTS, BEST = "checkpoints", "best"  # step-N/ and best/, each with MODEL, STATE and atomic.MANIFEST
+OPTIMIZER, STATE = "optimizer.safetensors", "state.json"
+EXPORTS = "export"
+LOCK = ".lock"
+
 TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER)
-_KEPT = ("identity.json", "metrics.jsonl", "data", "checkpoints")  # beside what the caller names
-RUN_FILES = ("config.yaml", "tokenizer.model", "model.safetensors")
+RUN_FILES = (CONFIG, TOKENIZER, MODEL)  # without which nothing can be translated
+_ALWAYS_KEPT = (IDENTITY, METRICS, HELD_OUT_TEXT, CHECKPOINTS)
+
+# The other options of a training decide its results: to change them is to train another model.
+_MAY_CHANGE = {
+    "max_steps", "max_minutes", "micro_batch_tokens", "compile", "validate_every_steps", "checkpoint_every_steps",
+    "average_checkpoints", "keep_checkpoints", "patience", "log_every_steps", "tensorboard", "fsdp",
+}  # fmt: skip
+
+
+def held_out_text(run_dir: Path, split: str, side: str) -> Path:
+    """The text of one side of the validation or test split."""
+    return run_dir / HELD_OUT_TEXT / f"{split}.{side}"
+
+
+def export_folder(run_dir: Path, engine: str) -> Path:
+    """Where a run is exported to for another engine, unless an output is given."""
+    return run_dir / EXPORTS / engine
+
+
+def step_folder(step: int) -> str:
+    """The name of a checkpoint's folder."""
+    return f"step-{step}"
+
+
+def checkpoint_steps(folder: Path) -> list[int]:
+    """The steps that have a checkpoint folder, ascending; whether it is whole shows only on loading."""
+    if not folder.is_dir():
+        return []
+    names = (re.fullmatch(r"step-(0|[1-9][0-9]*)", path.name) for path in folder.iterdir() if path.is_dir())
+    return sorted(int(name[1]) for name in names if name)
+
+
+def tokenizer_paths(run_dir: Path, *, shared_vocab: bool) -> tuple[Path, Path]:
+    """The files of the source and the target tokenizer, the same file twice for a shared vocabulary.
+
+    An imported run may split its source otherwise than its target, although both share one vocabulary.
+    """
+    target, source = run_dir / TOKENIZER, run_dir / SOURCE_TOKENIZER
+    return (source if not shared_vocab or source.is_file() else target), target
+
+
+# ---------------------------------------------------------------------------- which run is meant, and is it whole
 
 
 def check_run(run_dir: str, key: str = "run_dir") -> None:
-    """Refuses a folder that lacks what a finished run delivers. Raises `UserError`."""
+    """Refuse a folder that lacks what a finished run delivers. Raises UserError."""
     if not Path(run_dir).is_dir():
         raise UserError(f"{key}: {run_dir} does not exist")
     missing = [name for name in RUN_FILES if not (Path(run_dir) / name).is_file()]
     if missing:
-        cure = f"; train on, or run mt-average run_dir={run_dir}" if missing == ["model.safetensors"] else ""
+        cure = f"; train on, or run mt-average run_dir={run_dir}" if missing == [MODEL] else ""
         raise UserError(f"{key}: {run_dir} is not a finished run, it lacks {', '.join(missing)}{cure}")
 
 
+def load_run(run_dir: str | Path) -> TrainConfig:
+    """The configuration that a run was trained with. Raises UserError without one, BadFileError for a damaged one."""
+    path = Path(run_dir) / CONFIG
+    if not path.is_file():
+        lack = f"it has no {CONFIG}" if Path(run_dir).is_dir() else f"there is no folder {Path(run_dir).absolute()}"
+        raise UserError(f"{run_dir} is not a run folder: {lack}")
+    return load_config(path)
+
+
 def check_keeps_run(key: str, path: str, run_dirs: Sequence[str], names: Sequence[str]) -> None:
-    """Refuses an output in place of a file without which a run is lost. Raises `UserError`."""
-    kept = [Path(run_dir) / name for run_dir in run_dirs for name in (*names, *_KEPT)]
-    place = Path(path).resolve()
-    for one in (file.resolve() for file in kept):
-        if one in (place, *place.parents):
-            raise UserError(f"{key}: {path} is a file that the run needs, and would be lost; give another name")
+    """Refuse an output in place of a file without which a run is lost. Raises UserError."""
+    output = Path(path).resolve()
+    kept = [(Path(run_dir) / name).resolve() for run_dir in run_dirs for name in (*names, *_ALWAYS_KEPT)]
+    if any(file in (output, *output.parents) for file in kept):
+        raise UserError(f"{key}: {path} is a file that the run needs, and would be lost; give another name")
 
 
 def newest_run(delivered: bool, runs: str = "runs") -> str:
     """The run folder under `runs` that was written to last; with `delivered`, of those that hold a model.
 
-    Raises `UserError`, which names a run that was begun.
+    Raises UserError, which names a run that was begun.
     """
-    proof = "model.safetensors" if delivered else "config.yaml"
-    folders = [path.parent for path in Path(runs).glob(f"*/{proof}") if (path.parent / "config.yaml").is_file()]
+    proof = MODEL if delivered else CONFIG
+    folders = [path.parent for path in Path(runs).glob(f"*/{proof}") if (path.parent / CONFIG).is_file()]
     if not folders:
         what = "finished run" if delivered else "run"
         cure = "train first"
-        if begun := [folder for folder in Path(runs).glob("*/checkpoints") if any(folder.glob("step-*"))]:
+        if begun := [folder for folder in Path(runs).glob(f"*/{CHECKPOINTS}") if checkpoint_steps(folder)]:
             run_dir = max(begun, key=lambda folder: folder.stat().st_mtime).parent
             cure = f"train {run_dir} to its end, or run mt-average run_dir={run_dir}"
         raise UserError(f"run_dir: there is no {what} under {Path(runs).absolute()}; give run_dir=DIR or {cure}")
     return str(max(folders, key=lambda folder: (folder / proof).stat().st_mtime))
 
 
-IDENTITY = "identity.json"
-_MAY_CHANGE = {
-    "max_steps", "max_minutes", "micro_batch_tokens", "compile", "validate_every_steps", "checkpoint_every_steps",
-    "average_checkpoints", "keep_checkpoints", "patience", "log_every_steps", "tensorboard",
-    "fsdp",
-}  # fmt: skip
+def check_ensemble(run_dirs: Sequence[str | Path]) -> None:
+    """Refuse runs whose tokenizers differ from those of the first: their subwords cannot vote. Raises UserError."""
+    first, *others = [Path(run_dir) for run_dir in run_dirs]
+    expected = _tokenizer_checksums(first)
+    for other in others:
+        found = _tokenizer_checksums(other)
+        for name in TOKENIZERS:
+            if found.get(name) != expected.get(name):
+                raise UserError(
+                    f"ensemble: {other} does not have the vocabulary of {first} ({name} differs); train the runs on "
+                    "the same data with the same tokenizer settings"
+                )
 
 
-def check_same_run(config: schema.TrainConfig, text_fingerprint: str, run_dir: Path) -> None:
-    """Note in the run folder what decides its results, and on continuing compare.
+# ---------------------------------------------------------------------------- the identity of a run
 
-    A folder in which nothing has been trained yet is free for another beginning. Raises UserError naming the
-    fields that differ from those the run began with.
+
+def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) -> None:
+    """Note in the run folder what decides its results; when a run is resumed, compare.
+
+    A folder without a checkpoint or a model is free for other settings. Raises UserError naming the options that
+    differ from those the run began with, BadFileError.
     """
     training = {key: value for key, value in vars(config.training).items() if key not in _MAY_CHANGE}
-    parts = {"model": vars(config.model), "tokenizer": vars(config.tokenizer), "training": training}
-    identity = {f"{part}.{key}": value for part, values in parts.items() for key, value in values.items()}
-    identity |= {"seed": config.seed, "data (text and filters)": text_fingerprint}
-    identity["finetune_from"] = config.finetune_from
-    identity["data.filters.max_tokens"] = config.data.filters.max_tokens
+    groups = {"model": vars(config.model), "tokenizer": vars(config.tokenizer), "training": training}
+    settings = {f"{group}.{key}": value for group, values in groups.items() for key, value in values.items()}
+    settings |= {"seed": config.seed, "data (text and filters)": text_fingerprint}
+    settings["finetune_from"] = config.finetune_from
+    settings["data.filters.max_tokens"] = config.data.filters.max_tokens
     try:
-        _compare(run_dir, identity)
+        identity = read_identity(run_dir)
+        if "imported" in identity:
+            raise UserError(
+                f"{run_dir} holds an imported model: choose another run_dir, and finetune_from={run_dir} to train it"
+            )
+        _check_equal(run_dir, identity.get("settings", {}), settings)
     except (UserError, BadFileError):
-        if any((run_dir / "checkpoints").glob("step-*")):
+        if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):
             raise
-        for name in (TOKENIZER, SOURCE_TOKENIZER):
+        for name in TOKENIZERS:
             (run_dir / name).unlink(missing_ok=True)
-        replace_file(run_dir / IDENTITY, json.dumps(identity, indent=1).encode())
+        _write_identity(run_dir, {"settings": settings})
 
 
-def check_same_vocabulary(tokenizer: schema.Tokenizer, run_dir: Path) -> None:
-    """Note the pieces of the tokenizers, and on continuing compare. Raises UserError when they were exchanged."""
-    paths = dict.fromkeys(tokenizer_paths(run_dir, tokenizer))
-    _compare(run_dir, dict(map(_vocabulary, paths)))
+def note_tokenizers(run_dir: Path) -> None:
+    """Note the tokenizers of a new run; when it is resumed, compare. Raises UserError if they were exchanged."""
+    identity, found = read_identity(run_dir), _tokenizer_checksums(run_dir)
+    if "tokenizers" not in identity:
+        _write_identity(run_dir, {**identity, "tokenizers": found})
+    _check_equal(run_dir, identity.get("tokenizers", found), found, prefix="vocabulary: ")
 
 
-def check_noted_vocabulary(run_dir: Path) -> None:
-    """Compare the tokenizers of a run folder with those noted when it began, where any are.
-
-    A model is marked with the tokenizers beside it; one that was damaged or exchanged must not pass for its own.
-    Raises BadFileError.
-    """
-    try:
-        noted = dict(json.loads((run_dir / IDENTITY).read_bytes()))
-    except (OSError, ValueError, TypeError, RecursionError):
-        return  # a model that was imported, or a run whose notes are lost: nothing to compare with
-    for path in (run_dir / name for name in (TOKENIZER, SOURCE_TOKENIZER)):
-        key, mark = _vocabulary(path)
-        if noted.get(key, mark) != mark:
-            raise BadFileError(f"{path}: missing, damaged or exchanged: not what the run began with; restore it")
+def note_imported(run_dir: Path, imported: Mapping[str, Any]) -> None:
+    """Note that a run was imported, with what export needs to know of where it came from."""
+    _write_identity(run_dir, {"imported": dict(imported), "tokenizers": _tokenizer_checksums(run_dir)})
 
 
-def _vocabulary(path: Path) -> tuple[str, str]:
-    """The name of a tokenizer's note, and the mark of its content; of a file that is missing, none."""
-    return f"vocabulary ({path.name})", hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
-
-
-def _compare(run_dir: Path, identity: dict[str, Any]) -> None:
-    """Raise UserError for what differs from the noted identity, and note what is not in it yet."""
+def read_identity(run_dir: Path) -> dict[str, dict[str, Any]]:
+    """What was noted: `tokenizers`, and `settings` of a training or `imported`. Raises BadFileError."""
     path = run_dir / IDENTITY
     try:
-        before = dict(json.loads(path.read_bytes()))
+        identity = dict(json.loads(path.read_bytes()))
+        if not all(isinstance(part, dict) for part in identity.values()):
+            raise TypeError("not a table of tables")
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise BadFileError(f"{path}: missing or damaged ({error}); choose another run_dir") from error
-    older = {f"{group}.{key}": value for group, options in BEFORE_THE_OPTION.items() for key, value in options.items()}
-    were = {key: before.get(key, older.get(key, now)) for key, now in identity.items()}
-    changes = [f"{key}: {were[key]} -> {now}" for key, now in identity.items() if were[key] != now]
-    if changes:
-        raise UserError(f"{run_dir} holds a run that differs in {'; '.join(changes)}: choose another run_dir")
-    if not identity.keys() <= before.keys():
-        replace_file(path, json.dumps({**before, **identity}, indent=1).encode())
+        raise BadFileError(f"{path}: missing or damaged ({error}); restore it, or choose another run_dir") from error
+    return identity
 
 
-def tokenizer_paths(run_dir: Path, tokenizer: schema.Tokenizer) -> tuple[Path, Path]:
-    """The model files of the source and the target tokenizer, the same file twice when joint.
+def run_identity(run_dir: Path) -> str:
+    """A text that differs between runs, for the models they deliver.
 
-    An imported run may cut its source otherwise than its target, though into pieces of one vocabulary.
+    Raises BadFileError, also when a tokenizer is not the one that the run began with: it would turn the output of
+    the model into fluent nonsense.
     """
-    target, source = run_dir / TOKENIZER, run_dir / SOURCE_TOKENIZER
-    return (source if not tokenizer.shared_vocab or source.is_file() else target), target
+    identity, found = read_identity(run_dir), _tokenizer_checksums(run_dir)
+    noted = identity.get("tokenizers", {})
+    for name in TOKENIZERS:
+        if noted.get(name) != found.get(name):
+            raise BadFileError(
+                f"{run_dir / name}: missing, damaged or exchanged: the run began with another; restore it"
+            )
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
-def vocabulary_mark(run_dir: Path) -> str:
-    """A text that differs when the tokenizers of a run folder do; a delivered model carries it."""
-    paths = [run_dir / name for name in (TOKENIZER, SOURCE_TOKENIZER)]
-    return " ".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file())
+def _tokenizer_checksums(run_dir: Path) -> dict[str, str]:
+    paths = {name: run_dir / name for name in TOKENIZERS}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items() if path.is_file()}
 
 
-def check_ensemble(run_dirs: Sequence[str | Path]) -> None:
-    """Refuse runs whose tokenizers differ from those of the first: their pieces cannot vote. Raises UserError."""
-    first, *others = [Path(run_dir) for run_dir in run_dirs]
-    for other in others:
-        for name in TOKENIZERS:
-            known = [path.read_bytes() if path.exists() else None for path in (first / name, other / name)]
-            if known[0] != known[1]:
-                raise UserError(
-                    f"ensemble: {other} has not the vocabulary of {first} ({name} differs); train the runs on the same"
-                    " data with the same tokenizer settings"
-                )
+def _check_equal(run_dir: Path, noted: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> None:
+    changes = [
+        f"{key}: {noted.get(key)} -> {now.get(key)}" for key in {**now, **noted} if noted.get(key) != now.get(key)
+    ]
+    if changes:
+        raise UserError(f"{run_dir} holds a run that differs in {prefix}{'; '.join(changes)}: choose another run_dir")
+
+
+def _write_identity(run_dir: Path, identity: Mapping[str, Any]) -> None:
+    replace_file(run_dir / IDENTITY, json.dumps(identity, indent=1).encode())

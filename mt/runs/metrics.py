@@ -1,22 +1,17 @@
-"""What a run tells while it goes: `metrics.jsonl`, a progress bar or plain lines, and pictures at the end."""
+"""The numbers of a run: `metrics.jsonl` while it trains, and the curves at its end."""
 
 import contextlib
 import io
 import json
 import math
 import os
-import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from tqdm import tqdm
-
 from mt.errors import UserError
 from mt.runs.atomic import disk_error, replace_file
-
-_PLAIN_LINE_SECONDS = 15.0
+from mt.runs.folder import BLEU_CURVE, LOSS_CURVE, METRICS, TENSORBOARD
 
 
 @runtime_checkable
@@ -27,20 +22,20 @@ class Metrics(Protocol):
         """Take one line."""
 
     def sync(self) -> None:
-        """Make sure of all lines so far."""
+        """Wait until all lines so far are on the disk."""
 
     def close(self) -> None:
-        """No more lines come."""
+        """Take no more lines."""
 
 
 class NoMetrics:
-    """Where the numbers of a rank go whose first one writes them."""
+    """The metrics of the ranks above zero, which write nothing."""
 
     def write(self, *, step: int, kind: str, **values: float | str | None) -> None:
         """Nowhere."""
 
     def sync(self) -> None:
-        """Nothing to make sure of."""
+        """Nothing to wait for."""
 
     def close(self) -> None:
         """Nothing to close."""
@@ -49,9 +44,9 @@ class NoMetrics:
 class MetricsFile:
     """`metrics.jsonl`: one JSON object per line, each with its `step` and `kind`.
 
-    Opening it for a resumed run drops the lines after that run's checkpoint, so that the file reads as if nothing
-    had happened; those that stay are in `kept`, and `damaged` counts the unreadable ones. With `tensorboard` every
-    number is also written as an event.
+    Opening it for a resumed run drops the lines after that run's checkpoint, as if the run had never been stopped;
+    `kept` holds the others, and `damaged` counts the unreadable ones. With `tensorboard` every number is also written
+    as an event.
     """
 
     def __init__(self, path: Path, *, step: int, tensorboard: bool) -> None:
@@ -60,7 +55,7 @@ class MetricsFile:
         replace_file(path, "".join(json.dumps(line) + "\n" for line in self.kept).encode())
         self._path = path
         self._file = path.open("a", encoding="utf-8", newline="\n")
-        self._events = _event_writer(path.parent / "tensorboard", step=step) if tensorboard else None
+        self._events = _event_writer(path.parent / TENSORBOARD, step=step) if tensorboard else None
 
     def write(self, *, step: int, kind: str, **values: float | str | None) -> dict[str, Any]:
         """Append one line and return it; a number that is not finite, which JSON does not know, becomes null.
@@ -88,72 +83,24 @@ class MetricsFile:
             raise disk_error(self._path, error) from error
 
     def close(self) -> None:
-        """Close the files; what a full disk kept from being written was reported when it was written."""
+        """Close the files; a full disk was reported when the line was written."""
         with contextlib.suppress(OSError):
             self._file.close()
         if self._events is not None:
             self._events.close()
 
 
-class Progress:
-    """A bar on a terminal; elsewhere a plain line every quarter of a minute; nothing where it is not `shown`."""
-
-    def __init__(self, *, total_steps: int, step: int, shown: bool = True) -> None:
-        self._shown = shown
-        self._total = total_steps
-        self._start_step = step
-        self._start = self._last_line = time.monotonic()
-        self._bar = tqdm(total=total_steps, initial=step, unit="step") if shown and sys.stderr.isatty() else None
-
-    def update(self, step: int, **values: str) -> None:
-        """Show the newest numbers."""
-        if self._bar is not None:
-            self._bar.set_postfix(values, refresh=False)
-            self._bar.update(step - self._bar.n)
-        elif time.monotonic() - self._last_line > _PLAIN_LINE_SECONDS or step == self._total:
-            self._last_line = time.monotonic()
-            seconds = (self._last_line - self._start) / max(1, step - self._start_step) * (self._total - step)
-            numbers = "  ".join(f"{name} {value}" for name, value in values.items())
-            self.line(f"step {step:,} of {self._total:,}  {numbers}  {format_seconds(seconds)} left")
-
-    def line(self, text: str) -> None:
-        """Print a line beside the bar."""
-        if self._bar is not None:
-            self._bar.write(text, file=sys.stderr)
-        elif self._shown:
-            print(text, file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """Leave the bar as it is."""
-        if self._bar is not None:
-            self._bar.close()
-
-
-def report_beside_progress(text: str) -> None:
-    """Print a line on standard error that breaks no progress bar."""
-    tqdm.write(text, file=sys.stderr)
-    sys.stderr.flush()
-
-
-def format_seconds(seconds: float) -> str:
-    """Such as `1 h 02 min`, `3 min 20 s` or `8 s`."""
-    whole = round(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
-    return f"{whole // 60} min {whole % 60:02} s" if whole >= 60 else f"{whole} s"
-
-
-def draw_curves(metrics: Path, folder: Path) -> None:
-    """Draw `loss.png` (nats per target token against steps) and `bleu.png` from `metrics.jsonl`. Raises DiskError."""
+def draw_curves(run_dir: Path) -> None:
+    """Draw the loss (nats per target token) and BLEU against steps from the run's metrics. Raises DiskError."""
     import matplotlib as mpl  # noqa: PLC0415  slow to load, and needed once
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
-    lines, _ = _lines(metrics)
+    lines, _ = _lines(run_dir / METRICS)
     curves = {
-        "loss": [("train", "nll", "training"), ("validation", "nll", "validation")],
-        "bleu": [("validation", "bleu", "validation, greedy")],
+        LOSS_CURVE: [("train", "nll", "training"), ("validation", "nll", "validation")],
+        BLEU_CURVE: [("validation", "bleu", "validation, greedy")],
     }
     for picture, series in curves.items():
         figure, axes = plt.subplots(figsize=(7, 4))
@@ -163,7 +110,7 @@ def draw_curves(metrics: Path, folder: Path) -> None:
             if points:
                 axes.plot(*zip(*points, strict=True), label=label, marker="o" if kind == "validation" else None)
         axes.set_xlabel("step (optimizer updates)")
-        axes.set_ylabel("negative log-likelihood (nats per target token)" if picture == "loss" else "BLEU")
+        axes.set_ylabel("negative log-likelihood (nats per target token)" if picture == LOSS_CURVE else "BLEU")
         axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:
             axes.legend()
@@ -171,7 +118,7 @@ def draw_curves(metrics: Path, folder: Path) -> None:
         content = io.BytesIO()
         figure.savefig(content, format="png", dpi=120)
         plt.close(figure)
-        replace_file(folder / f"{picture}.png", content.getvalue())
+        replace_file(run_dir / picture, content.getvalue())
 
 
 def perplexity(nats: float) -> float:
@@ -180,7 +127,7 @@ def perplexity(nats: float) -> float:
 
 
 def _lines(path: Path) -> tuple[list[Mapping[str, Any]], int]:
-    """The whole lines of a metrics file, and how many are damaged; a last one cut short by a crash is left out."""
+    """The whole lines of a metrics file and the number of damaged ones; a last line cut short by a crash is dropped."""
     lines: list[Mapping[str, Any]] = []
     texts = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
     for text in texts:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from mt.errors import DiskError, LockedError, StoppedError, leave_on_signal
+from mt.runs.folder import LOCK
 
 _CLUSTER_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # of a job that makes room for another, or whose time ends
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, *_CLUSTER_SIGNALS)
@@ -92,7 +93,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     """Hold a run folder for this process. Raises LockedError when another one holds it, DiskError if unwritable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise DiskError(f"cannot write to run_dir {folder}: {error.strerror}: choose another with run_dir=") from error
     try:

@@ -1,6 +1,7 @@
 """What training asks of the processes that share it. Here for one process; for several, see `distributed.py`."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
@@ -134,3 +135,14 @@ class SingleProcess:
 
 
 SINGLE_PROCESS = SingleProcess()
+
+
+def launched_as() -> Mapping[str, str]:
+    """The environment in which torchrun, or submitit for a job of several tasks, gives a process its rank."""
+    if "SUBMITIT_EXECUTOR" not in os.environ or "WORLD_SIZE" in os.environ:
+        return os.environ
+    from submitit.helpers import TorchDistributedEnvironment  # noqa: PLC0415  an optional package, there in its jobs
+
+    job = TorchDistributedEnvironment()
+    names = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK")
+    return {**os.environ, **{name: str(getattr(job, name.lower())) for name in names}}

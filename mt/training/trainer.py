@@ -12,8 +12,9 @@ import torch
 from mt.data.loader import StepBatches, TrainingOrder
 from mt.errors import DivergedError, StoppedError
 from mt.fast.compiled import uncompiled
+from mt.reporting import Progress, format_seconds
 from mt.runs.checkpoint import Checkpoints, TrainingState, Window
-from mt.runs.metrics import Metrics, Progress, format_seconds, perplexity
+from mt.runs.metrics import Metrics, perplexity
 from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
@@ -91,7 +92,9 @@ class Trainer:
         self._started = now - state.training_seconds
         self._window_start = now - state.window.seconds
         self._deadline = now + 60 * (minutes if minutes is not None else math.inf)
-        self._progress = Progress(total_steps=self.loop.max_steps, step=state.step, shown=self.ranks.is_rank_zero)
+        self._progress = Progress(
+            "training", total=self.loop.max_steps, unit="steps", done=state.step, shown=self.ranks.is_rank_zero
+        )
         self._saved_step = state.step
         state.on_schedule = True  # a stop that left its checkpoint is over
         stream = self.order.steps(epoch=state.epoch, start=state.next_batch)
@@ -182,7 +185,7 @@ class Trainer:
             skipped_steps=state.skipped_steps,
             training_seconds=time.monotonic() - self._started,
         )
-        self._progress.update(
+        self._progress.reach(
             state.step,
             epoch=str(state.epoch),
             loss=f"{summary['loss']:.3f}",

@@ -12,11 +12,10 @@ from mt.data.tokenizer import BOS, EOS, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
-from mt.fast.native.tiled_linear import Products
 from mt.fast.workers import WorkerProcesses, can_fork
 from mt.model.inspection import alignment_attention
 from mt.model.transformer import Transformer
-from mt.runtime import bf16_factors, in_threads
+from mt.runtime import DecodingPrecision, bf16_factors, in_threads
 from mt.search.ensemble import Ensemble
 from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.search import Sampling, Search
@@ -54,8 +53,7 @@ class Translator:
         model: Transformer,
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
-        precision: torch.dtype,
-        products: Products | None = None,
+        precision: DecodingPrecision,
         threads: int,
         copied: bool = False,
         forbidden: Sequence[int],
@@ -76,7 +74,7 @@ class Translator:
         alignments: bool = False,
     ) -> None:
         self.model, self.models = model, [each.eval() for each in (model, *ensemble)]
-        self.prepared = [PreparedModel(each, precision=precision, products=products) for each in self.models]
+        self.prepared = [PreparedModel(each, precision=precision) for each in self.models]
         self.threads, self.copied = threads, copied and can_fork()
         self.copies: WorkerProcesses[list[list[Translation]]] | None = None
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer

@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.runs": {"mt.config", "mt.reporting", "mt.runtime", "mt.training.averaging"},
     "mt.training": {"mt.data.batch", "mt.data.loader", "mt.model", "mt.reporting", "mt.runs", "mt.runtime"},
     "mt.translation": {"mt.data", "mt.model", "mt.reporting", "mt.runtime", "mt.search"},
+    "mt.translation.scoring": {"mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"},
     "mt.fast": {"mt.model", "mt.search", "mt.training.loss", "mt.runtime"},
     "mt.fast.native": set(),
     "mt.export": {"mt.config", "mt.data", "mt.model", "mt.runs", "mt.search", "mt.translation"},
@@ -32,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.search", "mt.training"),
         "mt.translation",
     },
-    "mt.api": {"mt.build", "mt.config", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
+    "mt.api": {"mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
     "mt.commands": {
         *("mt.api", "mt.build", "mt.config", "mt.data", "mt.doctor", "mt.export", "mt.fast", "mt.model"),
         *("mt.reporting", "mt.runs", "mt.runtime", "mt.training", "mt.translation"),

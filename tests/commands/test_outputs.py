@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from composed import composed
@@ -15,6 +15,7 @@ from mt.data.tokenizer import Tokenizer
 from mt.errors import DiskError, UserError
 from mt.search.search import Search
 from mt.translation.output import StreamOutput
+from mt.translation.scoring import Expectation, score_split
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator
 
@@ -58,7 +59,7 @@ def split_of(run_dir: Path) -> Path:
 
 
 def test_scores_are_saved_and_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    evaluate.score_split(split_of(tmp_path / "run"), toy_run(), Echo(), "test", "zh")
+    score_split(split_of(tmp_path / "run"), Echo(), "test", language="zh", data_name="toy")
     saved = json.loads((tmp_path / "run/evaluation.json").read_bytes())
     assert "tok:zh" in saved["signature"]
     assert saved["bleu"] == pytest.approx(100)
@@ -67,11 +68,26 @@ def test_scores_are_saved_and_printed(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "BLEU 100.00" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("bleu", "form", "verdict"),
+    [
+        (99.5, "sacrebleu", "reproduced: BLEU 100.00, expected 99.50 ± 1.00"),
+        (27.3, "tokenised_compound_split", "NOT reproduced: BLEU 100.00, 72.70 above"),
+    ],
+)
+def test_the_test_split_is_compared_with_what_the_recipe_promises(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], bleu: float, form: Any, verdict: str
+) -> None:
+    expected = Expectation(bleu=bleu, tolerance=1.0, form=form)
+    score_split(split_of(tmp_path / "run"), Echo(), "test", language="de", data_name="toy", expected=expected)
+    assert verdict in capsys.readouterr().out
+
+
 def test_scores_are_printed_where_they_cannot_be_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_dir = split_of(tmp_path / "run")
     (run_dir / "hypotheses.txt").mkdir()  # as good as a full disk, and root is refused too
     with pytest.raises(DiskError):
-        evaluate.score_split(run_dir, toy_run(), Echo(), "test", "de")
+        score_split(run_dir, Echo(), "test", language="de", data_name="toy")
     assert "BLEU 100.00" in capsys.readouterr().out
 
 
@@ -104,9 +120,9 @@ def test_a_full_disk_is_named() -> None:
 
 
 def test_a_sentence_too_long_for_a_picture_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention.build, "translator_of_run", lambda *_: Echo())
+    monkeypatch.setattr(attention, "translator_of_run", lambda *_: Echo())
     config = AttentionConfig(run_dir="run", source="word " * 101, output="a.png", decoding=DECODING)
-    with pytest.raises(UserError, match="101 pieces, but a picture holds 100"):
+    with pytest.raises(UserError, match="101 subwords, but a picture holds 100"):
         attention.attention(config)
 
 

@@ -17,9 +17,10 @@ from composed import FILES, Captured, composed
 from reliability import Trials
 
 from mt.commands.entry_point import run
-from mt.config.loading import BEFORE_THE_OPTION, load_run, save
+from mt.config.loading import BEFORE_THE_OPTION, save
 from mt.config.schema import BuiltinData, EvaluateConfig, FilesData, TrainConfig, TranslateConfig
 from mt.errors import BadFileError, DivergedError, LockedError, SignalledError, StoppedError, UserError
+from mt.runs.folder import load_run
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("folder")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from mt.commands.entry_point import run
 from mt.commands.evaluate import evaluate
 from mt.commands.translate import translate
 from mt.data.tokenizer import Tokenizer, train_tokenizer
-from mt.runs.checkpoint import averaged_steps
+from mt.runs.delivery import averaged_steps
+from mt.runs.folder import note_imported
 
 JOBS = {"translate": translate, "evaluate": evaluate, "average": average}
 
@@ -231,7 +233,39 @@ def test_a_tokenizer_of_another_run_is_refused(
             assert run("translate", translate, [f"run_dir={finished[0]}", "source=house"]) == 4
         finally:
             path.write_bytes(content)
-        assert "model.safetensors" in capfd.readouterr().err
+        assert f"{path}: missing, damaged or exchanged" in capfd.readouterr().err
+
+
+@pytest.mark.reliability(19)
+def test_a_model_of_another_run_is_refused(
+    finished: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """One of the same sizes, trained on the same text by another seed, is not the one that the folder describes."""
+    other = [*finished[1], f"run_dir={tmp_path}/other", "seed=2", "training.max_steps=1", "data.test=null"]
+    assert small_runs.train(other) == 0
+    path = finished[0] / "model.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes((tmp_path / "other/model.safetensors").read_bytes())
+    try:
+        assert run("translate", translate, [f"run_dir={finished[0]}", "source=house"]) == 4
+    finally:
+        path.write_bytes(whole)
+    assert f"{path}: of another run" in capfd.readouterr().err
+
+
+@pytest.mark.reliability(19)
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"tokenizers": 5}', b'{"tokenizers": {}}', None])
+def test_a_damaged_identity_is_a_bad_file(
+    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], content: bytes | None
+) -> None:
+    path = finished[0] / "identity.json"
+    whole = path.read_bytes()
+    path.unlink() if content is None else path.write_bytes(content)
+    try:
+        assert run("translate", translate, [f"run_dir={finished[0]}", "source=house"]) == 4
+    finally:
+        path.write_bytes(whole)
+    assert "missing" in capfd.readouterr().err
 
 
 def test_separate_vocabularies_work_to_the_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -255,6 +289,22 @@ def test_a_run_without_test_data_delivers(tmp_path: Path, capfd: pytest.CaptureF
     assert "no test split" in capfd.readouterr().err
     assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=validation"]) == 0
     assert small_runs.train(corpus, "data.test=null") == 0
+
+
+@pytest.mark.parametrize("imported", [False, True], ids=["trained", "imported"])
+def test_a_finished_run_without_checkpoints_is_not_free(
+    finished: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str], imported: bool
+) -> None:
+    """Its tokenizer and identity stay, whatever other settings are tried in its folder."""
+    run_dir = shutil.copytree(finished[0], tmp_path / "run")
+    shutil.rmtree(run_dir / "checkpoints")
+    if imported:
+        note_imported(run_dir, {"special": {}, "tokens": 5})
+    before = small_runs.outcome(run_dir)
+    assert small_runs.train(finished[1], f"run_dir={run_dir}", "tokenizer.vocab_size=310") == 2
+    message = "holds an imported model" if imported else "differs in tokenizer.vocab_size: 320 -> 310"
+    assert message in capfd.readouterr().err
+    assert small_runs.outcome(run_dir) == before
 
 
 def test_a_beginning_that_failed_leaves_the_folder_free(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

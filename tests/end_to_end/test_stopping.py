@@ -16,7 +16,7 @@ from faults import Mode, failing_disk
 from reliability import Trials
 
 import small_runs
-from mt import build
+from mt.commands import preparation
 from mt.commands import train as job
 from mt.runs import atomic as durable
 from mt.training import trainer
@@ -35,9 +35,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str
 
 
 PLACES = {
-    "reading the corpora": (build, "prepare_text", 1),
-    "training the tokenizer": (build, "train_tokenizer", 1),
-    "encoding": (build, "encode_corpus", 2),
+    "reading the corpora": (preparation, "prepare_text", 1),
+    "training the tokenizer": (preparation, "train_tokenizer", 1),
+    "encoding": (preparation, "encode_corpus", 2),
     "a step": (trainer, "train_step", 6),
     "validation": (job, "corpus_bleu", 1),
     "a save": (durable, "sync_folder", 8),

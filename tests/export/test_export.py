@@ -11,11 +11,11 @@ import torch
 from torch import nn
 
 import mt.export.marian
-from mt import build
+from mt.api import empty_model, load_tokenizers, translator_of_run
 from mt.commands import export as export_command
 from mt.commands import import_model as import_command
 from mt.commands.entry_point import run as run_command
-from mt.config.loading import load_run, to_yaml
+from mt.commands.preparation import prepare
 from mt.config.schema import ExportConfig
 from mt.errors import BadFileError, UserError
 from mt.export.huggingface import HuggingFaceEngine
@@ -24,8 +24,9 @@ from mt.export.proof import prove_here
 from mt.export.supported import unsupported
 from mt.model.residual import PostNorm
 from mt.model.transformer import Transformer
-from mt.runs import folder as folder_names
-from mt.runs.checkpoint import delivery_note, model_tensors
+from mt.runs.checkpoint import model_tensors
+from mt.runs.delivery import model_file
+from mt.runs.folder import load_run, run_identity
 from small_runs import arguments, train, train_config, write_corpus
 
 TYPED = [
@@ -66,16 +67,13 @@ def make_run(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
     def make(*changes: str) -> Path:
         run_dir = tmp_path / "run"
         config = train_config(corpus, f"run_dir={run_dir}", "decoding.max_source_tokens=60", *changes)
-        prepared = build.text(config.data)
-        (run_dir / "data").mkdir(parents=True)
-        build.make_tokenizers(config.tokenizer, prepared, run_dir)
+        run_dir.mkdir()
+        prepared = prepare(config, run_dir)
         lines = [*TYPED, *prepared.path("validation", "source").read_text(encoding="utf-8").split("\n")]
         (run_dir / "data/validation.source").write_text("\n".join(lines), encoding="utf-8")
-        model = randomised(build.model(config, run_dir, torch.device("cpu")))
-        weights = model_tensors(model)
-        note = delivery_note(averaged_steps=[1], vocabulary=folder_names.vocabulary_mark(run_dir), weights=weights)
-        (run_dir / "model.safetensors").write_bytes(safetensors.torch.save(weights, metadata=note))
-        (run_dir / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
+        model = randomised(empty_model(config, load_tokenizers(config, run_dir), torch.device("cpu")))
+        content = model_file(model_tensors(model), averaged_steps=[1], run=run_identity(run_dir))
+        (run_dir / "model.safetensors").write_bytes(content)
         return run_dir
 
     return make
@@ -107,12 +105,12 @@ def test_transformers_computes_the_same(
     run_dir = make_run(*changes)
     sentences = run_dir / "data/validation.source"
     export(run_dir, tmp_path / "out")
-    assert "the same tokens in 100.00% of 17 sentences" in capsys.readouterr().err
+    assert "the same tokens in 100.00% of 25 sentences" in capsys.readouterr().err
     engine = HuggingFaceEngine(tmp_path / "out")
-    translator = build.translator_of_run(run_dir, device="cpu")
+    translator = translator_of_run(run_dir, device="cpu")
     assert engine.encode(TYPED) == translator.source_tokenizer.encode_many(TYPED)
     assert engine.model.generation_config.num_beams == translator.search.beam_size
-    assert "greedy search on 17 sentences" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
+    assert "greedy search on 25 sentences" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
     if "tokenizer.shared_vocab=false" not in changes:  # an import has one vocabulary
         words = [f"folder={tmp_path / 'out'}", f"run_dir={tmp_path / 'back'}", f"sentences={sentences}", *LANGUAGES]
         assert run_command("import", import_command.import_model, words) == 0, capsys.readouterr().err
@@ -126,7 +124,7 @@ def test_transformers_computes_the_same(
 def test_ctranslate2_computes_the_same_in_a_process_of_its_own(make_run: Callable[..., Path], tmp_path: Path) -> None:
     export(make_run(*IMPORTED), tmp_path / "out", format="ctranslate2")
     card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
-    assert "greedy search on 17 sentences: the same tokens in 100.00%" in card
+    assert "greedy search on 25 sentences: the same tokens in 100.00%" in card
     settings = json.loads((tmp_path / "out/translate_batch.json").read_bytes())
     assert settings["suppress_sequences"] == [["<pad>"], ["<s>"]]
 
@@ -135,7 +133,7 @@ def test_ctranslate2_computes_the_same_in_a_process_of_its_own(make_run: Callabl
 def test_small_types_are_proved_in_float32_and_counted(make_run: Callable[..., Path], tmp_path: Path) -> None:
     export(make_run("tokenizer.shared_vocab=false"), tmp_path / "out", format="ctranslate2", quantization="int8")
     card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
-    assert "greedy search on 17 sentences: the same tokens in 100.00%" in card
+    assert "greedy search on 25 sentences: the same tokens in 100.00%" in card
     assert "with the weights in int8: the same tokens as in float32 in " in card
     assert (tmp_path / "out/source_vocabulary.json").is_file()
 
@@ -190,7 +188,7 @@ def test_a_model_that_the_engine_cannot_represent_is_refused_by_name(
     change: Callable[[Transformer], None],
     named: str,
 ) -> None:
-    translator = build.translator_of_run(make_run("model.num_layers=2"), device="cpu")
+    translator = translator_of_run(make_run("model.num_layers=2"), device="cpu")
     assert unsupported(translator.model) is None
     change(translator.model)
     monkeypatch.setattr(export_command, "load_translator", lambda _: translator)
@@ -262,7 +260,7 @@ def test_what_transformers_wrote_is_imported_exported_and_finetuned(
     words = [f"folder={folder}", f"run_dir={run_dir}", f"sentences={lines}", *LANGUAGES]
     assert run_command("import", import_command.import_model, words) == 0, capsys.readouterr().err
     assert "the same tokens in 100.00% of 8 sentences" in capsys.readouterr().err
-    translator = build.translator_of_run(run_dir, device="cpu")
+    translator = translator_of_run(run_dir, device="cpu")
     decoding = load_run(run_dir).decoding
     assert (decoding.beam_size, decoding.length_penalty, decoding.length_penalty_form) == (6, 1.0, "power")
 
@@ -276,7 +274,7 @@ def test_what_transformers_wrote_is_imported_exported_and_finetuned(
         small = ["training.max_steps=2", "training.learning_rate_factor=1e-12", "training.checkpoint_every_steps=1"]
         sized = [word for word in corpus if not word.startswith(("model.", "tokenizer."))]
         assert train(sized, f"run_dir={tmp_path / 'tuned'}", f"finetune_from={run_dir}", *small) == 0
-        tuned = build.translator_of_run(tmp_path / "tuned", device="cpu")
+        tuned = translator_of_run(tmp_path / "tuned", device="cpu")
         for name, parameter in translator.model.named_parameters():
             torch.testing.assert_close(dict(tuned.model.named_parameters())[name], parameter, rtol=0, atol=1e-6)
 

@@ -12,6 +12,7 @@ from mt.fast.native.library import kernels
 from mt.fast.native.tiled_linear import has_tiles
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer
+from mt.runtime import DecodingPrecision
 
 LENGTHS = [9, 9, 7, 6, 6, 5, 4, 3, 2, 2, 1, 7]
 
@@ -60,7 +61,7 @@ def test_step_by_step_equals_the_whole(rows_per_sentence: int, places: int | Non
     """Long enough for the cache to grow and, with sentences that come and go, to leave out what is nobody's."""
     model = tiny_model(seed=rows_per_sentence)
     walk = Walk(model, rows_per_sentence=rows_per_sentence, places=places, seed=places or 0)
-    prepared = PreparedModel(model, precision=torch.float64)
+    prepared = PreparedModel(model, precision="fp64")
     decoder = BatchedDecoder(prepared, walk.source, rows_per_sentence=rows_per_sentence, places=places)
     steps = 0
     while walk.alive:
@@ -77,9 +78,7 @@ def test_listed_cells_equal_the_whole(rows_per_sentence: int, num_heads: int, d_
     """The kernels in C, where the machine has a compiler, in fp32; long enough for the cache to be enlarged twice."""
     model = tiny_model(d_model=d_model, num_heads=num_heads, dtype=torch.float32)
     walk = Walk(model, rows_per_sentence=rows_per_sentence, places=None, seed=d_model)
-    decoder = BatchedDecoder(
-        PreparedModel(model, precision=torch.float32), walk.source, rows_per_sentence=rows_per_sentence
-    )
+    decoder = BatchedDecoder(PreparedModel(model, precision="fp32"), walk.source, rows_per_sentence=rows_per_sentence)
     assert isinstance(decoder.kept, IndexedCache) == (kernels() is not None)
     for _ in range(70):
         if walk.alive:
@@ -94,7 +93,7 @@ def test_layers_in_one_call_equal_the_whole(rows_per_sentence: int, num_heads: i
     """All of the encoder and of the decoder in C."""
     model = tiny_model(d_model=d_model, d_ff=192, num_heads=num_heads, dtype=torch.float32)
     walk = Walk(model, rows_per_sentence=rows_per_sentence, places=None, seed=d_model)
-    prepared = PreparedModel(model, precision=torch.float32)
+    prepared = PreparedModel(model, precision="fp32")
     assert prepared.encoder_in_one_call is not None
     assert prepared.decoder_in_one_call is not None
     decoder = BatchedDecoder(prepared, walk.source, rows_per_sentence=rows_per_sentence)
@@ -107,7 +106,7 @@ def test_layers_in_one_call_equal_the_whole(rows_per_sentence: int, num_heads: i
 def test_it_equals_the_plain_form_step_by_step() -> None:
     model, source = tiny_model(), sentences(LENGTHS, seed=0)
     plain = CachedDecoder(model, source, rows_per_sentence=2)
-    placed = BatchedDecoder(PreparedModel(model, precision=torch.float64), source, rows_per_sentence=2)
+    placed = BatchedDecoder(PreparedModel(model, precision="fp64"), source, rows_per_sentence=2)
     random = torch.Generator().manual_seed(0)
     tokens = torch.full((2 * len(LENGTHS),), BOS)
     for step in range(10):
@@ -123,7 +122,7 @@ def test_what_no_row_descends_from_is_left_out() -> None:
     """Where all rows go on from one, the cache grows by one cell a step and not by one for each row."""
     steps, rows = 25, 4
     decoder = BatchedDecoder(
-        PreparedModel(tiny_model(), precision=torch.float64), sentences([5, 3], seed=0), rows_per_sentence=rows
+        PreparedModel(tiny_model(), precision="fp64"), sentences([5, 3], seed=0), rows_per_sentence=rows
     )
     for step in range(steps):
         decoder(torch.full((2 * rows,), BOS if step == 0 else FIRST_PIECE))
@@ -134,19 +133,17 @@ def test_what_no_row_descends_from_is_left_out() -> None:
 def test_separate_vocabularies_swish_and_an_output_bias() -> None:
     model = tiny_model(source_vocab_size=50, activation="swish", output_bias=True)
     source = sentences(LENGTHS, seed=0) + 20 * (sentences(LENGTHS, seed=0) > 0)
-    decoder = BatchedDecoder(PreparedModel(model, precision=torch.float64), source, rows_per_sentence=1)
+    decoder = BatchedDecoder(PreparedModel(model, precision="fp64"), source, rows_per_sentence=1)
     begin = torch.full((len(LENGTHS),), BOS)
     expected = model(source, begin[:, None])[:, 0]
     torch.testing.assert_close(decoder(begin), expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.reliability(16)
-@pytest.mark.parametrize(
-    ("precision", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 0.1)]
-)
-def test_a_sentence_is_computed_alike_in_any_company(precision: torch.dtype, tolerance: float) -> None:
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp64", 1e-12), ("fp32", 1e-5), ("bf16", 0.1)])
+def test_a_sentence_is_computed_alike_in_any_company(precision: DecodingPrecision, tolerance: float) -> None:
     """SingleProcess and at the end of a batch of longer ones: products agree, sums over padding are rounded apart."""
-    model = tiny_model(dtype=torch.float64 if precision == torch.float64 else torch.float32)
+    model = tiny_model(dtype=torch.float64 if precision == "fp64" else torch.float32)
     prepared = PreparedModel(model, precision=precision)
     source = sentences(LENGTHS, seed=0)
     together = BatchedDecoder(prepared, source, rows_per_sentence=2)
@@ -157,8 +154,8 @@ def test_a_sentence_is_computed_alike_in_any_company(precision: torch.dtype, tol
         torch.testing.assert_close(together(tokens.repeat(len(LENGTHS)))[-2:], expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize(("precision", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.1)])
-def test_other_precisions_are_close(precision: torch.dtype, tolerance: float) -> None:
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("bf16", 0.1)])
+def test_other_precisions_are_close(precision: DecodingPrecision, tolerance: float) -> None:
     model = tiny_model(dtype=torch.float32)
     source = sentences(LENGTHS, seed=0)
     decoder = BatchedDecoder(PreparedModel(model, precision=precision), source, rows_per_sentence=1)
@@ -171,7 +168,7 @@ def test_other_precisions_are_close(precision: torch.dtype, tolerance: float) ->
 
 def test_later_training_does_not_reach_the_prepared_weights() -> None:
     model = tiny_model()
-    prepared = PreparedModel(model, precision=torch.float64)
+    prepared = PreparedModel(model, precision="fp64")
     source, tokens = sentences([3], seed=0), torch.tensor([BOS])
     before = BatchedDecoder(prepared, source, rows_per_sentence=1)(tokens)
     with torch.no_grad():

@@ -23,19 +23,15 @@ from torch import nn
 from mt.errors import BadFileError
 from mt.runs.atomic import MANIFEST, read_folder, write_folder
 from mt.runs.checkpoint import (
-    MODEL,
-    OPTIMIZER,
-    STATE,
     Checkpoints,
     TrainingState,
     Window,
-    averaged_steps,
-    delivery_note,
     load_model_tensors,
     model_tensors,
     read_tensors,
-    vocabulary_of,
 )
+from mt.runs.delivery import averaged_steps, model_file
+from mt.runs.folder import MODEL, OPTIMIZER, STATE
 
 KEEP = 2
 SHORT, LONG = 60, 1000
@@ -265,7 +261,8 @@ import random, sys
 from pathlib import Path
 import torch
 from mt.errors import BadFileError
-from mt.runs.checkpoint import averaged_steps, load_model_tensors, read_tensors, vocabulary_of
+from mt.runs.checkpoint import load_model_tensors, read_tensors
+from mt.runs.delivery import averaged_steps
 
 folder = Path(sys.argv[1])
 whole = (folder / "model.safetensors").read_bytes()
@@ -290,7 +287,6 @@ for seed in range(int(sys.argv[2])):
     path.write_bytes(damaged)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
     assert isinstance(averaged_steps(path), list)
-    vocabulary_of(path)
     try:
         load_model_tensors(model, read_tensors(path.read_bytes(), origin=path), origin=path)
     except BadFileError:
@@ -303,8 +299,7 @@ print("survived")
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.long)])
 def test_damaged_models_without_a_checksum_never_crash_the_process(tmp_path: Path, count: int, trials: Trials) -> None:
     """A delivered model is one file: what it says of itself is all there is."""
-    note = delivery_note(averaged_steps=[5, 10], vocabulary="x", weights={})
-    (tmp_path / MODEL).write_bytes(safetensors.torch.save(model_tensors(trained(1)[0]), metadata=note))
+    (tmp_path / MODEL).write_bytes(model_file(model_tensors(trained(1)[0]), averaged_steps=[5, 10], run="x"))
     command = [sys.executable, "-c", MUTATE, str(tmp_path), str(count)]
     root = Path(__file__).parents[2]
     result = subprocess.run(command, check=False, cwd=root, capture_output=True, text=True, encoding="utf-8")
@@ -376,9 +371,7 @@ def test_averaged_steps_of_anything_else_are_none(tmp_path: Path) -> None:
     for content in (b"", b"x" * 100, safetensors.torch.save({"a": torch.ones(1)}), *noted):
         path.write_bytes(content)
         assert averaged_steps(path) == []
-        assert vocabulary_of(path) is None
-    note = delivery_note(averaged_steps=[5, 10], vocabulary="x", weights={})
-    path.write_bytes(safetensors.torch.save({"a": torch.ones(1)}, metadata=note))
+    files = {model_file({"a": torch.ones(1)}, averaged_steps=[5, 10], run="x") for _ in range(20)}
+    assert len(files) == 1
+    path.write_bytes(files.pop())
     assert averaged_steps(path) == [5, 10]
-    assert vocabulary_of(path) == "x"
-    assert len({safetensors.torch.save({"a": torch.ones(1)}, metadata=note) for _ in range(20)}) == 1

@@ -10,13 +10,13 @@ import pytest
 from faults import failing_disk
 
 from mt.errors import DiskError
-from mt.runs.metrics import MetricsFile, draw_curves, format_seconds, perplexity
+from mt.runs.metrics import MetricsFile, draw_curves, perplexity
 from mt.training.diagnosis import Diagnosis
 
 
 def lines(path: Path) -> list[Any]:
     def refuse(constant: str) -> None:
-        pytest.fail(f"{constant} is no JSON")
+        pytest.fail(f"{constant} is not JSON")
 
     text = path.read_text(encoding="utf-8")
     assert not text or text.endswith("\n")
@@ -88,20 +88,13 @@ def test_pictures_of_any_metrics(tmp_path: Path) -> None:
     ):
         text = "".join(json.dumps(line) + "\n" for line in content)
         (tmp_path / "metrics.jsonl").write_text(text, encoding="utf-8")
-        draw_curves(tmp_path / "metrics.jsonl", tmp_path)
+        draw_curves(tmp_path)
         for name in ("loss.png", "bleu.png"):
             assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
             (tmp_path / name).unlink()
 
 
-def test_times_and_perplexities_read_well() -> None:
-    assert [format_seconds(seconds) for seconds in (0.4, 59.6, 200, 3599.7, 3725)] == [
-        "0 s",
-        "1 min 00 s",
-        "3 min 20 s",
-        "1 h 00 min",
-        "1 h 02 min",
-    ]
+def test_a_perplexity_never_overflows() -> None:
     assert perplexity(0.0) == 1.0
     assert perplexity(1e9) == math.inf
 
@@ -124,4 +117,4 @@ def test_flipped_bits_cost_no_training(tmp_path: Path) -> None:
         damaged += len(metrics.kept) < len(text)
         Diagnosis(unigram_entropy=3.0, warmup_steps=10, label_smoothing=0.1, earlier=metrics.kept)
     assert damaged > 100
-    draw_curves(path, tmp_path)
+    draw_curves(tmp_path)

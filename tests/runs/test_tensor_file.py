@@ -3,7 +3,7 @@
 import safetensors.torch
 import torch
 
-from mt.runs.checkpoint import tensor_pieces
+from mt.runs.checkpoint import tensor_parts
 
 
 def test_the_library_reads_what_was_written() -> None:
@@ -19,15 +19,15 @@ def test_the_library_reads_what_was_written() -> None:
         "whole numbers": torch.arange(5),
         'a "quoted" name, größer': torch.ones(1),
     }
-    pieces = tensor_pieces(tensors)
-    read = safetensors.torch.load(b"".join(pieces))
+    parts = tensor_parts(tensors)
+    read = safetensors.torch.load(b"".join(parts))
     assert read.keys() == tensors.keys()
     for name, tensor in tensors.items():
         assert read[name].dtype == tensor.dtype
         assert torch.equal(read[name], tensor), name
-    assert len(pieces) < len(tensors)  # the small ones lie together
-    assert any(piece.nbytes == tensors["large"].nbytes for piece in pieces)  # the large ones where they were
+    assert len(parts) < len(tensors)  # the small ones are joined
+    assert any(part.nbytes == tensors["large"].nbytes for part in parts)  # the large ones where they were
 
 
 def test_no_tensors_are_a_file_too() -> None:
-    assert safetensors.torch.load(b"".join(tensor_pieces({}))) == {}
+    assert safetensors.torch.load(b"".join(tensor_parts({}))) == {}

@@ -18,8 +18,9 @@ from tiny_models import PAD
 from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder, read_batch
 from mt.model.transformer import Transformer, make_transformer
+from mt.reporting import report_beside_progress
 from mt.runs.checkpoint import Checkpoints, TrainingState
-from mt.runs.metrics import MetricsFile, report_beside_progress
+from mt.runs.metrics import MetricsFile
 from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
 from mt.training import diagnosis as room

@@ -11,6 +11,8 @@ import torch
 from composed import FILES, composed
 
 from mt import build
+from mt.api import empty_model, load_tokenizers
+from mt.commands.preparation import filtered_text, train_tokenizers, training_order
 from mt.config.schema import TrainConfig
 from mt.model.transformer import make_transformer
 from mt.training.processes import SINGLE_PROCESS
@@ -89,16 +91,16 @@ def two_steps(config: TrainConfig) -> list[StepResult]:
     """Everything a run does up to its second update, on a corpus of a few lines."""
     run_dir = Path(config.run_dir)
     run_dir.mkdir(parents=True)
-    prepared = build.text(config.data)
-    build.make_tokenizers(config.tokenizer, prepared, run_dir)
-    model = build.model(config, run_dir, torch.device("cpu")).train()
+    text = filtered_text(config.data)
+    train_tokenizers(config, text)
+    model = empty_model(config, load_tokenizers(config, run_dir), torch.device("cpu")).train()
     optimizer = build.optimizer(config.training, list(model.parameters()))
     loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
     replica = SINGLE_PROCESS.wrap(loss, optimizer)
     rate, results = build.schedule(config), []
     before = [parameter.detach().clone() for parameter in model.parameters()]
     for step, (_, _, batches, *_) in enumerate(
-        build.training_order(config, prepared, torch.device("cpu")).steps(epoch=0, start=0), start=1
+        training_order(config, text, torch.device("cpu")).steps(epoch=0, start=0), start=1
     ):
         results.append(
             train_step(

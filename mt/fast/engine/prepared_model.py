@@ -17,6 +17,15 @@ from mt.model.architecture import unknown_part
 from mt.model.embedding import TokenEmbedding
 from mt.model.positions import SinusoidalPositions, positional_encoding
 from mt.model.transformer import Transformer
+from mt.runtime import DecodingPrecision
+
+# The type of the weights, and how `TiledLinear` forms products where that does not follow from it.
+_ARITHMETIC: dict[DecodingPrecision, tuple[torch.dtype, Products | None]] = {
+    "fp64": (torch.float64, None),
+    "fp32": (torch.float32, None),
+    "bf16": (torch.bfloat16, None),
+    "int8": (torch.bfloat16, "int8"),
+}
 
 
 @dataclass(frozen=True)
@@ -41,35 +50,35 @@ class PreparedModel:
     In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once, those of the logits not at
     all: eight bits would make equals of many, and another order of more. Where `TiledLinear` cannot be had they take
     fp32 weights, from which oneDNN forms products of bf16 factors inside `mt.runtime.bf16_factors`; outside it computes
-    them in fp32. `products` are those of `TiledLinear`, where it can be had; None are those that keep the
-    precision.
+    them in fp32. int8 is bf16 with products of int8 limbs, where `TiledLinear` can be had.
     """
 
     @torch.no_grad()
-    def __init__(self, model: Transformer, *, precision: torch.dtype, products: Products | None = None) -> None:
+    def __init__(self, model: Transformer, *, precision: DecodingPrecision) -> None:
         if (reason := unsupported(model)) is not None:
             raise ValueError(f"the fast engine does not support this model: {reason}")
         assert isinstance(model.positions, SinusoidalPositions)
+        dtype, products = _ARITHMETIC[precision]
         self.pad = model.pad
         encoder: list[Any] = list(model.encoder.layers)
         decoder: list[Any] = list(model.decoder.layers)
-        self.precision = precision
+        self.precision = dtype
         self.num_heads = decoder[0].self_attention.num_heads
         self.d_model = model.target_embedding.weight.shape[1]
-        self.target_embedding = model.target_embedding.weight.detach().to(precision, copy=True)
+        self.target_embedding = model.target_embedding.weight.detach().to(dtype, copy=True)
         self.source_embedding = self.target_embedding
         if model.source_embedding is not model.target_embedding:
-            self.source_embedding = model.source_embedding.weight.detach().to(precision, copy=True)
-        arithmetic: dict[str, Any] = {"precision": precision, "products": products}
+            self.source_embedding = model.source_embedding.weight.detach().to(dtype, copy=True)
+        arithmetic: dict[str, Any] = {"precision": dtype, "products": products}
         self.encoder = [PreparedEncoderLayer(layer, **arithmetic) for layer in encoder]
         self.decoder = [PreparedDecoderLayer(layer, **arithmetic) for layer in decoder]
         self.cross = cross_projection(decoder, **arithmetic)
         self.output, self.scored = _output(model.target_embedding, self.target_embedding, products)
-        self.table = model.positions.table.to(precision)
+        self.table = model.positions.table.to(dtype)
         self.cell_attention = CellAttention.of(
             num_heads=self.num_heads,
             d_k=self.d_model // self.num_heads,
-            precision=precision,
+            precision=dtype,
             device=self.target_embedding.device,
         )
         self.encoder_in_one_call = self.decoder_in_one_call = None

@@ -1,0 +1,142 @@
+"""From the corpora of a training to its stream of batches: filtered text, tokenizers, ids, order."""
+
+import functools
+import shutil
+import zlib
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import get_args
+
+import torch
+
+from mt import build
+from mt.config.loading import to_yaml
+from mt.config.schema import Data, TrainConfig
+from mt.data.encoded import EncodedCorpus, encode_corpus
+from mt.data.known_words import SOURCE_WORDS, save_known_words
+from mt.data.loader import TrainingOrder
+from mt.data.text_cache import PreparedText, Side, Split, prepare_text
+from mt.data.tokenizer import train_tokenizer
+from mt.runs.atomic import replace_file
+from mt.runs.finetune import inherit_tokenizers
+from mt.runs.folder import (
+    CONFIG,
+    HELD_OUT_TEXT,
+    SOURCE_TOKENIZER,
+    TOKENIZER,
+    check_same_run,
+    held_out_text,
+    note_tokenizers,
+    tokenizer_paths,
+)
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup
+
+_HELD_OUT_SPLITS: tuple[Split, ...] = ("validation", "test")
+
+
+def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager[None] | None = None) -> PreparedText:
+    """Read the corpora, and give the run folder its configuration, tokenizers and held-out texts.
+
+    Tokenizers are trained within the context `learning`. Raises UserError when the folder holds a run of another
+    model, vocabulary or corpus, BadFileError, DiskError.
+    """
+    text = filtered_text(config.data)
+    check_same_run(config, text.fingerprint, run_dir)
+    (run_dir / HELD_OUT_TEXT).mkdir(exist_ok=True)
+    if not (run_dir / TOKENIZER).exists():  # the first start of this run
+        earlier = None if config.finetune_from is None else Path(config.finetune_from) / HELD_OUT_TEXT / SOURCE_WORDS
+        save_known_words(text.path("train", "source"), run_dir / HELD_OUT_TEXT / SOURCE_WORDS, earlier=earlier)
+    inherit_tokenizers(config)
+    with learning or nullcontext():
+        train_tokenizers(config, text)
+    note_tokenizers(run_dir)
+    for split in _HELD_OUT_SPLITS:
+        for side in get_args(Side):
+            if text.path(split, side).exists():
+                shutil.copyfile(text.path(split, side), held_out_text(run_dir, split, side))
+    replace_file(run_dir / CONFIG, to_yaml(config).encode())
+    return text
+
+
+def filtered_text(data: Data) -> PreparedText:
+    """The filtered text of all splits, in the cache folder. Raises UserError, DiskError."""
+    train, validation, test = build.corpora(data)
+    return prepare_text(
+        train=train,
+        validation=validation,
+        test=test,
+        max_length_ratio=data.filters.max_length_ratio,
+        remove_copies=data.filters.remove_copies,
+        remove_duplicates=data.filters.remove_duplicates,
+        remove_held_out=data.filters.remove_held_out,
+        cache_dir=Path(data.cache_dir),
+    )
+
+
+def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
+    """Train the tokenizers that the run folder does not have yet, on the training split alone. Raises UserError."""
+    source, target = text.path("train", "source"), text.path("train", "target")
+    files = {TOKENIZER: [source, target]}
+    if not config.tokenizer.shared_vocab:
+        files = {SOURCE_TOKENIZER: [source], TOKENIZER: [target]}
+    for name, text_files in files.items():
+        output = Path(config.run_dir) / name
+        if not output.exists():
+            train_tokenizer(
+                text_files=text_files,
+                output=output,
+                vocab_size=config.tokenizer.vocab_size,
+                character_coverage=config.tokenizer.character_coverage,
+                byte_fallback=config.tokenizer.byte_fallback,
+                input_sentence_size=config.tokenizer.input_sentence_size,
+            )
+
+
+def encoded(config: TrainConfig, text: PreparedText, split: Split, *, epoch: int | None) -> EncodedCorpus:
+    """A split as ids in the cache folder; with an epoch, as BPE-dropout splits it then, in the run folder."""
+    run_dir = Path(config.run_dir)
+    source_tokenizer, target_tokenizer = tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab)
+    sampling = 0.0 if epoch is None else config.tokenizer.bpe_dropout
+    return encode_corpus(
+        source_file=text.path(split, "source"),
+        target_file=text.path(split, "target"),
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+        cache_dir=run_dir / HELD_OUT_TEXT if sampling else Path(config.data.cache_dir),
+        max_tokens=config.data.filters.max_tokens if split == "train" else None,
+        bpe_dropout=sampling,
+        seed=(config.seed, epoch or 0),
+    )
+
+
+def training_order(
+    config: TrainConfig, text: PreparedText, device: torch.device, ranks: ProcessGroup = SINGLE_PROCESS
+) -> TrainingOrder:
+    """This rank's share of the run's batches; with `auto`, micro-batches are whole batches at first.
+
+    Raises UserError when the ranks read different data.
+    """
+
+    def corpus(epoch: int | None) -> EncodedCorpus:
+        read = ranks.rank_zero_first(lambda: encoded(config, text, "train", epoch=epoch))
+        lengths = zlib.crc32(read.target_lengths.tobytes(), zlib.crc32(read.source_lengths.tobytes()))
+        ranks.check_equal(lengths, "other training data: data.cache_dir must be on a disk that all machines share")
+        return read
+
+    if config.tokenizer.bpe_dropout:
+        corpus_of_epoch = functools.lru_cache(1)(corpus)
+    else:
+        plain = corpus(None)
+        corpus_of_epoch = functools.lru_cache(1)(lambda _: plain)
+    training, micro_batch_tokens = config.training, config.training.micro_batch_tokens
+    return TrainingOrder(
+        corpus_of_epoch=corpus_of_epoch,
+        batch_tokens=training.batch_tokens,
+        micro_batch_tokens=training.batch_tokens if micro_batch_tokens == "auto" else micro_batch_tokens,
+        seed=config.seed,
+        pack_length=training.pack_length if build.on_gpu_if_auto(training.packing, device) else None,
+        one_shape=build.on_gpu_if_auto(training.compile, device),
+        pin=device.type == "cuda",
+        rank=ranks.rank,
+        world_size=ranks.world_size,
+    )

@@ -1,0 +1,91 @@
+"""Section 6.1: the delivered model, the mean of the newest checkpoints, with a checksum and the identity of its run."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from torch import Tensor
+
+from mt.errors import BadFileError, UserError
+from mt.reporting import report
+from mt.runs.atomic import replace_file
+from mt.runs.checkpoint import Checkpoints, memory, read_tensors
+from mt.runs.folder import MODEL, run_identity
+from mt.training.averaging import average
+
+_METADATA = "delivery"  # one entry of the file's metadata, because safetensors writes several in any order
+_CURE = "restore it, or rebuild it with mt-average"
+
+
+def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path | None = None) -> None:
+    """Write the mean of the parameters of the newest whole checkpoints, as the run's model or to `output`.
+
+    Raises UserError where there is none, BadFileError where all are damaged or of different models or a tokenizer
+    was exchanged, DiskError.
+    """
+    if not checkpoints.steps():
+        raise UserError(f"{run_dir}: there is no checkpoint to average; train first")
+    run = run_identity(run_dir)
+    steps, passed_over = checkpoints.newest_whole(count)
+    try:
+        weights = average(checkpoints.load_tensors(step) for step in steps)
+    except ValueError as error:
+        raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
+    content = model_file(weights, averaged_steps=steps, run=run)
+    key, path = ("run_dir", run_dir / MODEL) if output is None else ("output", output)
+    replace_file(path, content, key=key)
+    fewer = f" (all there are; {count} were asked for)" if len(steps) < count else ""
+    mean = f"the mean of the checkpoints at steps {', '.join(map(str, steps))}"
+    result = f"{path}: {mean if len(steps) > 1 else f'the checkpoint at step {steps[0]}'}{fewer}"
+    report("\n".join([*passed_over, result]))
+
+
+def model_file(weights: Mapping[str, Tensor], *, averaged_steps: list[int], run: str) -> bytes:
+    """The content of a delivered model; `run` is its `run_identity`."""
+    metadata = {"averaged_steps": averaged_steps, "run": run, "sha256": _checksum(weights)}
+    return safetensors.torch.save(dict(weights), metadata={_METADATA: json.dumps(metadata)})
+
+
+def read_model(run_dir: Path) -> dict[str, Tensor]:
+    """The parameters that a run delivered.
+
+    Raises BadFileError when the model or a tokenizer is damaged, or when they are not of the same run.
+    """
+    path, run = run_dir / MODEL, run_identity(run_dir)
+    try:
+        weights = read_tensors(path.read_bytes(), origin=path)
+    except OSError as error:
+        raise BadFileError(f"{path}: {error.strerror or error}") from error
+    metadata = _read_metadata(path)
+    if metadata.get("sha256") != _checksum(weights):
+        raise BadFileError(f"{path}: damaged: it differs from its checksum; {_CURE}")
+    if metadata.get("run") != run:
+        raise BadFileError(f"{path}: of another run than the files next to it; {_CURE}")
+    return weights
+
+
+def averaged_steps(path: Path) -> list[int]:
+    """The steps whose checkpoints a delivered model is the mean of; none where there is no such file."""
+    steps = _read_metadata(path).get("averaged_steps")
+    return steps if isinstance(steps, list) else []
+
+
+def _checksum(weights: Mapping[str, Tensor]) -> str:
+    """Of the tensors with their names, types and shapes."""
+    checksum = hashlib.sha256()
+    for name, tensor in sorted(weights.items()):
+        checksum.update(f"{name} {tensor.dtype} {list(tensor.shape)} ".encode())
+        checksum.update(memory(tensor.detach().cpu().contiguous()))
+    return checksum.hexdigest()
+
+
+def _read_metadata(path: Path) -> dict[str, Any]:
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            metadata = json.loads((file.metadata() or {}).get(_METADATA, "{}"))
+    except (OSError, safetensors.SafetensorError, ValueError, RecursionError):
+        return {}
+    return metadata if isinstance(metadata, dict) else {}

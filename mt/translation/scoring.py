@@ -1,0 +1,130 @@
+"""Translating a held-out text and saving its scores in the run folder.
+
+The test split's scores are at the top of the run folder. Everything else that is scored with the run has a folder of
+its own there: `evaluations/validation`, or `evaluations/` and the name of the reference file, with a number appended
+where other files have taken that name.
+"""
+
+import itertools
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from mt.data.lines import encode_lines, read_lines
+from mt.errors import UserError
+from mt.reporting import report
+from mt.runs.atomic import disk_error, replace_file
+from mt.runs.folder import EVALUATIONS, HYPOTHESES, SCORES, held_out_text
+from mt.translation.evaluation import Scores, compare, corpus_scores, format_scores
+from mt.translation.translator import Translator
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The BLEU on the test split that a recipe promises, and which form of BLEU that is."""
+
+    bleu: float
+    tolerance: float
+    form: Literal["sacrebleu", "tokenised_compound_split"]
+
+
+def score_split(
+    run_dir: Path,
+    translator: Translator,
+    split: str,
+    *,
+    language: str,
+    data_name: str,
+    expected: Expectation | None = None,
+) -> None:
+    """Translate the test or validation split in the run folder; save and print the scores.
+
+    On the test split they are compared with what is `expected`. Raises UserError when the run has no such split.
+    """
+    source, target = (held_out_text(run_dir, split, side) for side in ("source", "target"))
+    if not source.exists():
+        raise UserError(f"{run_dir}: its data has no {split} split; give source=FILE reference=FILE")
+    sources, references = paired_lines(str(source), str(target))
+    report(f"translating the {split} split: {len(sources):,} sentences, beam {translator.search.beam_size}")
+    origin = f"{split} split of {data_name}"
+    folder = run_dir if split == "test" else _unused(run_dir / EVALUATIONS / split, origin)
+    expected = expected if split == "test" else None
+    _score(folder, translator, sources, references, language=language, origin=origin, expected=expected)
+
+
+def score_files(run_dir: Path, translator: Translator, source: str, reference: str, *, language: str) -> None:
+    """Translate a file; save and print the scores against a reference file. Raises UserError."""
+    sources, references = paired_lines(source, reference)
+    origin = f"{source} against {reference}"
+    folder = _unused(run_dir / EVALUATIONS / Path(reference).name, origin)
+    _score(folder, translator, sources, references, language=language, origin=origin)
+
+
+def paired_lines(first: str, second: str) -> tuple[list[str], list[str]]:
+    """The lines of two files. Raises UserError when the counts differ."""
+    sides = list(read_lines(first)), list(read_lines(second))
+    if len(sides[0]) != len(sides[1]):
+        counts = f"{first} has {len(sides[0])} lines but {second} has {len(sides[1])}"
+        raise UserError(f"{counts}: they must pair line by line")
+    return sides
+
+
+def _score(
+    folder: Path,
+    translator: Translator,
+    sources: list[str],
+    references: list[str],
+    *,
+    language: str,
+    origin: str,
+    expected: Expectation | None = None,
+) -> None:
+    start = time.monotonic()
+    hypotheses = [translation.text for translation in translator.translate_all(sources)]
+    seconds = time.monotonic() - start
+    scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
+    lines = [format_scores(scores), *([] if expected is None else [_compared(expected, scores)])]
+    try:
+        _save(folder, hypotheses, scores, seconds=seconds, origin=origin)
+    finally:
+        print("\n".join(lines), flush=True)  # also when the disk is full
+
+
+def _unused(folder: Path, origin: str) -> Path:
+    """The folder, or one with a number after its name, that holds no scores or those of the same files."""
+    names = itertools.chain([folder.name], (f"{folder.name}-{number}" for number in itertools.count(2)))
+    return next(path for path in map(folder.with_name, names) if _takes(path / SCORES, origin))
+
+
+def _takes(scores: Path, origin: str) -> bool:
+    """Whether a file of scores is missing or of the same origin; a damaged one is not."""
+    if not scores.exists():
+        return True
+    try:
+        values = json.loads(scores.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and values.get("scored") == origin
+
+
+def _save(folder: Path, hypotheses: list[str], scores: Scores, *, seconds: float, origin: str) -> None:
+    """Write the hypotheses and their scores into a folder. Raises DiskError."""
+    values = asdict(scores)
+    values["signature"] = values["bleu_signature"]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise disk_error(folder, error) from error
+    replace_file(folder / HYPOTHESES, encode_lines(hypotheses, at_file_start=True))
+    content = json.dumps({"scored": origin, **values, "seconds": round(seconds, 3)}, indent=1, ensure_ascii=False)
+    replace_file(folder / SCORES, content.encode())
+    report(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {folder}/{SCORES}, {folder}/{HYPOTHESES}")
+
+
+def _compared(expected: Expectation, scores: Scores) -> str:
+    bleu = scores.bleu if expected.form == "sacrebleu" else scores.bleu_compound_split
+    if bleu is None:
+        return f"expected: BLEU {expected.bleu:.2f} in the form {expected.form}, which this language does not have"
+    return compare(expected_bleu=expected.bleu, tolerance=expected.tolerance, bleu=bleu)[1]

@@ -1,0 +1,55 @@
+"""The names of what is in a run folder are decided in one file."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from mt.runs import folder
+
+ROOT = Path(__file__).resolve().parents[2]
+DECIDES = ROOT / "mt/runs/folder.py"
+MODULES = [path for path in sorted((ROOT / "mt").rglob("*.py")) if path != DECIDES]
+NAMES = {value for name, value in vars(folder).items() if name.isupper() and isinstance(value, str)}
+# A folder of Hugging Face's layout has a file of this name too.
+HUGGING_FACE = {"mt/export/huggingface.py", "mt/export/marian_folder.py"}
+
+
+def names_used(source: str) -> set[str]:
+    """File names of a run folder that stand as text anywhere, and words such as "data" where a path is made of them."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found |= {name for name in NAMES if "." in name and node.value.split("/")[-1] == name}
+        operands = [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else []
+        for operand in operands:
+            if isinstance(operand, ast.Constant):
+                found |= NAMES.intersection(str(operand.value).split("/"))
+            if isinstance(operand, ast.JoinedStr) and "step-" in ast.unparse(operand):
+                found.add("step-N")
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_other_file_names_what_is_in_a_run_folder(path: Path) -> None:
+    expected = {folder.MODEL} if str(path.relative_to(ROOT)) in HUGGING_FACE else set()
+    assert names_used(path.read_text(encoding="utf-8")) <= expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'path = run_dir / "checkpoints"',
+        'path = run_dir / "data" / f"{split}.source"',
+        'path = run_dir / "evaluations/validation"',
+        'NAME = "metrics.jsonl"',
+        'open("run/config.yaml")',
+        'path = folder / f"step-{step}"',
+    ],
+)
+def test_a_name_is_seen(source: str) -> None:
+    assert names_used(source)
+
+
+def test_words_that_are_no_file_names_are_not_seen() -> None:
+    assert not names_used('array["data"], door("export"), f"data.{split}", {"checkpoints": 3}')
