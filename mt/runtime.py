@@ -52,18 +52,18 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
 
 
 def search_arithmetic(name: str | None, device: torch.device) -> dict[str, Any]:
-    """The `precision` of a translator and how its `products` are formed.
+    """The `precision` of a translator and the `compute_type` of its matrix products.
 
-    `auto` and None are fp32 on a CPU: bf16 rounds scores to 8 bits. `int8` is a way to form the products of bf16
-    numbers; without `products` they keep the precision.
+    `auto` and None are fp32 on a CPU: bf16 rounds scores to 8 bits. `int8` is a compute type of bf16 numbers; the
+    compute type None keeps the precision.
     """
     unsaid = "fp32" if device.type == "cpu" else "auto"
-    precision, products = {
+    precision, compute_type = {
         None: (unsaid, None),
         "auto": (unsaid, None),
         "int8": ("bf16", "int8"),
     }.get(name, (str(name), None))
-    return {"precision": choose_precision(precision, device), "products": products}
+    return {"precision": choose_precision(precision, device), "compute_type": compute_type}
 
 
 def autocast(device: torch.device, precision: torch.dtype) -> contextlib.AbstractContextManager[None]:
@@ -73,7 +73,10 @@ def autocast(device: torch.device, precision: torch.dtype) -> contextlib.Abstrac
 
 @contextlib.contextmanager
 def bf16_factors(*, enabled: bool) -> Iterator[None]:
-    """Let oneDNN round the factors of fp32 products to bf16; sums and results stay fp32. For the whole process."""
+    """Let oneDNN round the factors of fp32 products to bf16; sums and results stay fp32. For the whole process.
+
+    oneDNN does so only where it gains time: on processors with AMX. Elsewhere the products stay fp32.
+    """
     matmul = getattr(torch.backends.mkldnn, "matmul")  # noqa: B009  made at run time, unknown to type checkers
     before = matmul.fp32_precision
     if enabled:

@@ -12,7 +12,7 @@ from mt.data.tokenizer import BOS, EOS, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
-from mt.fast.native.tiled_linear import Products
+from mt.fast.native.tiled_linear import ComputeType
 from mt.fast.workers import WorkerProcesses, can_fork
 from mt.model.inspection import alignment_attention
 from mt.model.transformer import Transformer
@@ -55,7 +55,7 @@ class Translator:
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
         precision: torch.dtype,
-        products: Products | None = None,
+        compute_type: ComputeType | None = None,
         threads: int,
         copied: bool = False,
         forbidden: Sequence[int],
@@ -76,7 +76,7 @@ class Translator:
         alignments: bool = False,
     ) -> None:
         self.model, self.models = model, [each.eval() for each in (model, *ensemble)]
-        self.prepared = [PreparedModel(each, precision=precision, products=products) for each in self.models]
+        self.prepared = [PreparedModel(each, precision=precision, compute_type=compute_type) for each in self.models]
         self.threads, self.copied = threads, copied and can_fork()
         self.copies: WorkerProcesses[list[list[Translation]]] | None = None
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
@@ -171,7 +171,7 @@ class Translator:
         with torch.inference_mode():
             source = source_tensor([part.pieces for part in parts]).to(device)
             decoders = [
-                BatchedDecoder(model, source, rows_per_sentence=rows_per_sentence, places=places)
+                BatchedDecoder(model, source, rows_per_sentence=rows_per_sentence, slots=places)
                 for model in self.prepared
             ]
             found = self.search.run(
