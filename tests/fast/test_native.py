@@ -1,4 +1,4 @@
-"""The kernels in C against the operations of torch that stand in for them elsewhere."""
+"""The kernels in C against the operations of torch that replace them elsewhere."""
 
 import functools
 import math

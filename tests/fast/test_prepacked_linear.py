@@ -26,14 +26,14 @@ AVX2 = {
 }
 
 
-def check(packed: PrepackedLinear, weight: torch.Tensor, bias: torch.Tensor, x: torch.Tensor, tolerance: float) -> None:
+def check(linear: PrepackedLinear, weight: torch.Tensor, bias: torch.Tensor, x: torch.Tensor, tolerance: float) -> None:
     plain = functional.linear(x.double(), weight.double(), bias.double())
     for found, expected in (
-        (packed(x), plain),
-        (packed.activated(x, "relu"), plain.clamp(min=0)),
-        (packed.activated(x, "swish"), functional.silu(plain)),
+        (linear(x), plain),
+        (linear.activated(x, "relu"), plain.clamp(min=0)),
+        (linear.activated(x, "swish"), functional.silu(plain)),
     ):
-        assert found.dtype == packed.out
+        assert found.dtype == linear.out
         torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
 
 
@@ -55,10 +55,10 @@ def test_weights_are_fp32_where_there_is_no_bf16_kernel(
     monkeypatch.setattr(prepacked_linear.TiledLinear, "of", lambda *_, **__: None)
     torch.manual_seed(0)
     weight, bias, x = torch.randn(48, 32) / 4, torch.randn(48), torch.randn(40, 32).bfloat16()
-    packed = PrepackedLinear(weight, bias, precision=torch.bfloat16, out=out)
-    assert packed.precision == torch.float32
-    check(packed, weight, bias, x, tolerance)
-    assert packed(x[:1, None]).shape == (1, 1, 48)
+    linear = PrepackedLinear(weight, bias, precision=torch.bfloat16, out=out)
+    assert linear.precision == torch.float32
+    check(linear, weight, bias, x, tolerance)
+    assert linear(x[:1, None]).shape == (1, 1, 48)
 
 
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs oneDNN")
@@ -86,10 +86,10 @@ def rows_do_not_depend_on_their_number(precision: torch.dtype) -> None:
     torch.manual_seed(0)
     for shape in SHAPES:
         weight, x = torch.randn(shape).to(precision), torch.randn(70, shape[1]).to(precision)
-        packed = PrepackedLinear(weight, None)
-        whole = packed(x)
+        linear = PrepackedLinear(weight, None)
+        whole = linear(x)
         for count in (1, 2, 3, 4, 7, 16, 20, 33, 64):
-            assert torch.equal(packed(x[:count]), whole[:count]), (shape, count, packed.library)
+            assert torch.equal(linear(x[:count]), whole[:count]), (shape, count, linear.library)
         exact = x.double() @ weight.double().T
         largest = 2**-8 if precision == torch.bfloat16 else 2**-20
         assert (whole.double() - exact).abs().max() <= largest * exact.abs().max()

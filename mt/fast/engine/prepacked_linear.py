@@ -27,7 +27,7 @@ class PrepackedLinear:
     On a CPU the first of these that is available computes it: `TiledLinear`, with the `compute_type` that keeps the
     layer's `precision` or another; MKL for fp32, which is faster than oneDNN for the rows of a single sentence; oneDNN.
     A library serves only if its rows do not depend on their number, which a probe decides once per process; if a single
-    row is the one exception, two rows are computed in its place. Elsewhere torch's own kernels are called.
+    row is the one exception, two rows are computed instead. Elsewhere torch's own kernels are called.
 
     Results are of the type `out`, by default the layer's `precision`. Where a CPU has no bf16 kernel with such results,
     the weights of a bf16 layer are fp32.
@@ -71,7 +71,7 @@ class PrepackedLinear:
         """The product and the bias."""
         if self.tiles is not None:
             return self.tiles(x)
-        return self._special(x, "none") if self.special else self.product(x, "none")
+        return self._special(x) if self.special else self.product(x)
 
     def activated(
         self, x: Float[Tensor, "*rows in_features"], activation: Activation
@@ -79,25 +79,21 @@ class PrepackedLinear:
         """The product and the bias, cut off below zero or times their sigmoid."""
         if self.tiles is not None and activation == "relu":
             return self.tiles(x, relu=True)
-        if self.library == "onednn":
-            return self._special(x, activation) if self.special else self.product(x, activation)
         wide = self(x)
         return wide.relu_() if activation == "relu" else functional.silu(wide, inplace=True)
 
-    def product(
-        self, x: Float[Tensor, "*rows in_features"], activation: Activation | Literal["none"]
-    ) -> Float[Tensor, "*rows out_features"]:
-        """The library's result for rows in its own precision; only oneDNN takes an activation."""
+    def product(self, x: Float[Tensor, "*rows in_features"]) -> Float[Tensor, "*rows out_features"]:
+        """The library's result for rows in its own precision."""
         if self.library == "mkl":
             return _mkl_linear(x, self.weight, self.shape, self.bias, x.numel() // x.shape[-1])
         if self.library == "onednn":
-            return _onednn_linear(x, self.weight, self.bias, activation, [], "")
+            return _onednn_linear(x, self.weight, self.bias, "none", [], "")
         return functional.linear(x, self.weight, self.bias)
 
-    def _special(self, x: Tensor, activation: Activation | Literal["none"]) -> Tensor:
+    def _special(self, x: Tensor) -> Tensor:
         """With a single row computed as two, and converted to the library's precision and back."""
         rows = x.reshape(-1, x.shape[-1]).to(self.precision)
-        y = self.product(rows.repeat(2, 1) if self.doubled and len(rows) == 1 else rows, activation)
+        y = self.product(rows.repeat(2, 1) if self.doubled and len(rows) == 1 else rows)
         return y[: len(rows)].to(self.out).view(*x.shape[:-1], y.shape[-1])
 
 
@@ -135,7 +131,7 @@ def _agree(layer: PrepackedLinear, in_features: int, *, rows: int, counts: list[
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        together = layer.product(x, "none")
-        return all(torch.equal(layer.product(x[:count], "none"), together[:count]) for count in counts)
+        together = layer.product(x)
+        return all(torch.equal(layer.product(x[:count]), together[:count]) for count in counts)
     finally:
         torch.set_num_threads(threads)

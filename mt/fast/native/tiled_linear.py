@@ -15,7 +15,7 @@ _TILE = 16  # columns of a tile
 _LINE_BYTES = 64  # of a row of a tile, for each column four of them
 _COLUMNS = 32  # are computed at once
 _LIMBS: dict[ComputeType, int] = {"bf16": 0, "int8": 1, "int8x8": 3}  # of int8 in place of a number
-_LARGEST = {1: 127, 3: 8_355_000}  # number of so many limbs; the latter is LARGEST of limbs.c
+_LARGEST = {1: 127, 3: 8_355_000}  # whole number in 1 or 3 limbs; the latter is LARGEST of limbs.c
 _PRECISIONS = (torch.float32, torch.bfloat16)
 
 
