@@ -165,7 +165,7 @@ def test_batches_stay_within_the_budget(
     class Noted(BatchedDecoder):
         def __init__(self, model: PreparedModel, source: Tensor, **settings: Any) -> None:
             super().__init__(model, source, **settings)
-            shapes.append((self.num_places, source.shape[1]))
+            shapes.append((self.num_slots, source.shape[1]))
 
     monkeypatch.setattr(mt.translation.translator, "BatchedDecoder", Noted)
     budget = 60 * beam_size  # the sources of a batch, once for each place in the beam
