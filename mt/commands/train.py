@@ -33,7 +33,6 @@ from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision, keep_freed_memory
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
 from mt.training.processes import Ranks, Replica
-from mt.training.step import TrainingLoss, batch_loss
 from mt.training.trainer import Trainer, Validation, is_finished
 from mt.training.trial import largest_that_fits, try_batches
 from mt.translation.evaluation import check_scorable, corpus_bleu
@@ -197,7 +196,7 @@ def _replica(
 ) -> Replica:
     """The parameters as this rank trains them, their layers compiled where that is wanted."""
     device = next(model.parameters()).device
-    replica = ranks.wrap(TrainingLoss(model, label_smoothing=config.training.label_smoothing), optimizer)
+    replica = ranks.wrap(build.training_loss(model, label_smoothing=config.training.label_smoothing), optimizer)
     if build.on_gpu_if_auto(config.training.compile, device):
         [trained] = [module for module in replica.loss.modules() if isinstance(module, Transformer)]
         compile_layers(trained, static_shapes=static_shapes)
@@ -212,10 +211,9 @@ def _fitting_tokens(
 
     def attempt(tokens: int) -> None:
         try_batches(
-            model,
+            build.training_loss(model, label_smoothing=config.training.label_smoothing),
             optimizer,
             order.largest_batches(epoch=epoch, micro_batch_tokens=tokens),
-            label_smoothing=config.training.label_smoothing,
             autocast=build.training_autocast(config.training, device),
         )
 
@@ -260,7 +258,7 @@ def _validation(
         hypotheses = [translation.text for translation in greedy.translate_all(sources)]
         smoothed, likelihood = loss()
         bleu = corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)
-        return Validation(loss=smoothed, negative_log_likelihood=likelihood, bleu=bleu)
+        return Validation(loss=smoothed, nll=likelihood, bleu=bleu)
 
     return validate
 
@@ -271,12 +269,13 @@ def validation_loss(
     """Smoothed loss and negative log-likelihood over a corpus, in nats per target token."""
     device = next(model.parameters()).device
     autocast = build.training_autocast(config.training, device)
+    loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
     smoothed = likelihood = 0.0
     tokens = 0
     for batch in validation_batches(corpus, batch_tokens=batch_tokens):
         with autocast():
-            sums = batch_loss(model, batch.to(device), label_smoothing=config.training.label_smoothing)
-        smoothed += float(sums.smoothed)
-        likelihood += float(sums.negative_log_likelihood)
-        tokens += sums.tokens
+            batch_smoothed, batch_nll = loss(batch.to(device))
+        smoothed += float(batch_smoothed)
+        likelihood += float(batch_nll)
+        tokens += batch.target_tokens
     return smoothed / tokens, likelihood / tokens

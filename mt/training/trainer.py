@@ -31,7 +31,7 @@ class Validation:
     """One look at the validation set: nats per target token, and BLEU of greedy translations (None without lines)."""
 
     loss: float
-    negative_log_likelihood: float
+    nll: float
     bleu: float | None
 
 
@@ -137,14 +137,11 @@ class Trainer:
         self.replica.loss.train()
         rate = self.schedule(state.step)
         result = train_step(
-            self.model,
-            self.optimizer,
+            self.replica,
             batches.micro_batches,
             learning_rate=rate,
-            label_smoothing=self.label_smoothing,
             autocast=self.autocast,
             ranks=self.ranks,
-            replica=self.replica,
             tokens=(batches.source_tokens, batches.target_tokens),
         )
         if result.finite:
@@ -239,7 +236,7 @@ class Trainer:
         with torch.inference_mode(), uncompiled():
             seen = self._unless_stopped(state, lambda: self.ranks.on_rank_zero(lambda: self._at_once(validate)))
         state.validation_due = False
-        score = seen.bleu if seen.bleu is not None else -seen.negative_log_likelihood
+        score = seen.bleu if seen.bleu is not None else -seen.nll
         if math.isfinite(score) and (state.best_score is None or score > state.best_score):
             state.best_score, state.best_step, state.validations_without_progress = score, state.step, 0
             self.ranks.on_rank_zero(lambda: self.checkpoints.save_best(self.model, state))
@@ -250,15 +247,15 @@ class Trainer:
             step=state.step,
             kind="validation",
             loss=seen.loss,
-            nll=seen.negative_log_likelihood,
-            perplexity=perplexity(seen.negative_log_likelihood),
+            nll=seen.nll,
+            perplexity=perplexity(seen.nll),
             bleu=seen.bleu,
             best_step=state.best_step,
             seconds=seconds,
         )
         bleu = "" if seen.bleu is None else f"  BLEU (greedy) {seen.bleu:.2f}"
         best = "  best so far" if state.best_step == state.step else ""
-        values = f"loss {seen.loss:.3f}  perplexity {perplexity(seen.negative_log_likelihood):.2f}{bleu}"
+        values = f"loss {seen.loss:.3f}  perplexity {perplexity(seen.nll):.2f}{bleu}"
         self._progress.line(f"step {state.step:,} validation: {values}{best}  ({format_seconds(seconds)})")
         self._window_start += seconds
 
@@ -271,14 +268,14 @@ def is_finished(state: TrainingState, *, max_steps: int, patience: int | None) -
 
 def _add(window: Window, result: StepResult) -> None:
     window.loss += result.loss * result.target_tokens
-    window.negative_log_likelihood += result.negative_log_likelihood * result.target_tokens
+    window.nll += result.nll * result.target_tokens
     window.steps += 1
     window.source_tokens += result.source_tokens
     window.target_tokens += result.target_tokens
 
 
 def _summary(window: Window, *, seconds: float) -> dict[str, float]:
-    likelihood = window.negative_log_likelihood / window.target_tokens
+    likelihood = window.nll / window.target_tokens
     return {
         "loss": window.loss / window.target_tokens,
         "nll": likelihood,

@@ -7,30 +7,28 @@ import torch
 
 from mt.data.batch import Batch
 from mt.errors import UserError, out_of_memory
-from mt.model.transformer import Transformer
-from mt.training.step import batch_loss
+from mt.training.step import TrainingLoss
 
 
 def try_batches(
-    model: Transformer,
+    loss: TrainingLoss,
     optimizer: torch.optim.Optimizer,
     batches: Sequence[Batch],
     *,
-    label_smoothing: float,
     autocast: Callable[[], AbstractContextManager[None]],
 ) -> None:
     """Run these batches forward and backward, gradients accumulating, with room for Adam's moments; change nothing.
 
     Raises what torch raises where memory does not suffice; the gradients are gone afterwards in any case.
     """
-    parameters = list(model.parameters())
-    model.train()
+    parameters = list(loss.parameters())
+    loss.train()
     try:
         moments = [torch.empty_like(one) for one in parameters for _ in range(2)] if not optimizer.state else []
         for batch in batches:
             with autocast():
-                sums = batch_loss(model, batch.to(parameters[0].device), label_smoothing=label_smoothing)
-            (sums.smoothed / sums.tokens).backward()
+                smoothed, _ = loss(batch.to(parameters[0].device))
+            (smoothed / max(batch.target_tokens, 1)).backward()
         if parameters[0].device.type == "cuda":
             torch.cuda.synchronize()
         del moments

@@ -19,9 +19,13 @@ from tiny_models import VOCAB_SIZE, tiny_model
 
 from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder
+from mt.fast.chunked_loss import chunked_loss
 from mt.fast.compiled import compile_layers, programs_made, uncompiled
+from mt.fast.dropout import Dropout
+from mt.fast.fused_attention import fused_attention
 from mt.model.transformer import Transformer
-from mt.training.step import batch_loss, train_step
+from mt.training.processes import SINGLE_PROCESS
+from mt.training.step import TrainingLoss, train_step
 
 ROOT = Path(__file__).resolve().parents[2]
 NUM_LAYERS = 3
@@ -42,7 +46,8 @@ def packed_batches(count: int) -> list[list[Batch]]:
 
 
 def model(backend: str | None, device: torch.device) -> Transformer:
-    made = tiny_model(dtype=torch.float32, num_layers=NUM_LAYERS).to(device)
+    fast = {"attention": fused_attention, "make_dropout": Dropout}
+    made = tiny_model(dtype=torch.float32, num_layers=NUM_LAYERS, **fast).to(device)
     if backend:
         compile_layers(made, static_shapes=True, backend=backend)
     return made
@@ -50,8 +55,14 @@ def model(backend: str | None, device: torch.device) -> Transformer:
 
 def losses(of: Transformer, batches: list[list[Batch]]) -> list[float]:
     optimizer = torch.optim.Adam(of.train().parameters(), lr=0.0, fused=True)
-    settings: dict[str, Any] = {"learning_rate": 0.001, "label_smoothing": 0.1, "autocast": contextlib.nullcontext}
-    return [train_step(of, optimizer, micro_batches, **settings).loss for micro_batches in batches]
+    replica = SINGLE_PROCESS.wrap(TrainingLoss(of, label_smoothing=0.1, loss=chunked_loss), optimizer)
+    settings: dict[str, Any] = {"learning_rate": 0.001, "autocast": contextlib.nullcontext}
+    return [train_step(replica, micro_batches, **settings).loss for micro_batches in batches]
+
+
+def validation_loss(of: Transformer, batch: Batch, device: torch.device) -> float:
+    with torch.inference_mode():
+        return float(TrainingLoss(of.eval(), label_smoothing=0.1, loss=chunked_loss)(batch.to(device))[0])
 
 
 def observe(backend: str, device: torch.device) -> dict[str, Any]:
@@ -60,14 +71,12 @@ def observe(backend: str, device: torch.device) -> dict[str, Any]:
     compiled = model(backend, device)
     found: dict[str, Any] = {"first": losses(compiled, batches[:1]), "warm": programs_made()}
     found["compiled"] = losses(compiled, batches[1:])
-    with torch.inference_mode(), uncompiled():
-        validation = batch_loss(compiled.eval(), batches[0][0].to(device), label_smoothing=0.1)
+    with uncompiled():
+        validation = validation_loss(compiled, batches[0][0], device)
     found["programs"] = programs_made()
     plain = model(None, device)
     found["plain"] = [losses(plain, batches[:1]), losses(plain, batches[1:])]
-    with torch.inference_mode():
-        expected = batch_loss(plain.eval(), batches[0][0].to(device), label_smoothing=0.1)
-    found["validation"] = [float(validation.smoothed), float(expected.smoothed)]
+    found["validation"] = [validation, validation_loss(plain, batches[0][0], device)]
     found["names"] = list(compiled.state_dict()) == list(plain.state_dict())
     return found
 

@@ -13,11 +13,15 @@ from torch import Tensor
 
 from mt.data.batch import Batch, make_batch
 from mt.data.loader import TrainingOrder
+from mt.fast.chunked_loss import chunked_loss
+from mt.fast.dropout import Dropout
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
+from mt.fast.fused_attention import fused_attention
 from mt.model.transformer import Transformer
 from mt.runtime import autocast
-from mt.training.step import batch_loss, train_step, update_on_device
+from mt.training.processes import SINGLE_PROCESS, Replica
+from mt.training.step import TrainingLoss, train_step, update_on_device
 
 pytestmark = pytest.mark.gpu
 CUDA = torch.device("cuda")
@@ -42,19 +46,29 @@ def packed_batches() -> Iterator[list[Batch]]:
 
 
 def model(**changes: object) -> Transformer:
-    return tiny_model(dtype=torch.float32, num_layers=3, d_model=64, d_ff=128, **changes).to(CUDA).train()
+    fast = {"attention": fused_attention, "make_dropout": Dropout}
+    return tiny_model(dtype=torch.float32, num_layers=3, d_model=64, d_ff=128, **fast, **changes).to(CUDA).train()
+
+
+def training_loss(of: Transformer) -> TrainingLoss:
+    return TrainingLoss(of, label_smoothing=0.1, loss=chunked_loss)
 
 
 def add_gradients(of: Transformer, batches: list[Batch], cast: Autocast) -> Tensor:
     """The loss of all micro-batches, summed; adds its gradient, divided by their tokens."""
-    device = next(of.parameters()).device
+    device, losses = next(of.parameters()).device, training_loss(of)
     total = torch.zeros((), device=device)
     for batch in batches:
         with cast():
-            loss = batch_loss(of, batch.to(device), label_smoothing=0.1).smoothed
+            loss, _ = losses(batch.to(device))
         (loss / sum(one.target_tokens for one in batches)).backward()
         total += loss.detach()
     return total
+
+
+def replica(of: Transformer) -> Replica:
+    optimizer = torch.optim.Adam(of.parameters(), lr=1e-3, fused=True)
+    return SINGLE_PROCESS.wrap(training_loss(of), optimizer)
 
 
 def gradient(of: Transformer, batches: list[Batch], cast: Autocast = contextlib.nullcontext) -> Tensor:
@@ -95,29 +109,29 @@ def test_decoding_in_bf16_is_near_the_model() -> None:
 
 def test_a_step_does_not_wait_for_the_device() -> None:
     learner = model(dropout=0.1)
-    optimizer = torch.optim.Adam(learner.parameters(), lr=1e-3, fused=True)
+    trained = replica(learner)
     cast = functools.partial(autocast, CUDA, torch.bfloat16)
     steps = list(packed_batches())
-    train_step(learner, optimizer, steps[0], learning_rate=1e-3, label_smoothing=0.1, autocast=cast)
+    train_step(trained, steps[0], learning_rate=1e-3, autocast=cast)
     torch.cuda.set_sync_debug_mode("error")
     try:
         for batches in steps[1:]:
             loss = add_gradients(learner, batches, cast)
-            update_on_device(optimizer, usable=loss.isfinite())
-            optimizer.zero_grad(set_to_none=True)
+            update_on_device(trained.optimizer, usable=loss.isfinite())
+            trained.optimizer.zero_grad(set_to_none=True)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
 
 def test_a_gradient_that_is_not_finite_changes_nothing() -> None:
     learner = model()
-    optimizer = torch.optim.Adam(learner.parameters(), lr=1e-3, fused=True)
+    trained = replica(learner)
     [batches, *_] = packed_batches()
-    hook = learner.decoder_layers()[0].feed_forward.outer.bias.register_hook(lambda one: one * float("nan"))
+    hook = learner.decoder.layers[0].feed_forward.outer.bias.register_hook(lambda one: one * float("nan"))
     before = [parameter.clone() for parameter in learner.parameters()]
     cast = contextlib.nullcontext
-    result = train_step(learner, optimizer, batches, learning_rate=1e-3, label_smoothing=0.1, autocast=cast)
+    result = train_step(trained, batches, learning_rate=1e-3, autocast=cast)
     hook.remove()
     assert not result.finite
     assert all(torch.equal(old, new) for old, new in zip(before, learner.parameters(), strict=True))
-    assert train_step(learner, optimizer, batches, learning_rate=1e-3, label_smoothing=0.1, autocast=cast).finite
+    assert train_step(trained, batches, learning_rate=1e-3, autocast=cast).finite

@@ -14,7 +14,8 @@ from mt.fast.native.norm_of_sum import NormOfSum
 from mt.fast.native.tiled_linear import ComputeType, TiledLinear
 from mt.model.attention import MultiHeadAttention
 from mt.model.feed_forward import FeedForward
-from mt.model.stacks import AddAndNorm, DecoderLayer, EncoderLayer
+from mt.model.residual import PostNorm
+from mt.model.stacks import DecoderLayer, EncoderLayer
 
 FEW = 64  # positions, for which matrix products are not yet faster than the kernel
 
@@ -52,8 +53,9 @@ class Prepacking:
 class PreparedNorm:
     """LayerNorm of a residual sum: by a kernel with fp32 gains, else by torch with gains in the model's precision."""
 
-    def __init__(self, add_and_norm: AddAndNorm, prepack: Prepacking) -> None:
-        norm = add_and_norm.norm
+    def __init__(self, residual: nn.Module, prepack: Prepacking) -> None:
+        assert isinstance(residual, PostNorm)
+        norm = residual.norm
         self.shape, self.epsilon = norm.normalized_shape, norm.eps
         weight, bias = norm.weight.detach().clone(), norm.bias.detach().clone()
         self.of_sum = NormOfSum.of(weight, bias, self.epsilon, rows=prepack.precision)
@@ -71,9 +73,9 @@ class PreparedNorm:
 class PreparedFeedForward:
     """Equation (2) with its residual sum and norm."""
 
-    def __init__(self, feed_forward: FeedForward, norm: AddAndNorm, prepack: Prepacking) -> None:
+    def __init__(self, feed_forward: FeedForward, residual: nn.Module, prepack: Prepacking) -> None:
         self.inner, self.outer = prepack(feed_forward.inner), prepack(feed_forward.outer)
-        self.norm = PreparedNorm(norm, prepack)
+        self.norm = PreparedNorm(residual, prepack)
         self.activation = feed_forward.activation
 
     def __call__(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length d_model"]:
@@ -92,8 +94,8 @@ class PreparedEncoderLayer:
         self.num_heads = layer.self_attention.num_heads
         self.projection = prepack(layer.self_attention.projection)
         self.output = prepack(layer.self_attention.output)
-        self.norm = PreparedNorm(layer.self_attention_norm, prepack)
-        self.feed_forward = PreparedFeedForward(layer.feed_forward, layer.feed_forward_norm, prepack)
+        self.norm = PreparedNorm(layer.self_attention_residual, prepack)
+        self.feed_forward = PreparedFeedForward(layer.feed_forward, layer.feed_forward_residual, prepack)
 
     def __call__(
         self,
@@ -124,11 +126,11 @@ class PreparedDecoderLayer:
         attention = layer.cross_attention
         self.projection = prepack(layer.self_attention.projection)
         self.output = prepack(layer.self_attention.output)
-        self.norm = PreparedNorm(layer.self_attention_norm, prepack)
+        self.norm = PreparedNorm(layer.self_attention_residual, prepack)
         self.cross_query = prepack(attention.projection, rows=slice(attention.d_model))
         self.cross_output = prepack(attention.output)
-        self.cross_norm = PreparedNorm(layer.cross_attention_norm, prepack)
-        self.feed_forward = PreparedFeedForward(layer.feed_forward, layer.feed_forward_norm, prepack)
+        self.cross_norm = PreparedNorm(layer.cross_attention_residual, prepack)
+        self.feed_forward = PreparedFeedForward(layer.feed_forward, layer.feed_forward_residual, prepack)
 
     def kernels(self) -> LayerKernels:
         """Those of the layer's parts, from which it can be computed in one call."""

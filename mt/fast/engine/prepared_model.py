@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mt.fast.dropout import Dropout
 from mt.fast.engine.prepacked_linear import PrepackedLinear
 from mt.fast.engine.prepared_layers import (
     FEW,
@@ -19,29 +18,25 @@ from mt.fast.engine.prepared_layers import (
 from mt.fast.native.all_layers import LayersInOneCall
 from mt.fast.native.indexed_attention import IndexedAttention
 from mt.fast.native.tiled_linear import ComputeType
-from mt.model.attention import MultiHeadAttention
-from mt.model.embedding import PositionalEncoding, TokenEmbedding, positional_encoding
+from mt.model.architecture import unknown_part
+from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import FeedForward
-from mt.model.stacks import AddAndNorm, DecoderLayer, EncoderLayer
+from mt.model.positions import SinusoidalPositions, positional_encoding
+from mt.model.stacks import Stack
 from mt.model.transformer import Transformer
 
-_KNOWN = {
-    *(Transformer, nn.ModuleList, TokenEmbedding, PositionalEncoding, EncoderLayer, DecoderLayer, AddAndNorm, Dropout),
-    *(MultiHeadAttention, FeedForward, nn.Linear, nn.LayerNorm),
-}
 _ACTIVATIONS = {"relu", "swish"}
 
 
 def unsupported(model: nn.Module) -> str | None:
-    """What of the model the engine does not know and would compute differently, in one sentence; None if nothing.
-
-    A class is known only itself: its subclasses may compute something else.
-    """
+    """The part of a model that this engine does not compute, by name; None if it computes all of it."""
+    if part := unknown_part(model):
+        return part
     for name, module in model.named_modules():
-        if type(module) not in _KNOWN:
-            return f"the fast engine does not support {type(module).__name__} ({name or 'the model'})"
         if isinstance(module, FeedForward) and module.activation not in _ACTIVATIONS:
-            return f"the fast engine does not support the activation {module.activation} ({name})"
+            return f"{name}.activation is {module.activation}"
+        if isinstance(module, Stack) and module.final_norm is not None:
+            return f"{name}.final_norm is {type(module.final_norm).__name__}"
     return None
 
 
@@ -64,25 +59,26 @@ class PreparedModel:
     and oneDNN rounds the factors to bf16 only inside `mt.runtime.bf16_factors` and on processors with AMX.
 
     `compute_type` is that of `TiledLinear`, where it is available; None keeps the precision. Raises ValueError with the
-    text of `unsupported`.
+    part that is `unsupported`.
     """
 
     @torch.no_grad()
     def __init__(self, model: Transformer, *, precision: torch.dtype, compute_type: ComputeType | None = None) -> None:
-        if reason := unsupported(model):
-            raise ValueError(reason)
+        if part := unsupported(model):
+            raise ValueError(f"the fast engine does not support this model: {part}")
+        assert isinstance(model.positions, SinusoidalPositions)
         self.pad = model.pad
         self.precision = precision
-        self.num_heads = model.decoder_layers()[0].self_attention.num_heads
+        self.num_heads = model.decoder.layers[0].self_attention.num_heads
         self.d_model = model.target_embedding.weight.shape[1]
         self.target_embedding = model.target_embedding.weight.detach().to(precision, copy=True)
         self.source_embedding = self.target_embedding
         if model.source_embedding is not model.target_embedding:
             self.source_embedding = model.source_embedding.weight.detach().to(precision, copy=True)
         prepack = Prepacking(precision, compute_type)
-        self.encoder = [PreparedEncoderLayer(layer, prepack) for layer in model.encoder_layers()]
-        self.decoder = [PreparedDecoderLayer(layer, prepack) for layer in model.decoder_layers()]
-        self.cross = cross_projection(model.decoder_layers(), prepack)
+        self.encoder = [PreparedEncoderLayer(layer, prepack) for layer in model.encoder.layers]
+        self.decoder = [PreparedDecoderLayer(layer, prepack) for layer in model.decoder.layers]
+        self.cross = cross_projection(list(model.decoder.layers), prepack)
         self.output = _output(model.target_embedding, self.target_embedding, compute_type)
         self.table = model.positions.table.to(precision)
         d_k = self.d_model // self.num_heads
