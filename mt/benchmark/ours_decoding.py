@@ -29,7 +29,7 @@ class Ours:
         self.translator = translator_of_run(self.run_dir, Decoding(**self.settings), "cpu", copied=True)
         self.translators: dict[int, Translator] = {}
         tokenizer = self.translator.source_tokenizer
-        self.ids = {subword: number for number, subword in enumerate(tokenizer.pieces(range(tokenizer.vocab_size)))}
+        self.ids = {subword: number for number, subword in enumerate(tokenizer.subwords(range(tokenizer.vocab_size)))}
 
     def translate(
         self,
@@ -44,7 +44,7 @@ class Ours:
         translator.search = replace(translator.search, beam_size=beam_size)
         translator.batch_sentences = batch
         parts = [Part([self.ids[subword] for subword in sentence]) for sentence in sentences]
-        return [translator.target_tokenizer.pieces(one[0].tokens) for one in translator.translate_parts(parts)]
+        return [translator.target_tokenizer.subwords(one[0].tokens) for one in translator.translate_parts(parts)]
 
 
 def prepare(task: Request) -> tuple[Answer, Handler]:

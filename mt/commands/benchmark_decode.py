@@ -40,7 +40,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
     settings = [Setting(beam, batch) for beam in config.beam_sizes for batch in config.batches]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "sentences.json")
-        subwords = [tokenizer.pieces(sentence) for sentence in tokenizer.encode_many(sources)]
+        subwords = [tokenizer.subwords(sentence) for sentence in tokenizer.encode_many(sources)]
         file.write_text(json.dumps(subwords), encoding="utf-8")
         task = {
             "sentences": str(file),
@@ -108,7 +108,7 @@ def _systems(config: BenchmarkDecodeConfig, run_dir: Path, python: str, task: di
 
 
 def _bleu(outputs: list[list[str]], references: list[str], tokenizer: Tokenizer, run: TrainConfig) -> float:
-    ids = {subword: number for number, subword in enumerate(tokenizer.pieces(range(tokenizer.vocab_size)))}
+    ids = {subword: number for number, subword in enumerate(tokenizer.subwords(range(tokenizer.vocab_size)))}
     hypotheses = [tokenizer.decode([ids[subword] for subword in output]) for output in outputs]
     language = run.data.target_language
     return corpus_bleu(hypotheses=hypotheses, references=references[: len(outputs)], target_language=language)

@@ -147,4 +147,4 @@ class CTranslate2Engine:
 
 def _subwords(tokenizer: Tokenizer) -> list[str]:
     """All written forms, by id."""
-    return tokenizer.pieces(range(tokenizer.vocab_size))
+    return tokenizer.subwords(range(tokenizer.vocab_size))

@@ -36,7 +36,7 @@ def write_huggingface(
     model, special = translator.model, vocabularies.special
     rows = [our_ids(special, size) for size in (vocabularies.source_size, vocabularies.target_size)]
     tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
-    tokens = [tokenizer.pieces(side) for tokenizer, side in zip(tokenizers, rows, strict=True)]
+    tokens = [tokenizer.subwords(side) for tokenizer, side in zip(tokenizers, rows, strict=True)]
     for side in tokens:
         side[special.pad] = "<pad>"  # also where it is the start, which is our <s>
     shared = model.source_embedding is model.target_embedding

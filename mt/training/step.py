@@ -13,7 +13,7 @@ from mt.data.batch import Batch
 from mt.model.masks import packed
 from mt.model.transformer import Transformer
 from mt.training.loss import ProjectedLoss, projected_loss
-from mt.training.processes import SINGLE_PROCESS, Ranks, Replica
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 
 
 @dataclass
@@ -58,7 +58,7 @@ def train_step(
     *,
     learning_rate: float,
     autocast: Callable[[], AbstractContextManager[None]],
-    ranks: Ranks = SINGLE_PROCESS,
+    ranks: ProcessGroup = SINGLE_PROCESS,
     tokens: tuple[int, int] | None = None,
 ) -> StepResult:
     """Accumulate the gradient of all micro-batches and update once.
@@ -105,7 +105,7 @@ def _accumulate(
     device = _parameters(replica.optimizer)[0].device
     sums = torch.zeros(2, device=device)
     for number, batch in enumerate(micro_batches, start=1):
-        with replica.adding_up() if number < len(micro_batches) else nullcontext():
+        with replica.no_sync() if number < len(micro_batches) else nullcontext():
             with autocast():
                 smoothed, nll = replica.loss(batch.to(device))
             (smoothed / target_tokens).backward()
