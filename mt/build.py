@@ -117,7 +117,8 @@ def translator(
     settings = {
         **vars(decoding),
         "sampling": decoding.sampling and Sampling(**vars(decoding.sampling)),
-        "precision": decoding_precision(decoding.precision, device),
+        "precision": decoding_precision(decoding.precision or "auto", device),
+        "compute_type": "int8" if decoding.precision == "int8" else None,
     }
     return Translator(
         model=model,
