@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from mt import build
-from mt.config.loading import checked, load_run
+from mt.config.loading import checked
 from mt.config.schema import Decoding
 from mt.errors import UserError
-from mt.runs.folder import check_run
+from mt.runs.folder import check_run, load_run
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator as LineTranslator
 

@@ -12,7 +12,6 @@ from typing import Literal
 import torch
 
 from mt.config import schema
-from mt.config.loading import load_run
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.hub import HubCorpus
@@ -22,11 +21,19 @@ from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
 from mt.errors import BadFileError, UserError
 from mt.model.transformer import Transformer
 from mt.runs.checkpoint import check_undamaged, load_model_tensors, read_tensors, vocabulary_of
-from mt.runs.folder import MODEL, SOURCE_TOKENIZER, TOKENIZER, check_ensemble, tokenizer_paths, vocabulary_mark
+from mt.runs.folder import (
+    MODEL,
+    SOURCE_TOKENIZER,
+    TOKENIZER,
+    check_ensemble,
+    load_run,
+    tokenizer_paths,
+    vocabulary_mark,
+)
 from mt.runtime import autocast, choose_device, choose_precision, launched_as, search_arithmetic, seed_everything
 from mt.search.search import Sampling
 from mt.training.processes import SINGLE_PROCESS, Ranks, SingleProcess
-from mt.training.schedule import cooling, learning_rate
+from mt.training.schedule import decay, learning_rate, peak_learning_rate
 from mt.translation.translator import Translator
 
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
@@ -197,10 +204,13 @@ def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -
 
 def schedule(config: schema.TrainConfig) -> Callable[[int], float]:
     """The learning rate of a step."""
-    training, d_model = config.training, config.model.d_model
-    rate = functools.partial(learning_rate, d_model=d_model, warmup_steps=training.warmup_steps)
-    cooled = functools.partial(cooling, max_steps=training.max_steps, share=training.decay_fraction)
-    return lambda step: rate(step, factor=training.learning_rate_factor) * cooled(step)
+    training = config.training
+    sizes = {"d_model": config.model.d_model, "warmup_steps": training.warmup_steps}
+    factor = training.learning_rate_factor
+    if training.learning_rate is not None:
+        factor = training.learning_rate / peak_learning_rate(**sizes)
+    decayed = functools.partial(decay, max_steps=training.max_steps, fraction=training.decay_fraction)
+    return lambda step: learning_rate(step, **sizes, factor=factor) * decayed(step)
 
 
 def training_autocast(training: schema.Training, device: torch.device) -> Callable[[], AbstractContextManager[None]]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # All that needs a GPU, stage by stage: scripts/gpu.sh [tests] [base] [big] [train] [decode]; all without a name.
 # Results go to $OUT (docs/results/benchmarks unless given). PYTHON names an interpreter with a CUDA build of torch and
-# the dependencies (.venv unless given), SYSTEMS one with requirements-other systems.txt (.venv-other systems); what PYTHON lacks is
+# the dependencies (.venv unless given), SYSTEMS one with requirements-systems.txt (.venv-systems); what PYTHON lacks is
 # installed from wheels in .whl/, where there are any.
 # DATA holds the overrides that choose the corpus, as for mt-train; the generated one otherwise.
 set -uo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)}
 OUT=${OUT:-docs/results/benchmarks}
 DATA=${DATA:-data=toy}
-SYSTEMS=${SYSTEMS:-$([ -x .venv-other systems/bin/python ] && echo .venv-other systems/bin/python || echo "$PYTHON")}
+SYSTEMS=${SYSTEMS:-$([ -x .venv-systems/bin/python ] && echo .venv-systems/bin/python || echo "$PYTHON")}
 RUN=${RUN:-runs/gpu}
 read -ra data <<<"$DATA"
 failed=()

@@ -12,13 +12,13 @@ import mt
 from mt.benchmark.contest import ContestError, Entry, Worker, run_contest
 from mt.benchmark.decoding_table import LEGEND, Setting, decoding_tables
 from mt.benchmark.report import environment, write_report
-from mt.config.loading import load_run
 from mt.config.schema import BenchmarkDecodeConfig, TrainConfig
 from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
 from mt.reporting import report
 from mt.runs import folder as folder_names
+from mt.runs.folder import load_run
 from mt.translation.evaluation import corpus_bleu
 
 _ROOT = Path(mt.__file__).resolve().parents[1]

@@ -12,12 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mt import build
-from mt.config.loading import load_run
 from mt.config.schema import EvaluateConfig, Expected, TrainConfig
 from mt.data.lines import encode_lines, read_lines
 from mt.errors import UserError
 from mt.reporting import report
 from mt.runs.atomic import disk_error, replace_file
+from mt.runs.folder import load_run
 from mt.runtime import keep_freed_memory
 from mt.translation.evaluation import Scores, check_scorable, compare, corpus_scores, format_scores
 from mt.translation.translator import Translator

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from mt import build
-from mt.config.loading import load_run
 from mt.config.schema import Decoding, ExportConfig, TrainConfig
 from mt.errors import UserError
 from mt.export.card import model_card, search_notes
@@ -21,6 +20,7 @@ from mt.reporting import report
 from mt.runs import folder as folder_names
 from mt.runs.atomic import disk_error, write_file
 from mt.runs.checkpoint import model_tensors
+from mt.runs.folder import load_run
 from mt.translation.translator import Translator
 
 

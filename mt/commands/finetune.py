@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from mt import build
-from mt.config.loading import load_run
 from mt.config.schema import TrainConfig
 from mt.model.transformer import Transformer
 from mt.runs import folder as folder_names
 from mt.runs.checkpoint import load_model_tensors, model_tensors
+from mt.runs.folder import load_run
 
 
 def inherit_config(config: TrainConfig) -> TrainConfig:

@@ -235,10 +235,13 @@ def _describe(config: TrainConfig, model: Transformer, state: TrainingState, ord
     precision = str(choose_precision(config.training.precision, device)).removeprefix("torch.")
     begin = f"continues after step {state.step:,}" if state.step else "begins"
     place = device.type if ranks.world_size == 1 else f"{ranks.world_size} × {device.type}"
-    pieces = model.target_embedding.weight.shape[0]
+    subwords = model.target_embedding.weight.shape[0]
+    peak_step = min(config.training.warmup_steps, config.training.max_steps)
+    peak = build.schedule(config)(peak_step)
     return (
-        f"{config.name}: training {begin}: {size:,} parameters, {pieces:,} pieces, {precision} on {place}, "
-        f"micro-batches of {order.micro_batch_tokens:,} tokens, to step {config.training.max_steps:,}; "
+        f"{config.name}: training {begin}: {size:,} parameters, {subwords:,} subwords, {precision} on {place}, "
+        f"micro-batches of {order.micro_batch_tokens:,} tokens, peak learning rate {peak:.3g} "
+        f"at step {peak_step:,}, to step {config.training.max_steps:,}; "
         f"run folder {config.run_dir}"
     )
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import torch
 
 from mt import build
-from mt.config.loading import load_run
 from mt.data.corpus import builtin_corpus
 from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
@@ -20,6 +19,7 @@ from mt.export.engines import CTranslate2Engine, HuggingFaceEngine
 from mt.export.proof import Engine, Original, Proof, prove
 from mt.export.vocabulary import OWN, SpecialIds, marian_ids, our_ids
 from mt.runs import folder as folder_names
+from mt.runs.folder import load_run
 
 IMPORT_NOTE = "imported.json"
 _SENTENCES = 1000

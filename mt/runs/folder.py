@@ -8,13 +8,22 @@ import json
 from typing import Any
 from mt.errors import BadFileError, UserError
 from mt.config import schema
-from mt.config.loading import BEFORE_THE_OPTION
+from mt.config.loading import load_config
 from mt.runs.atomic import replace_file
 
 TOKENIZER, SOURCE_TOKENIZER, MODEL = "tokenizer.model", "tokenizer.source.model", "model.safetensors"
 TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER)
 _KEPT = ("identity.json", "metrics.jsonl", "data", "checkpoints")  # beside what the caller names
 RUN_FILES = ("config.yaml", "tokenizer.model", "model.safetensors")
+
+
+def load_run(run_dir: str | Path) -> schema.TrainConfig:
+    """The configuration that a run was trained with. Raises UserError without one, BadFileError for a damaged one."""
+    path = Path(run_dir) / "config.yaml"
+    if not path.is_file():
+        lack = "it has no config.yaml" if Path(run_dir).is_dir() else f"there is no folder {Path(run_dir).absolute()}"
+        raise UserError(f"{run_dir} is not a run folder: {lack}")
+    return load_config(path)
 
 
 def check_run(run_dir: str, key: str = "run_dir") -> None:
@@ -86,7 +95,7 @@ def check_same_run(config: schema.TrainConfig, text_fingerprint: str, run_dir: P
 def check_same_vocabulary(tokenizer: schema.Tokenizer, run_dir: Path) -> None:
     """Note the pieces of the tokenizers, and on continuing compare. Raises UserError when they were exchanged."""
     paths = dict.fromkeys(tokenizer_paths(run_dir, tokenizer))
-    _compare(run_dir, dict(map(_vocabulary, paths)))
+    _compare(run_dir, dict(map(_vocabulary, paths)), may_add=True)
 
 
 def check_noted_vocabulary(run_dir: Path) -> None:
@@ -110,19 +119,20 @@ def _vocabulary(path: Path) -> tuple[str, str]:
     return f"vocabulary ({path.name})", hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
-def _compare(run_dir: Path, identity: dict[str, Any]) -> None:
-    """Raise UserError for what differs from the noted identity, and note what is not in it yet."""
+def _compare(run_dir: Path, identity: dict[str, Any], *, may_add: bool = False) -> None:
+    """Raise UserError for what differs from the noted identity; with `may_add`, note what is not in it yet."""
     path = run_dir / IDENTITY
     try:
         before = dict(json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise BadFileError(f"{path}: missing or damaged ({error}); choose another run_dir") from error
-    older = {f"{group}.{key}": value for group, options in BEFORE_THE_OPTION.items() for key, value in options.items()}
-    were = {key: before.get(key, older.get(key, now)) for key, now in identity.items()}
-    changes = [f"{key}: {were[key]} -> {now}" for key, now in identity.items() if were[key] != now]
+    lacking = [key for key in identity if key not in before]
+    if lacking and not may_add:
+        raise UserError(f"{run_dir}: an older version made this run, without {lacking[0]}: choose another run_dir")
+    changes = [f"{key}: {before[key]} -> {now}" for key, now in identity.items() if before.get(key, now) != now]
     if changes:
         raise UserError(f"{run_dir} holds a run that differs in {'; '.join(changes)}: choose another run_dir")
-    if not identity.keys() <= before.keys():
+    if lacking:
         replace_file(path, json.dumps({**before, **identity}, indent=1).encode())
 
 

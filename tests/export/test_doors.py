@@ -15,7 +15,7 @@ from mt import build
 from mt.commands import export as export_job
 from mt.commands import import_model as import_job
 from mt.commands.entry_point import run as run_command
-from mt.config.loading import load_run, to_yaml
+from mt.config.loading import to_yaml
 from mt.config.schema import ExportConfig
 from mt.errors import BadFileError, UserError
 from mt.export import proving as prove
@@ -23,6 +23,7 @@ from mt.export.engines import HuggingFaceEngine
 from mt.export.marian_folder import read_marian_folder
 from mt.runs import folder as folder_names
 from mt.runs.checkpoint import delivery_note, model_tensors
+from mt.runs.folder import load_run
 from small_runs import arguments, train, train_config, write_corpus
 
 TYPED = [

@@ -98,7 +98,7 @@ def test_the_default_training_slows_by_less_than_one_percent(
 def _empty(run_dir: Path) -> tuple[Transformer, torch.optim.Adam]:
     """A model of the run, to load its state into."""
     from mt import build  # noqa: PLC0415  after the shape checks are in place
-    from mt.config.loading import load_run  # noqa: PLC0415
+    from mt.runs.folder import load_run  # noqa: PLC0415
 
     config = load_run(run_dir)
     model = build.model(config, run_dir, torch.device("cpu"))
