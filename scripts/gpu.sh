@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# All that needs a GPU, stage by stage: scripts/gpu.sh [tests] [base] [big] [train] [decode]; all without a name.
+# Everything that needs a GPU, in stages: scripts/gpu.sh [tests] [base] [big] [train] [decode]; without names, all.
 # Results go to $OUT (docs/results/benchmarks unless given). PYTHON names an interpreter with a CUDA build of torch and
 # the dependencies (.venv unless given), SYSTEMS one with requirements-systems.txt (.venv-systems); what PYTHON lacks is
-# installed from wheels in .whl/, where there are any.
-# DATA holds the overrides that choose the corpus, as for mt-train; the generated one otherwise.
+# installed from wheels in .whl/ where that folder has any.
+# DATA holds the overrides that choose the corpus, as for mt-train; the built-in one otherwise.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)}
@@ -25,7 +25,7 @@ stage() { # stage NAME COMMAND...: run, and go on after a failure
     "${@:2}" || failed+=("$1")
 }
 
-speed() { # speed SIZE: ours against the other systems, 25,000 tokens a side as in the paper, 37,000 pieces
+speed() { # speed SIZE: ours against the other systems, 25,000 tokens a side as in the paper, 37,000 subwords
     "$PYTHON" scripts/benchmark.py "${data[@]}" "model=$1" "training=paper_$1" "name=$1" device=cuda "systems_python=$SYSTEMS" "output=$OUT" \
         "run_dir=$RUN/benchmark-$1" tokenizer.vocab_size=36992 'precisions=[bf16]' \
         'systems=[ours,ours_padded,ours_packed,torch,torch_compiled,marian,marian_compiled]' rounds=5 steps_per_round=40

@@ -150,7 +150,7 @@ class Tokenizer:
     vocab_size: Annotated[int, Bounds(8, 10_000_000)]  # subwords, special tokens included
     shared_vocab: bool  # one vocabulary for both languages
     character_coverage: Coverage  # 1.0 for small alphabets, 0.9995 for Chinese, Japanese, Korean
-    byte_fallback: bool  # unknown characters become bytes, never <unk>
+    byte_fallback: bool  # unknown characters become bytes, never the unknown token
     bpe_dropout: Fraction  # share of merges left out in training, drawn again every epoch; 0 is off
     input_sentence_size: Count  # sentences that the tokenizer is trained on, at most
 

@@ -38,6 +38,10 @@ class OptionReads:
             self._enter(tree)
             self._read_function(tree, {})
 
+    def of(self, kind: type) -> set[str]:
+        """The options of a class that are read, `ALL` among them where it is handed over as a whole."""
+        return {name for owner, name in self.found if owner == kind.__name__}
+
     def _enter(self, module: ast.Module) -> None:
         """Other modules have a Corpus and a Tokenizer too: in each, the names count that come from the schema."""
         imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom) and node.module == SCHEMA]
