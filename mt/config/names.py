@@ -1,11 +1,11 @@
-"""Which option was probably meant by a name that does not exist: a spelling mistake, or another toolkit's name."""
+"""The option that was probably meant by a name that does not exist: misspelt, or the name in another toolkit."""
 
 import difflib
 from collections.abc import Sequence
 
 from mt.errors import UserError
 
-# Our option, then what fairseq, OpenNMT, Hugging Face, Marian NMT, PyTorch and earlier versions call it.
+# Each option and its names in fairseq, OpenNMT, Hugging Face, Marian NMT, PyTorch and earlier versions of this program.
 _ELSEWHERE = {
     "training.learning_rate": "lr learning_rate lrate max_lr peak_lr peak_learning_rate initial_lr",
     "training.max_steps": "epochs epoch max_epochs max_epoch num_epochs n_epochs num_train_epochs steps train_steps "
@@ -16,16 +16,10 @@ _ELSEWHERE = {
     "accumulate_grad_batches micro_batch micro_batch_size optimizer_delay",
     "training.warmup_steps": "warmup warm_up warmup_updates num_warmup_steps lr_warmup",
     "training.decay_fraction": "cooldown cooldown_fraction decay lr_decay",
-    "training.packing": "pack pack_sequences sequence_packing",
     "training.pack_length": "tile_tokens packed_length",
-    "training.compile": "torch_compile",
     "training.fsdp": "sharding zero deepspeed",
     "training.patience": "early_stopping_validations early_stopping_patience",
     "training.precision": "fp16 bf16 amp mixed_precision dtype",
-    "training.label_smoothing": "smoothing label_smoothing_factor",
-    "training.adam_beta1": "beta1 betas adam_betas optimizer_params",
-    "training.adam_epsilon": "eps adam_eps epsilon",
-    "training.average_checkpoints": "averaging checkpoint_averaging num_averaged",
     "training.keep_checkpoints": "save_total_limit keep_last keep_last_epochs keep_interval_updates",
     "training.validate_every_steps": "eval_steps valid_steps valid_freq validate_interval validate_interval_updates",
     "training.checkpoint_every_steps": "save_steps save_freq save_interval save_interval_updates save_checkpoint_steps",
@@ -35,7 +29,6 @@ _ELSEWHERE = {
     "model.d_model": "hidden_size hidden dim dim_model model_dim hidden_dim dim_emb embed_dim embedding_dim n_embd",
     "model.d_ff": "ffn ffn_dim d_ffn dim_feedforward ffn_embed_dim intermediate_size transformer_ff",
     "model.num_heads": "n_heads n_head heads nhead attention_heads num_attention_heads transformer_heads",
-    "model.dropout": "dropout_rate drop p_drop attention_dropout",
     "tokenizer.vocab_size": "vocab vocabulary vocabulary_size n_vocab bpe_size bpe_merges num_merges",
     "tokenizer.shared_vocab": "joint joint_vocab share_vocab shared_vocabulary joined_dictionary share_embeddings",
     "tokenizer.input_sentence_size": "max_training_sentences",
@@ -43,8 +36,6 @@ _ELSEWHERE = {
     "decoding.length_penalty": "lenpen alpha normalize",
     "decoding.max_output_tokens": "max_new_tokens max_length max_len max_target_length max_decoding_length",
     "decoding.min_output_tokens": "min_new_tokens min_length min_len",
-    "decoding.max_source_tokens": "max_source_length",
-    "decoding.no_repeat_ngram_size": "no_repeat_ngram block_ngram_repeat",
     "n_best": "nbest num_return_sequences",
     "target_prefix": "prefix prefix_size",
     "finetune_from": "initialise_from initialize_from finetune pretrained pretrained_model train_from init_from",

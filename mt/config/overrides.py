@@ -59,7 +59,7 @@ class Overrides:
         return [list(job) for job in product(*map(_choices, self._parsed))]
 
     def own_suffix(self, job_overrides: list[str]) -> str:
-        """What tells one job of a sweep from the others, as the end of a folder's name."""
+        """What distinguishes one job of a sweep, as the end of a folder's name."""
         fixed = {
             f"{override.get_key_element()}={override.get_value_element_as_str()}"
             for override in self._parsed

@@ -131,7 +131,7 @@ def test_the_wheel_has_every_package() -> None:
     packages = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "mt").rglob("__init__.py")}
     groups = {f"mt.conf.{path.name}" for path in CONF.iterdir() if path.is_dir()}
     assert listed == packages | groups | {"mt.conf", "mt.scripts"}
-    # `inspect.py` would hide the standard library's module from a script that is run as a file; `import` is no name.
+    # `inspect.py` would hide the standard library's module from a script that is run as a file; `import` is a keyword.
     commands = {
         f"mt-{path.stem.removesuffix('_corpus').removesuffix('_model').replace('_', '-')}"
         for path in (ROOT / "scripts").glob("*.py")

@@ -162,7 +162,7 @@ WRONG = [
 
 
 def expanded(arguments: list[str]) -> list[str]:
-    """FILES stands for a valid choice of files, of which the later arguments replace parts."""
+    """FILES is a valid choice of files; the later arguments replace some of it."""
     if arguments[0] != "FILES":
         return arguments
     given = {argument.split("=")[0] for argument in arguments}
