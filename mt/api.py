@@ -78,4 +78,4 @@ class Translator:
 
     def pieces(self, translation: Translation) -> list[str]:
         """Return the written form of a translation's tokens."""
-        return self._lines.target_tokenizer.pieces(translation.tokens)
+        return self._lines.target_tokenizer.subwords(translation.tokens)

@@ -1,8 +1,6 @@
 """The one place where configuration becomes objects. What they do together stands in `mt/jobs/`."""
 
 import functools
-import hashlib
-import json
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -19,7 +17,10 @@ from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText, prepare_text
 from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
 from mt.errors import BadFileError, UserError
-from mt.model.transformer import Transformer
+from mt.fast.chunked_loss import chunked_loss
+from mt.fast.dropout import Dropout
+from mt.fast.fused_attention import fused_attention
+from mt.model.transformer import Transformer, make_transformer
 from mt.runs.checkpoint import check_undamaged, load_model_tensors, read_tensors, vocabulary_of
 from mt.runs.folder import (
     MODEL,
@@ -32,8 +33,9 @@ from mt.runs.folder import (
 )
 from mt.runtime import autocast, choose_device, choose_precision, launched_as, search_arithmetic, seed_everything
 from mt.search.search import Sampling
-from mt.training.processes import SINGLE_PROCESS, Ranks, SingleProcess
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup, SingleProcess
 from mt.training.schedule import decay, learning_rate, peak_learning_rate
+from mt.training.step import TrainingLoss
 from mt.translation.translator import Translator
 
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
@@ -92,23 +94,17 @@ def make_tokenizers(tokenizer: schema.Tokenizer, prepared: PreparedText, run_dir
 
 
 def encoded(config: schema.TrainConfig, prepared: PreparedText, split: str, *, epoch: int | None) -> EncodedCorpus:
-    """A split as ids in the cache folder; with an epoch, as BPE-dropout splits the words in that epoch."""
+    """A split as ids in the cache folder; with an epoch, as BPE-dropout splits it then, in the run folder."""
     run_dir = Path(config.run_dir)
     source_tokenizer, target_tokenizer = tokenizer_paths(run_dir, config.tokenizer)
     sampling = 0.0 if epoch is None else config.tokenizer.bpe_dropout
-    fingerprints = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (source_tokenizer, target_tokenizer)]
-    limit = config.data.filters.max_tokens if split == "train" else None
-    key = json.dumps([prepared.fingerprint, fingerprints, split, limit, sampling, config.seed if sampling else None])
-    slot = ""
-    if sampling:  # an epoch's sample replaces that before the last, of this run alone
-        slot = f"-{hashlib.sha256(str(run_dir.absolute()).encode()).hexdigest()[:8]}-{(epoch or 0) % 2}"
     return encode_corpus(
         source_file=prepared.folder / f"{split}.source",
         target_file=prepared.folder / f"{split}.target",
         source_tokenizer=source_tokenizer,
         target_tokenizer=target_tokenizer,
-        folder=Path(config.data.cache_dir) / f"ids-{hashlib.sha256(key.encode()).hexdigest()[:32]}{slot}",
-        max_tokens=limit,
+        cache_dir=run_dir / "data" if sampling else Path(config.data.cache_dir),
+        max_tokens=config.data.filters.max_tokens if split == "train" else None,
         bpe_dropout=sampling,
         seed=(config.seed, epoch or 0),
     )
@@ -119,7 +115,7 @@ def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool
     return device.type == "cuda" if choice == "auto" else choice
 
 
-def ranks(config: schema.TrainConfig) -> Ranks:
+def ranks(config: schema.TrainConfig) -> ProcessGroup:
     """This process among those that torchrun or submitit started; on its own without them. Raises UserError."""
     environment = launched_as()
     if environment.get("WORLD_SIZE", "1") == "1":
@@ -130,7 +126,7 @@ def ranks(config: schema.TrainConfig) -> Ranks:
 
 
 def training_order(
-    config: schema.TrainConfig, prepared: PreparedText, device: torch.device, ranks: Ranks = SINGLE_PROCESS
+    config: schema.TrainConfig, prepared: PreparedText, device: torch.device, ranks: ProcessGroup = SINGLE_PROCESS
 ) -> TrainingOrder:
     """The stream of batches of a run, this rank's share; micro-batches of `auto` tokens are whole batches at first."""
 
@@ -163,7 +159,7 @@ def model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Tr
     """A new model for the run's vocabulary, initialised by the run's seed."""
     source, target = tokenizer_paths(run_dir, config.tokenizer)
     seed_everything(config.seed, 0)
-    return Transformer(
+    return make_transformer(
         vocab_size=Tokenizer.load(target).vocab_size,
         source_vocab_size=None if config.tokenizer.shared_vocab else Tokenizer.load(source).vocab_size,
         num_layers=config.model.num_layers,
@@ -175,6 +171,8 @@ def model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Tr
         activation=config.model.activation,
         output_bias=config.model.output_bias,
         pad=PAD,
+        attention=fused_attention,
+        make_dropout=Dropout,
     ).to(device)
 
 
@@ -189,6 +187,11 @@ def trained_model(config: schema.TrainConfig, run_dir: Path, device: torch.devic
     load_model_tensors(empty, tensors, origin=path)
     check_undamaged(path, tensors)
     return empty
+
+
+def training_loss(model: Transformer, *, label_smoothing: float) -> TrainingLoss:
+    """The model with its loss, formed a chunk of positions at a time."""
+    return TrainingLoss(model, label_smoothing=label_smoothing, loss=chunked_loss)
 
 
 def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -> torch.optim.Adam:

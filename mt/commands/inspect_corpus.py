@@ -7,7 +7,7 @@ from mt import build
 from mt.config.schema import InspectConfig
 from mt.data.tokenizer import Tokenizer
 from mt.doctor.examine_all import diagnose
-from mt.doctor.page import page, text, values
+from mt.doctor.page import page, text
 from mt.errors import DiskError
 from mt.reporting import report
 from mt.runs import folder as folder_names
@@ -17,7 +17,7 @@ from mt.runs.atomic import replace_file
 def inspect(config: InspectConfig) -> None:
     """Examine every corpus of `data`; print the findings and write `report.json`, `report.html` and `suspects.jsonl`.
 
-    With a tokenizer in the run folder lengths are counted in its pieces too. Raises UserError for corpora that
+    With a tokenizer in the run folder lengths are counted in its subwords too. Raises UserError for corpora that
     cannot be read, DiskError.
     """
     train, validation, test = build.corpora(config.data)
@@ -44,7 +44,11 @@ def inspect(config: InspectConfig) -> None:
         for suspect in one.suspects
     )
     listed = "".join(json.dumps(suspect) + "\n" for suspect in suspects)
-    replace_file(output / "report.json", json.dumps(values(diagnosis), indent=1).encode(), key="output")
+    values = {
+        "findings": [vars(finding) for finding in diagnosis.findings],
+        "proposals": [{"override": override, "reason": reason} for override, reason in diagnosis.proposals],
+    }
+    replace_file(output / "report.json", json.dumps(values, indent=1).encode(), key="output")
     replace_file(output / "report.html", page(diagnosis, title).encode(), key="output")
     replace_file(output / "suspects.jsonl", listed.encode(), key="output")
     report(f"{output}/report.html, report.json, suspects.jsonl")

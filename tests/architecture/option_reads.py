@@ -27,6 +27,7 @@ class OptionReads:
             for name, hint in get_type_hints(kind, include_extras=True).items()
         }
         self.returned: dict[str, Kinds] = defaultdict(lambda: NONE)
+        self.fields: dict[str, set[str]] = defaultdict(set)  # of every class of the sources
         self.found: set[tuple[str, str]] = set()
         trees = [ast.parse(source) for source in sources]
         for tree in trees:
@@ -34,6 +35,9 @@ class OptionReads:
             for node in ast.walk(tree):
                 if isinstance(node, ast.FunctionDef):
                     self.returned[node.name] |= self._of_annotation(node.returns)
+                if isinstance(node, ast.ClassDef):
+                    own = [line.target for line in node.body if isinstance(line, ast.AnnAssign)]
+                    self.fields[node.name] |= {name.id for name in own if isinstance(name, ast.Name)}
         for tree in trees:
             self._enter(tree)
             self._read_function(tree, {})
@@ -83,10 +87,15 @@ class OptionReads:
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 self.found |= {(kind, node.attr) for kind in self._of(node.value, names)}
             elif isinstance(node, ast.Call) and called(node) == "getattr":
-                texts = {each.value for each in nodes if isinstance(each, ast.Constant) and isinstance(each.value, str)}
-                self.found |= {(kind, text) for kind in self._of(node.args[0], names) for text in texts}
+                self.found |= {(kind, text) for kind in self._of(node.args[0], names) for text in self._texts(nodes)}
             for spread in spreads(node):
                 self.found |= {(kind, ALL) for kind in self._of(spread, names)}
+
+    def _texts(self, nodes: list[ast.AST]) -> set[str]:
+        """What the name of a `getattr` may be: the texts of the function, and the fields of a class in `fields(…)`."""
+        texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        calls = [node for node in nodes if isinstance(node, ast.Call) and called(node) == "fields"]
+        return texts.union(*(self.fields[getattr(call.args[0], "id", "")] for call in calls))
 
     def _of(self, node: ast.AST, names: dict[str, Kinds]) -> Kinds:
         """The classes that the value of an expression, or its items, may have."""
