@@ -128,19 +128,28 @@ SCHEDULES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a run with the first schedule leaves behind."""
+    run = Run(tmp_path_factory.mktemp("run"), **SCHEDULES[0])
+    assert run.start().epoch == 2
+    return run.outcome()
+
+
 @pytest.mark.reliability(7)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=["4", "1", "100"])
 def test_a_stop_at_any_step_changes_nothing(tmp_path: Path, schedule: dict[str, int], trials: Trials) -> None:
+    """Four steps lie between two stops, so that logging and scheduled checkpoints fall before, between and after."""
     whole = Run(tmp_path / "whole", **schedule)
-    assert whole.start().epoch == 2
-    expected = whole.outcome()
-    for step in trials(range(1, 12)):
-        run = Run(tmp_path / f"at {step}", **schedule)
-        run.events["step", step] = send(signal.SIGTERM)
-        with pytest.raises(StoppedError, match=f"saved at step {step} of 12"):
-            run.start()
+    whole.start()
+    for first in range(1, 5):
+        run = Run(tmp_path / f"from {first}", **schedule)
+        for step in trials(range(first, 12, 4)):
+            run.events["step", step] = send(signal.SIGTERM)
+            with pytest.raises(StoppedError, match=f"saved at step {step} of 12"):
+                run.start()
         run.start()
-        assert run.outcome() == expected, step
+        assert run.outcome() == whole.outcome(), first
 
 
 @pytest.mark.reliability(7)
@@ -173,10 +182,10 @@ def test_a_problem_is_recorded_once_however_often_the_run_is_stopped(
 
 
 @pytest.mark.reliability(5, 7)
-def test_stops_at_every_step_in_validation_and_between_epochs_change_nothing(tmp_path: Path) -> None:
+def test_stops_at_every_step_in_validation_and_between_epochs_change_nothing(
+    tmp_path: Path, uninterrupted: dict[str, Any]
+) -> None:
     """Every step is made by a process of its own, and validation and the reading of an epoch are cut short too."""
-    whole = Run(tmp_path / "whole", **SCHEDULES[0])
-    whole.start()
     run = Run(tmp_path / "torn", **SCHEDULES[0])
     for step in range(1, 12):
         run.events["step", step] = send(signal.SIGINT)
@@ -193,29 +202,21 @@ def test_stops_at_every_step_in_validation_and_between_epochs_change_nothing(tmp
     assert state.step == 12
     assert codes.count(130) == 11
     assert codes.count(143) >= 1
-    assert run.outcome() == whole.outcome()
+    assert run.outcome() == uninterrupted
 
 
-def test_a_stop_in_validation_leaves_at_once_and_validates_later(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("step", "before"), [(5, []), (12, [5, 10])], ids=["first", "last"])
+def test_a_stop_in_validation_leaves_at_once_and_validates_later(
+    tmp_path: Path, step: int, before: list[int], uninterrupted: dict[str, Any]
+) -> None:
     run = Run(tmp_path / "run")
-    run.events["validation", 5] = send(signal.SIGTERM)
-    with pytest.raises(StoppedError, match="saved at step 5"):
+    run.events["validation", step] = send(signal.SIGTERM)
+    with pytest.raises(StoppedError, match=f"saved at step {step}"):
         run.start()
-    assert [line["step"] for line in run.lines() if line["kind"] == "validation"] == []
+    assert [line["step"] for line in run.lines() if line["kind"] == "validation"] == before
     run.start()
     assert [line["step"] for line in run.lines() if line["kind"] == "validation"] == [5, 10, 12]
-    whole = Run(tmp_path / "whole")
-    whole.start()
-    assert run.outcome() == whole.outcome()
-
-
-def test_a_stop_in_the_last_validation_does_not_finish_without_it(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.events["validation", 12] = send(signal.SIGTERM)
-    with pytest.raises(StoppedError, match="saved at step 12"):
-        run.start()
-    run.start()
-    assert run.lines()[-1]["kind"] == "validation"
+    assert run.outcome() == uninterrupted
 
 
 def test_a_stop_at_the_last_step_is_obeyed_after_it_is_saved(tmp_path: Path) -> None:
@@ -227,16 +228,14 @@ def test_a_stop_at_the_last_step_is_obeyed_after_it_is_saved(tmp_path: Path) -> 
     assert run.start().step == 12
 
 
-def test_running_out_of_time_saves_and_is_not_a_failure(tmp_path: Path) -> None:
+def test_running_out_of_time_saves_and_is_not_a_failure(tmp_path: Path, uninterrupted: dict[str, Any]) -> None:
     run = Run(tmp_path / "run", max_minutes=1e-9)
     with pytest.raises(StoppedError, match=r"training\.max_minutes=1e-09 are over: saved at step 1 of 12") as caught:
         run.start()
     assert caught.value.exit_code == 0
     run.loop["max_minutes"] = None
     run.start()
-    whole = Run(tmp_path / "whole")
-    whole.start()
-    assert run.outcome() == whole.outcome()
+    assert run.outcome() == uninterrupted
 
 
 def test_more_steps_continue_a_finished_run(tmp_path: Path) -> None:
@@ -257,6 +256,20 @@ def test_a_run_without_validation(tmp_path: Path) -> None:
     run.validate = False
     assert run.start().best_score is None
     assert {line["kind"] for line in run.lines()} == {"train"}
+
+
+def test_validation_compiles_nothing(tmp_path: Path) -> None:
+    """Its batches have any shape, and each new shape would be compiled."""
+
+    def refuse(*_: object) -> Callable[..., Any]:
+        raise NotImplementedError
+
+    compiled = torch.compile(lambda tensor: tensor + 1, backend=refuse)
+    with pytest.raises(Exception, match="NotImplementedError"):
+        compiled(torch.ones(1))
+    run = Run(tmp_path / "run", max_steps=1)
+    run.scores = lambda step: float(compiled(torch.tensor(step)))
+    assert run.start().best_score == 2
 
 
 def test_log_lines_are_the_mean_of_their_steps(tmp_path: Path) -> None:
