@@ -1,13 +1,12 @@
-"""Device, seeds, precision, other processes: what the machine gives and what makes a run repeatable."""
+"""Device, seeds, precision: what the machine gives and what makes a run repeatable."""
 
 import contextlib
 import ctypes
 import os
 import pathlib
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 
@@ -17,8 +16,6 @@ _KEEP_FREED_MEMORY = ((-4, 0), (-1, -1))  # mallopt(3): M_MMAP_MAX, M_TRIM_THRES
 _HEAP_BYTES = 16 * 2**30  # at most; a big model in training fits
 _HUGE_PAGE_BYTES = 2**21
 _MADV_HUGEPAGE = 14
-
-Result = TypeVar("Result")
 
 
 def choose_device(name: str) -> torch.device:
@@ -69,37 +66,6 @@ def search_arithmetic(name: str | None, device: torch.device) -> dict[str, Any]:
 def autocast(device: torch.device, precision: torch.dtype) -> contextlib.AbstractContextManager[None]:
     """Matrix products in `precision`, everything delicate in fp32; nothing happens for fp32."""
     return torch.autocast(device.type, dtype=precision, enabled=precision != torch.float32)
-
-
-@contextlib.contextmanager
-def bf16_factors(*, enabled: bool) -> Iterator[None]:
-    """Let oneDNN round the factors of fp32 products to bf16; sums and results stay fp32. For the whole process."""
-    matmul = getattr(torch.backends.mkldnn, "matmul")  # noqa: B009  made at run time, unknown to type checkers
-    before = matmul.fp32_precision
-    if enabled:
-        matmul.fp32_precision = "bf16"
-    try:
-        yield
-    finally:
-        matmul.fp32_precision = before
-
-
-def in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], *, threads: int) -> list[Result]:
-    """What the function returns for each of the arguments, in their order, computed in so many threads at a time.
-
-    Each of them uses one of torch's own threads, also where there is only one: small products are computed faster
-    side by side, one on each core, than one after another on all cores, which wait for each other at every product.
-    """
-    own_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
-    try:
-        if threads == 1 or len(arguments) <= 1:
-            return [function(*each) for each in arguments]
-        return list(pool.map(lambda each: function(*each), arguments))
-    finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(own_threads)
 
 
 def seed_everything(*numbers: int) -> None:

@@ -15,7 +15,7 @@ from mt.errors import UserError
 from mt.export.vocabulary import translated
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer
-from mt.search.greedy import greedy_search
+from mt.search.beam import beam_search
 
 LARGEST_LOGIT_DIFFERENCE = 1e-4
 SMALLEST_EQUAL_SHARE = 0.999
@@ -120,8 +120,9 @@ def _both_greedy(
 def _greedy(original: Original, sources: list[list[int]], longest: int) -> list[list[int]]:
     """At the longest length we end every output; the last token before it is compared no more."""
     with torch.inference_mode():
-        found = greedy_search(
+        found = beam_search(
             next_token=CachedDecoder(original.model, source_tensor(sources)),
+            beam_size=1,
             length_penalty=0.0,
             length_penalty_form="power",
             max_lengths=torch.full((len(sources),), longest),

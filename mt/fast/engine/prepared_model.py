@@ -33,7 +33,7 @@ class PreparedModel:
 
     In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once, those of the logits not at
     all: eight bits would make equals of many, and another order of more. Where `TiledLinear` cannot be had they take
-    fp32 weights, from which oneDNN forms products of bf16 factors inside `mt.runtime.bf16_factors`; outside it computes
+    fp32 weights, from which oneDNN forms products of bf16 factors inside `mt.fast.engine.decoding.bf16_factors`; outside it computes
     them in fp32. `products` are those of `TiledLinear`, where it can be had; None are those that keep the
     precision.
     """
