@@ -20,13 +20,17 @@ from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText, prepare_text
 from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
 from mt.errors import BadFileError, UserError
-from mt.model.transformer import Transformer
+from mt.fast.chunked_loss import chunked_loss
+from mt.fast.dropout import Dropout
+from mt.fast.fused_attention import fused_attention
+from mt.model.transformer import Transformer, make_transformer
 from mt.runs.checkpoint import check_undamaged, load_model_tensors, read_tensors, vocabulary_of
 from mt.runs.folder import MODEL, SOURCE_TOKENIZER, TOKENIZER, check_ensemble, tokenizer_paths, vocabulary_mark
 from mt.runtime import autocast, choose_device, choose_precision, launched_as, search_arithmetic, seed_everything
 from mt.search.search import Sampling
-from mt.training.processes import SINGLE_PROCESS, Ranks, SingleProcess
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup, SingleProcess
 from mt.training.schedule import cooling, learning_rate
+from mt.training.step import TrainingLoss
 from mt.translation.translator import Translator
 
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
@@ -112,7 +116,7 @@ def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool
     return device.type == "cuda" if choice == "auto" else choice
 
 
-def ranks(config: schema.TrainConfig) -> Ranks:
+def ranks(config: schema.TrainConfig) -> ProcessGroup:
     """This process among those that torchrun or submitit started; on its own without them. Raises UserError."""
     environment = launched_as()
     if environment.get("WORLD_SIZE", "1") == "1":
@@ -123,7 +127,7 @@ def ranks(config: schema.TrainConfig) -> Ranks:
 
 
 def training_order(
-    config: schema.TrainConfig, prepared: PreparedText, device: torch.device, ranks: Ranks = SINGLE_PROCESS
+    config: schema.TrainConfig, prepared: PreparedText, device: torch.device, ranks: ProcessGroup = SINGLE_PROCESS
 ) -> TrainingOrder:
     """The stream of batches of a run, this rank's share; micro-batches of `auto` tokens are whole batches at first."""
 
@@ -156,7 +160,7 @@ def model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Tr
     """A new model for the run's vocabulary, initialised by the run's seed."""
     source, target = tokenizer_paths(run_dir, config.tokenizer)
     seed_everything(config.seed, 0)
-    return Transformer(
+    return make_transformer(
         vocab_size=Tokenizer.load(target).vocab_size,
         source_vocab_size=None if config.tokenizer.shared_vocab else Tokenizer.load(source).vocab_size,
         num_layers=config.model.num_layers,
@@ -168,6 +172,8 @@ def model(config: schema.TrainConfig, run_dir: Path, device: torch.device) -> Tr
         activation=config.model.activation,
         output_bias=config.model.output_bias,
         pad=PAD,
+        attention=fused_attention,
+        make_dropout=Dropout,
     ).to(device)
 
 
@@ -182,6 +188,11 @@ def trained_model(config: schema.TrainConfig, run_dir: Path, device: torch.devic
     load_model_tensors(empty, tensors, origin=path)
     check_undamaged(path, tensors)
     return empty
+
+
+def training_loss(model: Transformer, *, label_smoothing: float) -> TrainingLoss:
+    """The model with its loss, formed a chunk of positions at a time."""
+    return TrainingLoss(model, label_smoothing=label_smoothing, loss=chunked_loss)
 
 
 def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -> torch.optim.Adam:

@@ -47,18 +47,21 @@ def attention(config: AttentionConfig) -> None:
 def draw(
     weights: Float[Tensor, "layers target source"], columns: Sequence[str], rows: Sequence[str], output: Path
 ) -> None:
-    """Write one panel per layer, dark where the attention is. Raises DiskError."""
+    """Write one panel per layer, dark where the attention is, and one colour bar for all. Raises DiskError."""
     layers = weights.shape[0]
-    size = (1.6 + layers * (0.6 + 0.34 * len(columns)), 1.6 + 0.32 * len(rows))
+    size = (2.6 + layers * (0.6 + 0.34 * len(columns)), 2.2 + 0.33 * len(rows))
     figure, panels = plt.subplots(1, layers, figsize=size, squeeze=False, sharey=True, layout="constrained")
     for layer, panel in enumerate(panels[0]):
-        panel.imshow(weights[layer].to(torch.float32).numpy(), cmap="Blues", vmin=0, vmax=1)
+        image = panel.imshow(weights[layer].to(torch.float32).numpy(), cmap="Blues", vmin=0, vmax=1)
         panel.set_xticks(
             range(len(columns)), columns, rotation=70, ha="right", rotation_mode="anchor", parse_math=False
         )
         panel.set_yticks(range(len(rows)), rows, parse_math=False)
         panel.set_title(f"decoder layer {layer + 1}")
+        panel.set_xlabel("source subwords")
+    panels[0, 0].set_ylabel("target subwords")
+    figure.colorbar(image, ax=panels[0].tolist(), label="attention weight", shrink=0.8)
     content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110)
+    figure.savefig(content, format="png", dpi=110, bbox_inches="tight")
     plt.close(figure)
     replace_file(output, content.getvalue(), key="output")

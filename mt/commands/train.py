@@ -4,7 +4,7 @@ import functools
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import torch
@@ -32,9 +32,8 @@ from mt.runs.metrics import MetricsFile, NoMetrics, draw_curves, format_seconds,
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision, keep_freed_memory
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
-from mt.training.processes import Ranks, Replica
-from mt.training.step import TrainingLoss, batch_loss
-from mt.training.trainer import Trainer, Validation, is_finished
+from mt.training.processes import ProcessGroup, Replica
+from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished
 from mt.training.trial import largest_that_fits, try_batches
 from mt.translation.evaluation import check_scorable, corpus_bleu
 
@@ -51,7 +50,7 @@ def train(config: TrainConfig) -> None:
     check_scorable(config.data.target_language)
     keep_freed_memory()
     config = inherit_config(config)
-    with build.ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.waiting(stop):
+    with build.ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.stopping_together(stop):
         ranks.on_rank_zero(lambda: held.enter_context(lock_folder(run_dir)))
         ranks.on_rank_zero(lambda: remove_unfinished(run_dir))
         prepared = ranks.on_rank_zero(lambda: prepare(config, run_dir, stop))
@@ -105,7 +104,7 @@ def _train(
     checkpoints: Checkpoints,
     *,
     stop: StopRequest,
-    ranks: Ranks,
+    ranks: ProcessGroup,
 ) -> TrainingState:
     training = config.training
     say = report if ranks.is_rank_zero else lambda _: None
@@ -126,25 +125,15 @@ def _train(
     metrics = _metrics(config, state, order) if ranks.is_rank_zero else NoMetrics()
     try:
         return Trainer(
-            model=model,
-            optimizer=optimizer,
-            schedule=build.schedule(config),
+            replica,
             order=order,
+            steps=StepSettings(build.schedule(config), build.training_autocast(training, device), config.seed),
+            loop=LoopSettings(**{field.name: getattr(training, field.name) for field in fields(LoopSettings)}),
             validate=validate,
             checkpoints=checkpoints,
             metrics=metrics,
             stop=stop,
-            autocast=build.training_autocast(training, device),
-            label_smoothing=training.label_smoothing,
-            seed=config.seed,
-            max_steps=training.max_steps,
-            max_minutes=training.max_minutes,
-            validate_every_steps=training.validate_every_steps,
-            checkpoint_every_steps=training.checkpoint_every_steps,
-            patience=training.patience,
-            log_every_steps=training.log_every_steps,
             ranks=ranks,
-            replica=replica,
         ).run(state)
     finally:
         metrics.close()
@@ -154,7 +143,7 @@ def _begun(
     checkpoints: Checkpoints,
     model: Transformer,
     optimizer: torch.optim.Optimizer,
-    ranks: Ranks,
+    ranks: ProcessGroup,
     say: Callable[[str], None],
 ) -> TrainingState:
     """Where the run stands, with the newest whole checkpoint loaded. Raises BadFileError, DiskError, UserError."""
@@ -189,15 +178,20 @@ def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) ->
         label_smoothing=config.training.label_smoothing,
         earlier=file.kept,
     )
-    return WatchedMetrics(file, diagnosis, waited_seconds=lambda: order.waited_seconds, report=report_beside_progress)
+    return WatchedMetrics(file, diagnosis, report=report_beside_progress)
 
 
 def _replica(
-    config: TrainConfig, model: Transformer, optimizer: torch.optim.Optimizer, ranks: Ranks, *, static_shapes: bool
+    config: TrainConfig,
+    model: Transformer,
+    optimizer: torch.optim.Optimizer,
+    ranks: ProcessGroup,
+    *,
+    static_shapes: bool,
 ) -> Replica:
     """The parameters as this rank trains them, their layers compiled where that is wanted."""
     device = next(model.parameters()).device
-    replica = ranks.wrap(TrainingLoss(model, label_smoothing=config.training.label_smoothing), optimizer)
+    replica = ranks.wrap(build.training_loss(model, label_smoothing=config.training.label_smoothing), optimizer)
     if build.on_gpu_if_auto(config.training.compile, device):
         [trained] = [module for module in replica.loss.modules() if isinstance(module, Transformer)]
         compile_layers(trained, static_shapes=static_shapes)
@@ -212,10 +206,9 @@ def _fitting_tokens(
 
     def attempt(tokens: int) -> None:
         try_batches(
-            model,
+            build.training_loss(model, label_smoothing=config.training.label_smoothing),
             optimizer,
             order.largest_batches(epoch=epoch, micro_batch_tokens=tokens),
-            label_smoothing=config.training.label_smoothing,
             autocast=build.training_autocast(config.training, device),
         )
 
@@ -229,7 +222,9 @@ def _fitting_tokens(
     return tokens
 
 
-def _describe(config: TrainConfig, model: Transformer, state: TrainingState, order: TrainingOrder, ranks: Ranks) -> str:
+def _describe(
+    config: TrainConfig, model: Transformer, state: TrainingState, order: TrainingOrder, ranks: ProcessGroup
+) -> str:
     size = sum(parameter.numel() for parameter in model.parameters())
     device = next(model.parameters()).device
     precision = str(choose_precision(config.training.precision, device)).removeprefix("torch.")
@@ -258,9 +253,9 @@ def _validation(
     def validate() -> Validation:
         greedy = build.translator(config, decoding, model, Path(config.run_dir))
         hypotheses = [translation.text for translation in greedy.translate_all(sources)]
-        smoothed, likelihood = loss()
+        smoothed, nll = loss()
         bleu = corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)
-        return Validation(loss=smoothed, negative_log_likelihood=likelihood, bleu=bleu)
+        return Validation(loss=smoothed, nll=nll, bleu=bleu)
 
     return validate
 
@@ -271,12 +266,13 @@ def validation_loss(
     """Smoothed loss and negative log-likelihood over a corpus, in nats per target token."""
     device = next(model.parameters()).device
     autocast = build.training_autocast(config.training, device)
-    smoothed = likelihood = 0.0
+    loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
+    smoothed = nll = 0.0
     tokens = 0
     for batch in validation_batches(corpus, batch_tokens=batch_tokens):
         with autocast():
-            sums = batch_loss(model, batch.to(device), label_smoothing=config.training.label_smoothing)
-        smoothed += float(sums.smoothed)
-        likelihood += float(sums.negative_log_likelihood)
-        tokens += sums.tokens
-    return smoothed / tokens, likelihood / tokens
+            batch_smoothed, batch_nll = loss(batch.to(device))
+        smoothed += float(batch_smoothed)
+        nll += float(batch_nll)
+        tokens += batch.target_tokens
+    return smoothed / tokens, nll / tokens

@@ -1,9 +1,8 @@
 """Batches in training order, prepared by a thread while the device computes."""
 
 import functools
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -16,7 +15,6 @@ from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
 
 Part = TypeVar("Part")
-Result = TypeVar("Result")
 
 _SHORT_TOKENS = 16  # rows so short fill any budget nearly exactly
 
@@ -55,7 +53,6 @@ class TrainingOrder:
     batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself. The
     batch is the same for any number of ranks, of which each has as many micro-batches as the others; where there are
     too few pairs for that, some have nothing to learn.
-    `waited_seconds` says for how long, in all, steps were asked for before they had been read.
     """
 
     def __init__(
@@ -80,7 +77,6 @@ class TrainingOrder:
         self.pin = pin
         self.rank = rank
         self.world_size = world_size
-        self.waited_seconds = 0.0
 
     def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
         """The steps without end, from a place on.
@@ -91,16 +87,10 @@ class TrainingOrder:
             while True:
                 batches = self._epoch(self.corpus_of_epoch(epoch), epoch, start)
                 pending = [thread.submit(next, batches, None) for _ in range(2)]
-                while (ready := self._waited_for(pending.pop(0))) is not None:
+                while (ready := pending.pop(0).result()) is not None:
                     pending.append(thread.submit(next, batches, None))
                     yield ready
                 epoch, start = epoch + 1, 0
-
-    def _waited_for(self, pending: Future[Result]) -> Result:
-        start_seconds = time.monotonic()
-        result = pending.result()
-        self.waited_seconds += time.monotonic() - start_seconds
-        return result
 
     def largest_batches(self, *, epoch: int, micro_batch_tokens: int) -> list[Batch]:
         """Made-up micro-batches that need as much memory as any of the epoch: the longest rows, and the fullest."""
