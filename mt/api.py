@@ -68,21 +68,25 @@ class Translator:
         )
         return cls(lines)
 
-    def translate(self, texts: Sequence[str], *, prefixes: Sequence[str] | str | None = None) -> list[Translation]:
+    def translate(
+        self, texts: Sequence[str], *, target_prefixes: Sequence[str] | str | None = None
+    ) -> list[Translation]:
         """Return one translation for each text, in order: its text, score, tokens, alignment, and the others of n-best.
 
-        `prefixes` holds the beginning of each translation, or one beginning for all. Line breaks in a text count as
-        spaces. Raises UserError for prefixes that do not fit the texts, the vocabulary or the longest output.
+        `target_prefixes` holds the beginning of each translation, or one for all. Line breaks in a text count as spaces.
+        Raises UserError for prefixes that do not fit the texts, the vocabulary or the longest output.
         """
         if isinstance(texts, str):
             raise TypeError("translate takes a list of texts, not one text")
         lines = list(texts)
-        if prefixes is not None and not isinstance(prefixes, str) and len(prefixes) != len(lines):
-            counts = f"{len(prefixes)} for {len(lines)} texts"
-            raise UserError(f"prefixes: {counts}; give one for each text, or a single one, not in a list, for all")
-        return self._lines.translate_all(lines, prefixes=prefixes)
+        if target_prefixes is not None and not isinstance(target_prefixes, str) and len(target_prefixes) != len(lines):
+            counts = f"{len(target_prefixes)} for {len(lines)} texts"
+            raise UserError(
+                f"target_prefixes: {counts}; give one for each text, or a single one, not in a list, for all"
+            )
+        return self._lines.translate_all(lines, target_prefixes=target_prefixes)
 
-    def pieces(self, translation: Translation) -> list[str]:
+    def subwords(self, translation: Translation) -> list[str]:
         """Return the written form of a translation's tokens."""
         return self._lines.target_tokenizer.subwords(translation.tokens)
 
@@ -95,7 +99,7 @@ def translator_of_run(
     ensemble: Sequence[Path] = (),
     num_hypotheses: int = 1,
     alignments: bool = False,
-    copied: bool = False,
+    processes: bool = False,
 ) -> LineTranslator:
     """The translator that a finished run delivered, with the run's own search settings unless others are given.
 
@@ -108,13 +112,19 @@ def translator_of_run(
     return build.translator(
         config,
         decoding or config.decoding,
-        models[0],
+        models,
         load_tokenizers(config, run_dir),
-        ensemble=models[1:],
         num_hypotheses=num_hypotheses,
         alignments=alignments,
-        copied=copied,
+        processes=processes,
     )
+
+
+def model_and_translator(run_dir: Path, decoding: Decoding | None = None) -> tuple[Transformer, LineTranslator]:
+    """The model that a run delivered, on the CPU, and the translator with it. Raises as `translator_of_run`."""
+    config, model = load_run(run_dir), trained_model(run_dir, torch.device("cpu"))
+    tokenizers = load_tokenizers(config, run_dir)
+    return model, build.translator(config, decoding or config.decoding, [model], tokenizers)
 
 
 def trained_model(run_dir: Path, device: torch.device) -> Transformer:

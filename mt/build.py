@@ -3,25 +3,34 @@
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal
+from dataclasses import fields
+from typing import Any, Literal
 
 import torch
 
 from mt.config import schema
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
 from mt.data.hub import HubCorpus
-from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer
+from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.dropout import Dropout
+from mt.fast.engine.decoding import PreparedDecoders
+from mt.fast.engine.prepared_model import PreparedModel, unsupported
 from mt.fast.fused_attention import fused_attention
+from mt.fast.native.ranking import ranked_extensions
+from mt.fast.workers import Workers
 from mt.model.transformer import Transformer, make_transformer
+from mt.reporting import report
 from mt.runtime import autocast, choose_precision, decoding_precision, seed_everything
-from mt.search.search import Sampling
+from mt.search.search import Sampling, Search
 from mt.training.schedule import decay, learning_rate, peak_learning_rate
 from mt.training.step import TrainingLoss
-from mt.translation.translator import Translator
+from mt.translation.alignment import mean_attention
+from mt.translation.plain_decoders import PlainDecoders
+from mt.translation.translator import Decoders, Translator
 
+_report_once = functools.cache(report)  # training starts decoding at every validation
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
 
 Splits = tuple[list[Corpus], Corpus | None, Corpus | None]
@@ -107,32 +116,54 @@ def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool
 def translator(
     config: schema.TrainConfig,
     decoding: schema.Decoding,
-    model: Transformer,
+    models: Sequence[Transformer],
     tokenizers: Tokenizers,
     *,
-    ensemble: Sequence[Transformer] = (),
     num_hypotheses: int = 1,
     alignments: bool = False,
-    copied: bool = False,
+    processes: bool = False,
 ) -> Translator:
-    """A model with its tokenizers and the search settings of `decoding`."""
-    device = next(model.parameters()).device
-    settings = {
-        **vars(decoding),
-        "sampling": decoding.sampling and Sampling(**vars(decoding.sampling)),
-        "precision": decoding_precision(decoding.precision, device),
-        "compute_type": "int8" if decoding.precision == "int8" else None,
-    }
+    """A model, or several as an ensemble, with its tokenizers and the search settings of `decoding`.
+
+    On a CPU the searches run in threads; with `processes` large numbers of sentences are shared among processes.
+    """
+    device = next(models[0].parameters()).device
     return Translator(
-        model=model,
         source_tokenizer=tokenizers[0],
         target_tokenizer=tokenizers[1],
-        threads=torch.get_num_threads() if device.type == "cpu" else 1,
-        copied=copied,
-        forbidden=[PAD, BOS, UNKNOWN] if config.tokenizer.byte_fallback else [PAD, BOS],
-        **settings,
-        ensemble=ensemble,
-        num_hypotheses=num_hypotheses,
-        alignments=alignments,
+        search=search(decoding, byte_fallback=config.tokenizer.byte_fallback, num_hypotheses=num_hypotheses),
+        decoders=_decoders(models, decoding.precision, device),
+        run=Workers(torch.get_num_threads() if device.type == "cpu" else 1, processes=processes),
+        batch_tokens=decoding.batch_tokens,
+        max_source_tokens=decoding.max_source_tokens,
         separator="" if config.data.target_language in _LANGUAGES_WITHOUT_SPACES else " ",
+        align=functools.partial(mean_attention, models) if alignments else None,
     )
+
+
+def search(decoding: schema.Decoding, *, byte_fallback: bool, num_hypotheses: int = 1) -> Search:
+    """The search that `decoding` describes; with `byte_fallback` the unknown token is never needed."""
+    names = {field.name for field in fields(Search)} & {field.name for field in fields(schema.Decoding)}
+    settings: dict[str, Any] = {name: getattr(decoding, name) for name in names - {"sampling", "early_stopping"}}
+    return Search(
+        bos=BOS,
+        eos=EOS,
+        forbidden=[PAD, BOS, UNKNOWN] if byte_fallback else [PAD, BOS],
+        sampling=None if decoding.sampling is None else Sampling(**vars(decoding.sampling)),
+        early_stopping=bool(decoding.early_stopping),
+        num_hypotheses=num_hypotheses,
+        rank=ranked_extensions,
+        **settings,
+    )
+
+
+def _decoders(models: Sequence[Transformer], precision: str, device: torch.device) -> Decoders:
+    """The fast engine; for models that it does not support, the models themselves."""
+    for model in models:
+        model.eval()
+        if reason := unsupported(model):
+            _report_once(f"decoding without the fast engine, which does not support the model: {reason}")
+            return PlainDecoders(models)
+    settings: dict[str, Any] = {"precision": decoding_precision(precision, device)}
+    settings["compute_type"] = "int8" if precision == "int8" else None
+    return PreparedDecoders([PreparedModel(model, **settings) for model in models])

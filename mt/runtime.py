@@ -1,15 +1,10 @@
 """Device, precision, seeds: what the machine offers and what makes a run repeatable."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
 
 import torch
 
 from mt.errors import UserError
-
-Result = TypeVar("Result")
 
 
 def choose_device(name: str) -> torch.device:
@@ -44,40 +39,6 @@ def decoding_precision(name: str, device: torch.device) -> torch.dtype:
 def autocast(device: torch.device, precision: torch.dtype) -> contextlib.AbstractContextManager[None]:
     """Matrix products in `precision`, everything delicate in fp32; nothing happens for fp32."""
     return torch.autocast(device.type, dtype=precision, enabled=precision != torch.float32)
-
-
-@contextlib.contextmanager
-def bf16_factors(*, enabled: bool) -> Iterator[None]:
-    """Let oneDNN round the factors of fp32 products to bf16; sums and results stay fp32. For the whole process.
-
-    oneDNN does so only where it gains time: on processors with AMX. Elsewhere the products stay fp32.
-    """
-    matmul = getattr(torch.backends.mkldnn, "matmul")  # noqa: B009  made at run time, unknown to type checkers
-    before = matmul.fp32_precision
-    if enabled:
-        matmul.fp32_precision = "bf16"
-    try:
-        yield
-    finally:
-        matmul.fp32_precision = before
-
-
-def in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], *, threads: int) -> list[Result]:
-    """What the function returns for each of the arguments, in their order, computed in so many threads at a time.
-
-    Each of them uses one of torch's own threads, also where there is only one: small products are computed faster
-    side by side, one on each core, than one after another on all cores, which wait for each other at every product.
-    """
-    own_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
-    try:
-        if threads == 1 or len(arguments) <= 1:
-            return [function(*each) for each in arguments]
-        return list(pool.map(lambda each: function(*each), arguments))
-    finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(own_threads)
 
 
 def seed_everything(*numbers: int) -> None:

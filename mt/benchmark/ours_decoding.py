@@ -1,6 +1,5 @@
 """Our side of the decoding benchmark: the search of `mt-translate`, on the same subwords as the other systems."""
 
-import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from mt.benchmark.workers.meter import versions
 from mt.benchmark.workers.serve import Answer, Handler, Request, serve
 from mt.config.schema import Decoding
 from mt.fast.memory import keep_freed_memory
-from mt.translation.segments import Part
+from mt.translation.segments import Segment
 from mt.translation.translator import Translator
 
 
@@ -26,7 +25,7 @@ class Ours:
         torch.set_num_threads(task["threads"])
         self.run_dir = Path(task["folder"])
         self.settings: dict[str, Any] = {**task["search"], "precision": task["precision"]}
-        self.translator = translator_of_run(self.run_dir, Decoding(**self.settings), "cpu", copied=True)
+        self.translator = translator_of_run(self.run_dir, Decoding(**self.settings), "cpu", processes=True)
         self.translators: dict[int, Translator] = {}
         tokenizer = self.translator.source_tokenizer
         self.ids = {subword: number for number, subword in enumerate(tokenizer.subwords(range(tokenizer.vocab_size)))}
@@ -40,11 +39,13 @@ class Ours:
         longest: int,  # noqa: ARG002  it is in the search settings
     ) -> list[Subwords]:
         """The best output of each sentence."""
-        translator = self.translators.setdefault(beam_size, copy.copy(self.translator))
-        translator.search = replace(translator.search, beam_size=beam_size)
-        translator.batch_sentences = batch
-        parts = [Part([self.ids[subword] for subword in sentence]) for sentence in sentences]
-        return [translator.target_tokenizer.subwords(one[0].tokens) for one in translator.translate_parts(parts)]
+        if beam_size not in self.translators:
+            search = replace(self.translator.search, beam_size=beam_size)
+            self.translators[beam_size] = replace(self.translator, search=search)
+        translator = self.translators[beam_size]
+        segments = [Segment([self.ids[subword] for subword in sentence]) for sentence in sentences]
+        found = translator.translate_segments(segments, slots=batch)
+        return [translator.target_tokenizer.subwords(best[0].tokens) for best in found]
 
 
 def prepare(task: Request) -> tuple[Answer, Handler]:

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mt.api import translator_of_run
+from mt.api import model_and_translator
 from mt.config.schema import AttentionConfig
 from mt.data.batch import make_batch
 from mt.errors import UserError
@@ -28,7 +28,7 @@ def attention(config: AttentionConfig) -> None:
 
     Raises UserError for a sentence without words, or with more subwords than a picture can hold.
     """
-    translator = translator_of_run(Path(config.run_dir), config.decoding, "cpu")
+    model, translator = model_and_translator(Path(config.run_dir), config.decoding)
     subwords = translator.source_tokenizer.encode(config.source)
     if not subwords:
         raise UserError("source: there is nothing to translate")
@@ -38,7 +38,7 @@ def attention(config: AttentionConfig) -> None:
         )
     translation = translator.translate_all([config.source])[0]
     batch = make_batch([subwords], [translation.tokens])
-    weights = cross_attention_weights(translator.model, batch.source, batch.target_input)[:, 0].mean(dim=1)
+    weights = cross_attention_weights(model, batch.source, batch.target_input)[:, 0].mean(dim=1)
     columns = [*translator.source_tokenizer.subwords(subwords), "</s>"]
     rows = [*translator.target_tokenizer.subwords(translation.tokens), "</s>"]
     draw(weights, columns, rows, Path(config.output))

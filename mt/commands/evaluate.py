@@ -20,7 +20,7 @@ def evaluate(config: EvaluateConfig) -> None:
     run = load_run(run_dir)
     language = config.target_language or run.data.target_language
     check_scorable(language)
-    translator = translator_of_run(run_dir, config.decoding, config.device, copied=True)
+    translator = translator_of_run(run_dir, config.decoding, config.device, processes=True)
     if config.source is not None:
         score_files(run_dir, translator, config.source, str(config.reference), language=language)
         return

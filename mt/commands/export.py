@@ -3,8 +3,9 @@
 import functools
 import shutil
 from pathlib import Path
+from typing import Any
 
-from mt.api import translator_of_run
+from mt.api import model_and_translator
 from mt.config.schema import ExportConfig
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
@@ -19,8 +20,6 @@ from mt.export.vocabulary import OWN, Vocabularies, vocabularies_of_run
 from mt.reporting import report
 from mt.runs.folder import export_folder, load_run, tokenizer_paths
 
-load_translator = functools.partial(translator_of_run, device="cpu")
-
 
 def export(config: ExportConfig) -> None:
     """Write the folder aside, prove it, and rename it.
@@ -31,34 +30,33 @@ def export(config: ExportConfig) -> None:
     run = load_run(run_dir)
     if run.decoding.sampling is not None:
         raise UserError(f"{run_dir}: decoding.sampling cannot be exported; set it to null in the run's config.yaml")
-    translator = load_translator(run_dir)
-    if part := unsupported(translator.model):
+    model, translator = model_and_translator(run_dir)
+    if part := unsupported(model):
         raise UserError(f"{run_dir}: the model cannot be exported: {part}")
     output = Path(config.output) if config.output else export_folder(run_dir, config.format)
+    trained: dict[str, Any] = {"model": model, "translator": translator, "decoding": run.decoding}
     languages = run.data.source_language, run.data.target_language
     texts = proof_sentences(run_dir, config.sentences)
     paths = tokenizer_paths(run_dir, shared_vocab=run.tokenizer.shared_vocab)
     tokenizer_files = {name: path.read_bytes() for name, path in zip(("source.spm", "target.spm"), paths, strict=True)}
-    prove = functools.partial(prove_apart, load=load_translator, engine=config.format, texts=texts)
+    prove = functools.partial(prove_apart, load=model_and_translator, engine=config.format, texts=texts)
     same_as_float32 = None
     with written_aside(output) as aside:
         if config.format == "huggingface":
             vocabularies = vocabularies_of_run(run_dir)
-            write_huggingface(
-                aside, translator=translator, decoding=run.decoding, vocabularies=vocabularies, languages=languages
-            )
+            write_huggingface(aside, **trained, vocabularies=vocabularies, languages=languages)
             write_files(aside, tokenizer_files)
             proof = prove(run_dir, aside, vocabularies=vocabularies)
             proof.refuse_failure("the folder that transformers loads")
         else:
             vocabularies = Vocabularies(OWN, *(Tokenizer.load(path).vocab_size for path in paths))
-            write_ctranslate2(aside, translator=translator, decoding=run.decoding, quantization="float32")
+            write_ctranslate2(aside, **trained, quantization="float32")
             proof = prove(run_dir, aside, vocabularies=vocabularies)
             proof.refuse_failure("the folder that CTranslate2 loads")
             if quantization != "float32":
                 shutil.rmtree(aside)
                 aside.mkdir()
-                write_ctranslate2(aside, translator=translator, decoding=run.decoding, quantization=quantization)
+                write_ctranslate2(aside, **trained, quantization=quantization)
                 same_as_float32 = prove(run_dir, aside, vocabularies=vocabularies).same_tokens
             write_files(aside, tokenizer_files)
         card = model_card(

@@ -1,10 +1,9 @@
 """mt-import: a Marian folder of the Hugging Face layout becomes a run that translates and can be trained further."""
 
-import functools
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from mt.api import translator_of_run
+from mt.api import model_and_translator
 from mt.config.loading import checked, to_yaml
 from mt.config.schema import ImportConfig, TrainConfig
 from mt.data.tokenizer import Tokenizer
@@ -38,8 +37,9 @@ def import_model(config: ImportConfig) -> None:
         note_imported(aside, vocabularies.note())
         parameters = read_weights(folder, found, vocab_size=vocab_size)
         write_files(aside, {MODEL: model_file(parameters, averaged_steps=[], run=run_identity(aside))})
-        load = functools.partial(translator_of_run, device="cpu")
-        proof = prove_apart(aside, folder, load=load, engine="huggingface", vocabularies=vocabularies, texts=texts)
+        proof = prove_apart(
+            aside, folder, load=model_and_translator, engine="huggingface", vocabularies=vocabularies, texts=texts
+        )
         proof.refuse_failure(f"what was read from {folder}")
     report(f"{run_dir}: {proof}")
 

@@ -251,7 +251,7 @@ def _validation(
     language = config.data.target_language
 
     def validate() -> Validation:
-        greedy = build.translator(config, decoding, model, tokenizers)
+        greedy = build.translator(config, decoding, [model], tokenizers)
         hypotheses = [translation.text for translation in greedy.translate_all(sources)]
         smoothed, nll = validation_loss(loss, corpus, batch_tokens=batch_tokens, autocast=autocast)
         bleu = corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)

@@ -49,7 +49,7 @@ def translate(config: TranslateConfig) -> None:
         ensemble=[Path(run_dir) for run_dir in config.ensemble],
         num_hypotheses=config.n_best or 1,
         alignments=config.alignments,
-        copied=True,
+        processes=True,
     )
     titled = titles is not None and (config.shard is None or shard_numbers(config.shard)[0] == 1)
     with _output(config, titled=titled) as output:
@@ -92,7 +92,7 @@ def _translate(
     count = tokens = 0
     shown = left is not None and config.source is None and not (config.output == "-" and sys.stdout.isatty())
     progress = Progress("translating", total=left or 0, unit="lines") if shown else None
-    for translation in translator.translate(texts(), prefixes=config.target_prefix, first_number=first_number):
+    for translation in translator.translate(texts(), target_prefixes=config.target_prefix, first_number=first_number):
         number, line = pending.popleft()
         output.write(records.lines(line, number, _results(config, translation)))
         _report_oddities(number, translation)
@@ -204,7 +204,7 @@ def _key(config: TranslateConfig) -> str:
 
 
 def _report_oddities(line: int, translation: Translation) -> None:
-    if translation.parts > 0 and not translation.text.strip():
+    if translation.segments > 0 and not translation.text.strip():
         report(f"line {line}: the model ended its translation before the first word, as with words it does not know")
-    if translation.parts > 1:
-        report(f"line {line}: longer than decoding.max_source_tokens, translated in {translation.parts} parts")
+    if translation.segments > 1:
+        report(f"line {line}: longer than decoding.max_source_tokens, translated in {translation.segments} segments")

@@ -31,14 +31,16 @@ _CONFIG = {
 }  # fmt: skip
 
 
-def write_ctranslate2(folder: Path, *, translator: Translator, decoding: Decoding, quantization: str) -> None:
+def write_ctranslate2(
+    folder: Path, *, model: Transformer, translator: Translator, decoding: Decoding, quantization: str
+) -> None:
     """Write into an existing folder all but the SentencePiece models; `quantization` is the type of the matrices.
 
     Raises UserError without the engine, OSError, DiskError.
     """
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError("ctranslate2 is not installed: pip install 'mt-transformer[export]'")
-    spec = _spec(translator.model, positions=longest_sequence(decoding) + EXTRA_POSITIONS)
+    spec = _spec(model, positions=longest_sequence(decoding) + EXTRA_POSITIONS)
     target = _subwords(translator.target_tokenizer)
     spec.register_source_vocabulary(_subwords(translator.source_tokenizer))
     spec.register_target_vocabulary(target)

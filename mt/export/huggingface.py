@@ -27,13 +27,14 @@ from mt.translation.translator import Translator
 def write_huggingface(
     folder: Path,
     *,
+    model: Transformer,
     translator: Translator,
     decoding: Decoding,
     vocabularies: Vocabularies,
     languages: tuple[str, str],
 ) -> None:
     """Write into an existing folder all but the SentencePiece models. Raises DiskError."""
-    model, special = translator.model, vocabularies.special
+    special = vocabularies.special
     rows = [our_ids(special, size) for size in (vocabularies.source_size, vocabularies.target_size)]
     tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
     tokens = [tokenizer.subwords(side) for tokenizer, side in zip(tokenizers, rows, strict=True)]

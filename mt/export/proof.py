@@ -26,6 +26,7 @@ from mt.export.ctranslate2 import CTranslate2Engine
 from mt.export.huggingface import HuggingFaceEngine
 from mt.export.vocabulary import Vocabularies, marian_ids, our_ids
 from mt.model.cached_decoder import CachedDecoder
+from mt.model.transformer import Transformer
 from mt.runs.folder import held_out_text
 from mt.search.beam import beam_search
 from mt.translation.translator import Translator
@@ -36,7 +37,7 @@ _SENTENCES = 1000
 _SENTENCES_WITH_LOGITS = 32
 _BATCH = 50
 
-LoadRun = Callable[[Path], Translator]  # picklable
+LoadRun = Callable[[Path], tuple[Transformer, Translator]]  # picklable
 
 
 @runtime_checkable
@@ -119,18 +120,18 @@ def prove_here(
     run_dir: Path, folder: Path, *, load: LoadRun, engine: str, vocabularies: Vocabularies, texts: Sequence[str]
 ) -> Proof:
     """Load run and folder and compare them."""
-    translator = load(run_dir)
+    model, translator = load(run_dir)
     tokenizers = {"source_tokenizer": translator.source_tokenizer, "target_tokenizer": translator.target_tokenizer}
     torch.manual_seed(0)
     loaded = HuggingFaceEngine(folder) if engine == "huggingface" else CTranslate2Engine(folder, **tokenizers)
-    return _Comparison(translator, loaded, vocabularies).run(texts)
+    return _Comparison(model, translator, loaded, vocabularies).run(texts)
 
 
 class _Comparison:
     """Our translator and another engine, with tables between our subword ids and the engine's token ids."""
 
-    def __init__(self, ours: Translator, engine: Engine, vocabularies: Vocabularies) -> None:
-        self.ours, self.engine = ours, engine
+    def __init__(self, model: Transformer, ours: Translator, engine: Engine, vocabularies: Vocabularies) -> None:
+        self.model, self.ours, self.engine = model, ours, engine
         special, sizes = vocabularies.special, (vocabularies.source_size, vocabularies.target_size)
         self.source_ids, self.target_ids = (
             marian_ids(special, size, vocab_size=tokenizer.vocab_size)
@@ -176,7 +177,7 @@ class _Comparison:
     def _greedy(self, sources: list[list[int]], longest: int) -> list[list[int]]:
         with torch.inference_mode():
             found = beam_search(
-                next_token=CachedDecoder(self.ours.model, source_tensor(sources)),
+                next_token=CachedDecoder(self.model, source_tensor(sources)),
                 beam_size=1,
                 length_penalty=0.0,
                 length_penalty_form="power",
@@ -189,7 +190,7 @@ class _Comparison:
 
     def _logit_difference(self, source: list[int], target: list[int]) -> float:
         with torch.inference_mode():
-            ours: Tensor = self.ours.model(source_tensor([source]), torch.tensor([[BOS, *target]]))[0]
+            ours: Tensor = self.model(source_tensor([source]), torch.tensor([[BOS, *target]]))[0]
         theirs = self.engine.logits(
             [self.source_ids[token] for token in source], [self.target_ids[token] for token in target]
         )

@@ -1,4 +1,4 @@
-"""WorkerProcesses of this process that work side by side: they share its memory as it was, and not Python's lock."""
+"""Work done side by side: in threads, or in worker processes, which do not share Python's lock."""
 
 import contextlib
 import ctypes
@@ -9,29 +9,71 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 import torch
 
-from mt.runtime import in_threads
-
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
+_SENTENCES_PER_PROCESS = 32  # for fewer, a worker process does not pay
 
 Result = TypeVar("Result")
 
 
 def can_fork() -> bool:
-    """Whether a process that has computed may be copied here: with the libraries of other systems it may hang."""
+    """Whether a process that has computed may be forked here: with the libraries of other systems it may hang."""
     return sys.platform == "linux"
 
 
-class WorkerProcesses(Generic[Result]):
-    """`count` copies of this process, each of which computes `function` with one of torch's threads.
+class Workers:
+    """Runs functions over lists of arguments in `threads` threads.
 
-    They know what this process knew when they were made, and end with it. Make them where no thread of Python's is
-    at work. What a copy has not answered, because something ended it, is computed here. Raises OSError where the
+    With `processes`, it runs those over many sentences in `threads` worker processes instead, where the system has
+    them. They are forked once for each function; what changes here afterwards does not reach them.
+    """
+
+    def __init__(self, threads: int, *, processes: bool = False) -> None:
+        self.threads = threads
+        self.processes = processes and can_fork()
+        self.workers: dict[Callable[..., Any], WorkerProcesses[Any]] = {}
+
+    def __call__(
+        self, function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], *, sentences: int
+    ) -> list[Result]:
+        """Return the function's results for each of the arguments, in order. Raises what it raises."""
+        if self.processes and self.threads > 1 and sentences >= _SENTENCES_PER_PROCESS * self.threads:
+            with contextlib.suppress(OSError):  # a system that makes no further process
+                if function not in self.workers:
+                    self.workers[function] = WorkerProcesses(function, count=self.threads)
+                return self.workers[function].map(arguments)
+        return in_threads(function, arguments, threads=self.threads)
+
+
+def in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], *, threads: int) -> list[Result]:
+    """Return the function's results for each of the arguments, in order, computed in this number of threads.
+
+    Each uses one of torch's own threads, even where there is only one: small products are computed faster side by
+    side, one on each core, than one after another on all cores, which wait for each other at every product.
+    """
+    own_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        if threads == 1 or len(arguments) <= 1:
+            return [function(*each) for each in arguments]
+        return list(pool.map(lambda each: function(*each), arguments))
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(own_threads)
+
+
+class WorkerProcesses(Generic[Result]):
+    """`count` forks of this process, each of which computes `function` with one of torch's threads.
+
+    They share its memory as it was when they were made, and end with it. Make them where no thread of Python's is
+    running. What a worker does not answer, because something ended it, is computed here. Raises OSError where the
     system makes no further process.
     """
 
@@ -43,7 +85,7 @@ class WorkerProcesses(Generic[Result]):
             connection, other_end = context.Pipe()
             process = context.Process(target=_serve, args=(function, other_end, os.getpid()), daemon=True)
             try:
-                with warnings.catch_warnings():  # of torch's threads, which wait and which the copy does without
+                with warnings.catch_warnings():  # about torch's threads, which the worker does not use
                     warnings.simplefilter("ignore", DeprecationWarning)
                     process.start()
             except OSError:
@@ -53,11 +95,11 @@ class WorkerProcesses(Generic[Result]):
             self._workers[connection] = process
 
     def __len__(self) -> int:
-        """How many are left."""
+        """Return the number of workers left."""
         return len(self._workers)
 
     def map(self, arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
-        """What the function returns for each of the arguments, in their order. Raises what it raises."""
+        """Return the function's results for each of the arguments, in order. Raises what it raises."""
         answers: dict[int, Result] = {}
         try:
             self._collect(deque(enumerate(arguments)), answers)
@@ -70,7 +112,7 @@ class WorkerProcesses(Generic[Result]):
         return [answers[index] for index in range(len(arguments))]
 
     def close(self) -> None:
-        """End the copies, whatever they are at."""
+        """End the workers at once."""
         for connection, process in self._workers.items():
             process.kill()
             process.join()
@@ -78,12 +120,13 @@ class WorkerProcesses(Generic[Result]):
         self._workers.clear()
 
     def _collect(self, waiting: deque[tuple[int, tuple[Any, ...]]], answers: dict[int, Result]) -> None:
-        """Give each copy another task as soon as it has none, until all are done or no copy is left."""
+        """Give each idle worker another task, until all are done or no worker is left."""
         asked: dict[Connection, int] = {}
         while self._workers and (waiting or asked):
             for connection in [each for each in self._workers if each not in asked][: len(waiting)]:
                 asked[connection], task = waiting.popleft()
-                _send(connection, task)
+                with contextlib.suppress(OSError):  # a worker that has ended is noticed below
+                    connection.send(task)
             for ready in wait(list(asked)):
                 assert isinstance(ready, Connection)
                 index = asked.pop(ready)
@@ -97,13 +140,8 @@ class WorkerProcesses(Generic[Result]):
                 answers[index] = answer
 
 
-def _send(connection: Connection, task: tuple[Any, ...]) -> None:
-    with contextlib.suppress(OSError):  # that it has ended, the waiting will notice
-        connection.send(task)
-
-
 def _serve(function: Callable[..., Result], connection: Connection, parent: int) -> None:
-    """A copy's life. What the terminal interrupts is its parent's to decide."""
+    """Answer tasks in a worker process. What the terminal interrupts is its parent's to decide."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -115,6 +153,6 @@ def _serve(function: Callable[..., Result], connection: Connection, parent: int)
         task = connection.recv()
         try:
             answer: tuple[Result | None, Exception | None] = (function(*task), None)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is the parent's
+        except Exception as error:  # noqa: BLE001  any error is the parent's to handle
             answer = (None, error)
         connection.send(answer)

@@ -2,7 +2,7 @@
 
 The search is exact to this definition. A prefix has the log-probability of its tokens. In each
 step every live prefix of a sentence is extended by every permitted token, and the candidates are
-ranked by log-probability (of equals: lower slot, then lower token id, first).
+ranked by log-probability (of equals: lower index in the beam, then lower token id, first).
 
 - Considered are the first 2 * beam_size - 1 candidates, so that beam_size - 1 prefixes live on even
   if every live prefix could end here. With beam_size 1 that is greedy search.
@@ -16,8 +16,8 @@ ranked by log-probability (of equals: lower slot, then lower token id, first).
 
 If beam_size is at least the number of candidates of any step, that is exhaustive search.
 
-The model and the choice among its many scores run on the device; what is left, a few numbers for each sentence,
-is ordered on the host.
+The model and the choice among its scores run on the device. The few numbers left for each sentence are ordered on
+the host.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from mt.fast.native.ranking import can_rank, ranked_extensions
-from mt.search.candidates import best_extensions, permitted_log_probabilities
+from mt.search.candidates import RankExtensions, best_extensions, best_sums, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import FinishedHypotheses, Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm
@@ -49,7 +48,8 @@ def beam_search(
     num_hypotheses: int = 1,
     constraints: Sequence[Constraint] = (),
     early_stopping: bool = False,
-    places: int | None = None,
+    slots: int | None = None,
+    rank: RankExtensions = best_extensions,
 ) -> list[list[Hypothesis]]:
     """Return the `num_hypotheses` best outputs of each sentence, best first (fewer if fewer exist).
 
@@ -60,8 +60,10 @@ def beam_search(
     With `early_stopping` a sentence also stops once beam_size hypotheses have ended, as in CTranslate2, fairseq and
     Hugging Face's search of that name. A better one may then be missed: the search is no longer exact.
 
-    With `places` at most so many sentences are searched at the same time: an `AdmittingNextToken` starts with rows
-    for the first of them, and the next are admitted whenever an eighth of the places is free.
+    `slots` limits the number of sentences searched at the same time: an `AdmittingNextToken` starts with rows for the
+    first of them, and the next are admitted whenever an eighth of the slots is free.
+
+    `rank` ranks the extensions where there are no constraints.
 
     Raises ValueError for impossible arguments and DivergedError if a sentence has no output with a finite score.
     """
@@ -70,8 +72,8 @@ def beam_search(
     if not checked_limits(max_lengths, eos=eos, forbidden=forbidden):
         return []
     limits, device = max_lengths.cpu().numpy(), max_lengths.device
-    waiting = places = min(places or len(limits), len(limits))
-    beam = _Beam.of_empty_prefixes(np.arange(places), limits, beam_size=beam_size, bos=bos)
+    known = slots = min(slots or len(limits), len(limits))
+    beam = _Beam.of_empty_prefixes(np.arange(slots), limits, beam_size=beam_size, bos=bos)
     finished = FinishedHypotheses(
         max_lengths=limits,
         num_kept=num_hypotheses,
@@ -81,41 +83,41 @@ def beam_search(
     )
     while len(beam.sentences):
         count, logits = len(beam.newest), next_token(torch.from_numpy(beam.newest).to(device))
-        candidates = _considered(beam, logits, forbidden=forbidden, eos=eos, constraints=constraints)
+        candidates = _considered(beam, logits, rank, forbidden=forbidden, eos=eos, constraints=constraints)
         beam, rows = _step(beam, candidates, finished, eos=eos)
-        admitted = _admissible(places - len(beam.sentences), places=places, waiting=len(limits) - waiting)
+        admitted = _admissible(slots - len(beam.sentences), slots=slots, waiting=len(limits) - known)
         if (len(rows) or admitted) and not (len(rows) == count and (rows == np.arange(count)).all()):
             next_token.reorder(torch.from_numpy(rows).to(device))
         if admitted:
             assert isinstance(next_token, AdmittingNextToken)
             next_token.admit(admitted)
-            new = np.arange(waiting, waiting + admitted)
+            new = np.arange(known, known + admitted)
             beam = beam.joined_by(_Beam.of_empty_prefixes(new, limits, beam_size=beam_size, bos=bos))
-            waiting += admitted
+            known += admitted
     return finished.to_lists()
 
 
-def _admissible(free: int, *, places: int, waiting: int) -> int:
-    """How many of the waiting sentences to admit: none until an eighth of the places is free."""
-    return min(free, waiting) if 8 * free >= places else 0
+def _admissible(free: int, *, slots: int, waiting: int) -> int:
+    """Return the number of waiting sentences to admit: none until an eighth of the slots is free."""
+    return min(free, waiting) if 8 * free >= slots else 0
 
 
 @dataclass(frozen=True)
 class _Beam:
-    """The live prefixes of the unfinished sentences; a free slot has log-probability minus infinity."""
+    """The live prefixes of the unfinished sentences; a missing one has log-probability minus infinity."""
 
     sentences: Int[np.ndarray, " sentences"]
     limits: Int[np.ndarray, " sentences"]
     lengths: Int[np.ndarray, " sentences"]
-    log_probabilities: Float[np.ndarray, "sentences slots"]
-    prefixes: Int[np.ndarray, "sentences slots longest"]
+    log_probabilities: Float[np.ndarray, "sentences beam"]
+    prefixes: Int[np.ndarray, "sentences beam longest"]
     newest: Int[np.ndarray, " rows"]
 
     @classmethod
     def of_empty_prefixes(
         cls, sentences: Int[np.ndarray, " sentences"], limits: Int[np.ndarray, " all"], *, beam_size: int, bos: int
     ) -> "_Beam":
-        """Return the beam before these sentences' first step: the empty prefix in each one's first slot."""
+        """Return the beam before these sentences' first step, each with one live prefix, the empty one."""
         count = len(sentences)
         log_probabilities = np.full((count, beam_size), -np.inf, dtype=np.float32)
         log_probabilities[:, 0] = 0.0
@@ -141,7 +143,7 @@ class _Beam:
         return Prefixes(*(torch.from_numpy(column).to(device) for column in columns))
 
     def rows_at_limit(self, device: torch.device) -> Bool[Tensor, " rows"] | None:
-        """Tell which rows' next token is the last that their sentence may have; None if no row's is."""
+        """Return which rows' next token is the last that their sentence may have; None if no row's is."""
         at_limit = self.lengths + 1 == self.limits
         if not at_limit.any():
             return None
@@ -150,18 +152,12 @@ class _Beam:
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Live prefixes, named by their slots, each extended by a token."""
+    """Live prefixes, each extended by a token."""
 
     log_probabilities: Float[np.ndarray, "sentences candidates"]
-    slots: Int[np.ndarray, "sentences candidates"]
+    parents: Int[np.ndarray, "sentences candidates"]
+    """Backpointers: the index in the beam of the prefix that was extended."""
     tokens: Int[np.ndarray, "sentences candidates"]
-
-    def take(
-        self, sentences: Int[np.ndarray, "sentences 1"], places: Int[np.ndarray, "sentences chosen"]
-    ) -> "_Candidates":
-        """Return the candidates of these sentences at these places, in this order."""
-        columns = (self.log_probabilities, self.slots, self.tokens)
-        return _Candidates(*(column[sentences, places] for column in columns))
 
 
 def _step(
@@ -183,6 +179,7 @@ def _step(
 def _considered(
     beam: _Beam,
     logits: Float[Tensor, "rows vocabulary"],
+    rank: RankExtensions,
     *,
     forbidden: Sequence[int],
     eos: int,
@@ -191,15 +188,15 @@ def _considered(
     """Rank the permitted extensions of each sentence's live prefixes; return the first 2 * beam_size - 1."""
     totals, device = beam.log_probabilities, logits.device
     count, at_limit = 2 * totals.shape[1] - 1, beam.rows_at_limit(device)
-    if not constraints and can_rank(logits):
-        best, extensions = ranked_extensions(logits, totals, count, forbidden=forbidden, eos=eos, end_only=at_limit)
-    else:
+    if constraints:
         log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=at_limit)
         for constraint in constraints:
             constraint.exclude(log_probabilities, beam.rows(device))
-        best, extensions = best_extensions(log_probabilities, torch.from_numpy(totals).to(log_probabilities), count)
-    slots, tokens = np.divmod(extensions, logits.shape[1])
-    return _Candidates(log_probabilities=best, slots=slots, tokens=tokens)
+        best, extensions = best_sums(log_probabilities, torch.from_numpy(totals).to(log_probabilities), count)
+    else:
+        best, extensions = rank(logits, totals, count, forbidden=forbidden, eos=eos, end_only=at_limit)
+    parents, tokens = np.divmod(extensions, logits.shape[1])
+    return _Candidates(best, parents, tokens)
 
 
 def _finish(
@@ -210,11 +207,11 @@ def _finish(
 ) -> None:
     """Offer the candidates that end, if they rank among the first beam_size, as hypotheses."""
     beam_size = beam.log_probabilities.shape[1]
-    for place, rank in zip(*ends[:, :beam_size].nonzero(), strict=True):
+    for row, rank in zip(*ends[:, :beam_size].nonzero(), strict=True):
         finished.add(
-            sentence=int(beam.sentences[place]),
-            log_probability=candidates.log_probabilities[place, rank],
-            tokens=beam.prefixes[place, candidates.slots[place, rank], : beam.lengths[place]].tolist(),
+            sentence=int(beam.sentences[row]),
+            log_probability=candidates.log_probabilities[row, rank],
+            tokens=beam.prefixes[row, candidates.parents[row, rank], : beam.lengths[row]].tolist(),
         )
 
 
@@ -223,24 +220,23 @@ def _survivors(
 ) -> _Candidates:
     """Return the best `beam_size` candidates that do not end, minus infinity where there are fewer.
 
-    They come in the order of the slots that they extend, so that most rows of kept state stay where they are.
+    They come in the order of their parents, so that most rows of the decoder's cache stay where they are.
     """
     sentences = np.arange(len(ends))[:, None]
     best = ends.argsort(axis=1, kind="stable")[:, :beam_size]
-    by_slot = candidates.slots[sentences, best].argsort(axis=1, kind="stable")
-    best = best[sentences, by_slot]
-    chosen = candidates.take(sentences, best)
-    chosen.log_probabilities[ends[sentences, best]] = -np.inf
-    return chosen
+    best = best[sentences, candidates.parents[sentences, best].argsort(axis=1, kind="stable")]
+    log_probabilities = candidates.log_probabilities[sentences, best]
+    log_probabilities[ends[sentences, best]] = -np.inf
+    return _Candidates(log_probabilities, candidates.parents[sentences, best], candidates.tokens[sentences, best])
 
 
 def _advanced(
     beam: _Beam, survivors: _Candidates, going_on: Int[np.ndarray, " fewer"]
 ) -> tuple[_Beam, Int[np.ndarray, " new_rows"]]:
     """Return the survivors of the sentences that go on as a beam, and for each of its rows the old row."""
-    slots, tokens = survivors.slots[going_on], survivors.tokens[going_on]
+    parents, tokens = survivors.parents[going_on], survivors.tokens[going_on]
     lengths = beam.lengths[going_on]
-    prefixes = beam.prefixes[going_on[:, None], slots]
+    prefixes = beam.prefixes[going_on[:, None], parents]
     prefixes[np.arange(len(lengths)), :, lengths] = tokens
     advanced = _Beam(
         sentences=beam.sentences[going_on],
@@ -250,4 +246,4 @@ def _advanced(
         prefixes=prefixes,
         newest=tokens.ravel(),
     )
-    return advanced, (going_on[:, None] * beam.log_probabilities.shape[1] + slots).ravel()
+    return advanced, (going_on[:, None] * beam.log_probabilities.shape[1] + parents).ravel()

@@ -1,6 +1,7 @@
-"""From next-token scores to the few tokens worth considering, with their log-probabilities."""
+"""From next-token scores to the few extensions worth considering, with their log-probabilities."""
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -8,7 +9,30 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 _WIDTHS = (128, 256, 512, 64, 32, 16)
-_FEW_ROWS = 8  # so many are ranked sooner as they are
+
+
+@runtime_checkable
+class RankExtensions(Protocol):
+    """Ranks the extensions of the live prefixes: `best_extensions`, or what gives the same result sooner."""
+
+    def __call__(
+        self,
+        logits: Float[Tensor, "rows vocabulary"],
+        totals: Float[np.ndarray, "sentences beam"],
+        count: int,
+        *,
+        forbidden: Sequence[int],
+        eos: int,
+        end_only: Bool[Tensor, " rows"] | None,
+    ) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
+        """Extend the prefixes in each sentence's beam, which have the log-probabilities `totals`, by every token.
+
+        Return the log-probabilities of the `count` best extensions, best first, and their indices: index in the beam
+        times size of the vocabulary plus token. Of equals the lower index comes first. Where fewer are permitted, the
+        rest have minus infinity, or are missing if fewer exist. The other arguments, and what becomes of the logits,
+        are those of `permitted_log_probabilities`.
+        """
+        ...
 
 
 def accumulation_dtype(logits: Tensor) -> torch.dtype:
@@ -45,107 +69,77 @@ def permitted_log_probabilities(
 
 
 def best_extensions(
-    log_probabilities: Float[Tensor, "rows vocabulary"], totals: Float[Tensor, "sentences slots"], count: int
+    logits: Float[Tensor, "rows vocabulary"],
+    totals: Float[np.ndarray, "sentences beam"],
+    count: int,
+    *,
+    forbidden: Sequence[int],
+    eos: int,
+    end_only: Bool[Tensor, " rows"] | None,
 ) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
-    """Extend the prefixes in each sentence's slots, which have the log-probabilities `totals`, by every token.
+    """Rank extensions as `RankExtensions` says, on any device and in any precision."""
+    log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
+    return best_sums(log_probabilities, torch.from_numpy(totals).to(log_probabilities), count)
 
-    Return the log-probabilities of the `count` best extensions (all, if there are fewer), best first, and which they
-    are: slot times size of the vocabulary plus token. Of equals the lower slot, then the lower token comes first.
+
+def best_sums(
+    log_probabilities: Float[Tensor, "rows vocabulary"], totals: Float[Tensor, "sentences beam"], count: int
+) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
+    """Return the `count` largest sums of a row's total and one of its log-probabilities (all, if there are fewer).
+
+    They come largest first, with where they are in the sentence's rows laid end to end; of equals the lower first.
     """
     if count >= totals.shape[1] * log_probabilities.shape[1]:
-        return _ranked(_all_extensions(log_probabilities, totals), count)
-    best: tuple[Tensor, Tensor]
-    if totals.numel() <= _FEW_ROWS:
-        best = _all_extensions(log_probabilities, totals).topk(count + 1)
-    else:
-        best = _best_by_columns(log_probabilities, totals, count + 1)
-    top, chosen = (each.cpu().numpy() for each in best)
+        return _ranked(_all_sums(log_probabilities, totals), count)
+    top, chosen = (each.cpu().numpy() for each in _best_by_columns(log_probabilities, totals, count + 1))
     undecided = ((top[:, count] == top[:, count - 1]) & (top[:, count] > -np.inf)).nonzero()[0]
     order = np.lexsort((chosen[:, :count], -top[:, :count]))
-    values, extensions = (np.take_along_axis(each, order, axis=1) for each in (top, chosen))
+    values, indices = (np.take_along_axis(each, order, axis=1) for each in (top, chosen))
     if len(undecided):
-        tied = _all_extensions(log_probabilities, totals)[torch.from_numpy(undecided).to(totals.device)]
-        values[undecided], extensions[undecided] = _ranked(tied, count)
-    return values, extensions
+        tied = _all_sums(log_probabilities, totals)[torch.from_numpy(undecided).to(totals.device)]
+        values[undecided], indices[undecided] = _ranked(tied, count)
+    return values, indices
 
 
-def _all_extensions(
-    log_probabilities: Float[Tensor, "rows vocabulary"], totals: Float[Tensor, "sentences slots"]
-) -> Float[Tensor, "sentences extensions"]:
+def _all_sums(
+    log_probabilities: Float[Tensor, "rows vocabulary"], totals: Float[Tensor, "sentences beam"]
+) -> Float[Tensor, "sentences sums"]:
     return (log_probabilities.view(*totals.shape, -1) + totals[:, :, None]).flatten(1)
 
 
 def _ranked(
-    extensions: Float[Tensor, "sentences extensions"], count: int
+    sums: Float[Tensor, "sentences sums"], count: int
 ) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
-    ranked = extensions.sort(dim=1, descending=True, stable=True)
+    ranked = sums.sort(dim=1, descending=True, stable=True)
     return ranked.values[:, :count].cpu().numpy(), ranked.indices[:, :count].cpu().numpy()
 
 
 def _best_by_columns(
-    log_probabilities: Float[Tensor, "rows vocabulary"], totals: Float[Tensor, "sentences slots"], count: int
+    log_probabilities: Float[Tensor, "rows vocabulary"], totals: Float[Tensor, "sentences beam"], count: int
 ) -> tuple[Float[Tensor, "sentences count"], Int[Tensor, "sentences count"]]:
-    """Return the `count` best extensions of each sentence, best first, equals in any order.
+    """Return the `count` largest sums of each sentence, largest first, equals in any order.
 
-    With a row laid out as strips one below the other, the `count` best extensions stand in the `count` columns with
-    the best maxima; finding those is cheap, and few extensions are left to be ranked.
+    With a row laid out as strips one below the other, the `count` largest sums are in the `count` columns with the
+    largest maxima. Finding those is cheap, and few sums are left to be ranked.
     """
-    (num_sentences, slots), vocab_size = totals.shape, log_probabilities.shape[1]
-    num_strips, width = _strips(vocab_size, at_least=-(-count // slots))
+    (num_sentences, beam_size), vocab_size = totals.shape, log_probabilities.shape[1]
+    num_strips, width = _strips(vocab_size, at_least=-(-count // beam_size))
     strips = log_probabilities.view(-1, num_strips, width)
-    maxima = strips.amax(dim=1).view(num_sentences, slots, width) + totals[:, :, None]
+    maxima = strips.amax(dim=1).view(num_sentences, beam_size, width) + totals[:, :, None]
     best = maxima.flatten(1).topk(count, sorted=False).indices
-    slot, column = best // width, best % width
-    rows = slot + torch.arange(0, num_sentences * slots, slots, device=slot.device)[:, None]
-    in_columns = (strips[rows, :, column] + totals.gather(1, slot)[:, :, None]).flatten(1)
-    top, places = in_columns.topk(count)
-    first_tokens = (slot * vocab_size + column).gather(1, places // num_strips)
-    return top, first_tokens + places % num_strips * width
-
-
-def most_probable(
-    log_probabilities: Float[Tensor, "rows vocabulary"], count: int
-) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
-    """Return the `count` most probable tokens of each row (all, if there are fewer), ordered by token.
-
-    Of equally probable tokens the lowest are chosen, which `torch.topk` alone does not promise.
-    """
-    vocab_size = log_probabilities.shape[1]
-    if count >= vocab_size:
-        all_tokens = torch.arange(vocab_size, device=log_probabilities.device)
-        return log_probabilities, all_tokens.expand_as(log_probabilities)
-    values, tokens = _top(log_probabilities, count + 1)
-    undecided = (values[:, count] == values[:, count - 1]) & (values[:, count] > -torch.inf)
-    tokens = tokens[:, :count]
-    if undecided.any():
-        ranked = log_probabilities[undecided].sort(dim=1, descending=True, stable=True)
-        tokens = tokens.index_put((undecided,), ranked.indices[:, :count])
-    tokens = tokens.sort(dim=1).values
-    return log_probabilities.gather(1, tokens), tokens
-
-
-def _top(
-    values: Float[Tensor, "rows vocabulary"], count: int
-) -> tuple[Float[Tensor, "rows count"], Int[Tensor, "rows count"]]:
-    """Do what `torch.topk` does, in less than half its time on a CPU.
-
-    With the row laid out as strips one below the other, the `count` largest values stand in the `count`
-    columns with the largest maxima; finding those is cheap, and few values are left to be ranked.
-    """
-    num_rows, vocab_size = values.shape
-    num_strips, width = _strips(vocab_size, at_least=count)
-    strips = values.view(num_rows, num_strips, width)
-    columns = strips.amax(dim=1).topk(count, sorted=False).indices
-    in_columns = strips.gather(2, columns[:, None].expand(-1, num_strips, -1)).flatten(1)
-    top, places = in_columns.topk(count)
-    return top, places // count * width + columns.gather(1, places % count)
+    prefix, column = best // width, best % width
+    rows = prefix + torch.arange(0, num_sentences * beam_size, beam_size, device=prefix.device)[:, None]
+    in_columns = (strips[rows, :, column] + totals.gather(1, prefix)[:, :, None]).flatten(1)
+    top, chosen = in_columns.topk(count)
+    first_tokens = (prefix * vocab_size + column).gather(1, chosen // num_strips)
+    return top, first_tokens + chosen % num_strips * width
 
 
 def _strips(vocab_size: int, *, at_least: int) -> tuple[int, int]:
-    """Into how many strips of which width to lay out a row of scores; a strip holds `at_least` columns.
+    """Return the number of strips for a row of scores, and their width, which is `at_least` that.
 
-    Widths of whole vectors of the processor: 64 strips of 126 columns took far longer to reduce than 63 of 128. A
-    vocabulary that divides by none is one strip.
+    Widths are whole vectors of the processor: 64 strips of 126 columns took far longer to reduce than 63 of 128. A
+    vocabulary that is a multiple of none of them is one strip.
     """
     suitable = (width for width in _WIDTHS if vocab_size % width == 0 and width >= at_least)
     width = next(suitable, vocab_size)

@@ -1,4 +1,4 @@
-"""What may come next besides what the model finds probable: one small protocol, and its first users.
+"""Rules about what may come next, whatever the model finds probable: one protocol and three rules.
 
 A constraint sees the prefixes of a search and excludes tokens. It keeps no state of its own that would have to be
 reordered with the rows, and it never makes a token more probable: the early exit of beam search relies on that.
@@ -22,15 +22,7 @@ class Prefixes:
     """Beyond a row's own length these may be anything."""
     lengths: Int[Tensor, " rows"]
     sentences: Int[Tensor, " rows"]
-    """Each row's sentence, by its place among all that were given to the search."""
-
-    @classmethod
-    def of_one_length(
-        cls, tokens: Int[Tensor, "rows longest"], length: int, sentences: Int[Tensor, " rows"]
-    ) -> "Prefixes":
-        """Return the prefixes of a search whose rows have all produced `length` tokens."""
-        lengths = torch.full((len(tokens),), length, device=tokens.device)
-        return cls(tokens=tokens[:, :length], lengths=lengths, sentences=sentences)
+    """Each row's sentence, by its index among all that were given to the search."""
 
 
 @runtime_checkable
@@ -103,5 +95,5 @@ class NoRepeatedNgrams:
         ends = torch.arange(size, longest + 1, device=scores.device).expand(num_rows, -1)
         repeats = (ngrams[:, :, :-1] == context[:, None]).all(dim=2) & (ends <= prefixes.lengths[:, None])
         repeats &= (prefixes.lengths >= self._exempt_tokens[prefixes.sentences])[:, None]
-        rows, places = repeats.nonzero(as_tuple=True)
-        scores[rows, ngrams[rows, places, -1]] = -torch.inf
+        rows, starts = repeats.nonzero(as_tuple=True)
+        scores[rows, ngrams[rows, starts, -1]] = -torch.inf

@@ -31,9 +31,9 @@ class Hypothesis:
 class FinishedHypotheses:
     """Up to `num_kept` finished hypotheses of each sentence, best first.
 
-    Of equal scores the hypothesis that finished earlier ranks higher, then the one offered first.
-    `max_lengths` holds each sentence's longest |Y|. With `most_ended`
-    nothing is improvable any more once so many that are possible were offered.
+    Of equal scores the hypothesis that finished earlier ranks higher, then the one offered first. `max_lengths` holds
+    each sentence's longest |Y|. With `most_ended`, a sentence is no longer improvable once that number of hypotheses
+    with a finite score was offered.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class FinishedHypotheses:
         log_probabilities: Float[np.ndarray, " some"],
         lengths: Int[np.ndarray, " some"],
     ) -> Bool[np.ndarray, " some"]:
-        """Tell whether live prefixes of these lengths with these log-probabilities may still change what is kept.
+        """Return whether live prefixes of these lengths with these log-probabilities may still change what is kept.
 
         A log-probability only falls, and the penalty rises or falls steadily with |Y|. So no output that begins with
         the prefix scores above the better of its log-probability at the next |Y| and at the longest.

@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 
 @runtime_checkable
 class NextToken(Protocol):
-    """A model with kept state, one row of state for each prefix that a search extends.
+    """A model with its state, such as a KV cache: one row for each prefix that a search extends.
 
-    Rows are sentence-major. Beam search keeps `beam_size` rows for every unfinished sentence, from
-    the first call to the last: row = position among the unfinished sentences * beam_size + slot,
-    and a row never becomes another sentence's. Greedy search is the same with one row each.
+    Rows are sentence-major. Beam search keeps `beam_size` rows for every unfinished sentence, from the first call to
+    the last: row = position among the unfinished sentences * beam_size + index in the beam. A row never becomes
+    another sentence's.
     """
 
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
@@ -35,7 +34,7 @@ class NextToken(Protocol):
 
 @runtime_checkable
 class AdmittingNextToken(NextToken, Protocol):
-    """One that knows further sentences than those it has rows for, in the order of the search."""
+    """One that knows more sentences than it has rows for, in the order of the search."""
 
     def admit(self, count: int) -> None:
         """Append rows with empty prefixes for the next `count` sentences; their next token is begin-of-sentence."""
@@ -50,8 +49,3 @@ def checked_limits(max_lengths: Int[Tensor, " sentences"], *, eos: int, forbidde
     if eos in forbidden:
         raise ValueError(f"the EOS token {eos} is among the forbidden tokens")
     return limits
-
-
-def is_identity(rows: Int[Tensor, " new_rows"], *, num_rows: int) -> bool:
-    """Tell whether `rows` keeps all `num_rows` rows where they are."""
-    return len(rows) == num_rows and torch.equal(rows, torch.arange(num_rows, device=rows.device))

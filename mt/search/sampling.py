@@ -7,15 +7,16 @@ left is drawn by its renormalised probability. Of equals the lower token id coun
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from mt.errors import DivergedError
-from mt.search.candidates import accumulation_dtype, most_probable, permitted_log_probabilities
+from mt.search.candidates import accumulation_dtype, best_sums, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import Hypothesis
-from mt.search.next_token import NextToken, checked_limits, is_identity
+from mt.search.next_token import NextToken, checked_limits
 
 
 def sample(
@@ -34,10 +35,10 @@ def sample(
 ) -> list[list[Hypothesis]]:
     """Return `num_samples` independent outputs of each sentence, most probable first; the same may come twice.
 
-    Each sentence has a random generator of its own, begun with its entry of `seeds`, so that neither its neighbours
-    nor their number have an influence. A hypothesis scores the log-probability that the model gives it, whatever the
-    temperature and the cuts. `next_token` starts with `num_samples` rows for each sentence, which leave together. The
-    other arguments are those of `beam_search`.
+    Each sentence has its own random generator, seeded with its entry of `seeds`: neither its neighbours nor their
+    number influence it. A hypothesis scores the log-probability that the model gives it, at any temperature and
+    cuts. `next_token` starts with `num_samples` rows for each sentence, which leave together. The other arguments are
+    those of `beam_search`.
 
     Raises ValueError for impossible arguments and DivergedError if an output has no finite score.
     """
@@ -57,7 +58,8 @@ def sample(
             logits, forbidden=forbidden, eos=eos, end_only=row_limits[rows] == length if length in limits else None
         )
         for constraint in constraints:
-            constraint.exclude(log_probabilities, Prefixes.of_one_length(tokens[rows], length - 1, rows // num_samples))
+            prefixes = Prefixes(tokens[rows, : length - 1], torch.full_like(rows, length - 1), rows // num_samples)
+            constraint.exclude(log_probabilities, prefixes)
         probabilities, candidates = considered(log_probabilities, temperature=temperature, top_k=top_k, top_p=top_p)
         newest = _drawn(probabilities, candidates, uniform[rows, length - 1])
         going_on = lengths[rows] == 0
@@ -69,7 +71,7 @@ def sample(
         if len(staying) == 0:
             break
         rows = rows[staying]
-        if not is_identity(staying, num_rows=len(logits)):
+        if len(staying) < len(logits):
             next_token.reorder(staying)
         logits = next_token(tokens[rows, length - 1])
     return _hypotheses(tokens, totals, lengths, num_samples)
@@ -84,7 +86,13 @@ def considered(
     log_probabilities: Float[Tensor, "rows vocabulary"], *, temperature: float, top_k: int | None, top_p: float | None
 ) -> tuple[Float[Tensor, "rows considered"], Int[Tensor, "rows considered"]]:
     """Return the tokens that temperature and cuts leave, with the probabilities by which they are drawn."""
-    scores, tokens = most_probable(log_probabilities, top_k or log_probabilities.shape[1])
+    vocab_size, device = log_probabilities.shape[1], log_probabilities.device
+    if top_k is None or top_k >= vocab_size:
+        scores, tokens = log_probabilities, torch.arange(vocab_size, device=device).expand_as(log_probabilities)
+    else:
+        _, best = best_sums(log_probabilities, log_probabilities.new_zeros(len(log_probabilities), 1), top_k)
+        tokens = torch.from_numpy(np.sort(best, axis=1)).to(device)
+        scores = log_probabilities.gather(1, tokens)
     scores = scores.to(_drawing_dtype(scores.device)) / temperature
     if top_p is not None:
         ranked = scores.sort(dim=1, descending=True, stable=True)
@@ -103,8 +111,8 @@ def _drawn(
     sums = probabilities.cumsum(dim=1)
     below = sums[:, -1:].nextafter(torch.zeros_like(sums[:, -1:]))  # a product just under the sum may round up to it
     wanted = torch.minimum(uniform[:, None] * sums[:, -1:], below)
-    places = torch.searchsorted(sums, wanted, right=True).clamp(max=tokens.shape[1] - 1)
-    return tokens.gather(1, places)[:, 0]
+    drawn = torch.searchsorted(sums, wanted, right=True).clamp(max=tokens.shape[1] - 1)
+    return tokens.gather(1, drawn)[:, 0]
 
 
 def _uniform_numbers(

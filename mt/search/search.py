@@ -1,4 +1,4 @@
-"""The settings of a search by name, and the search that they choose."""
+"""The settings of a search, and the search that they choose."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from mt.search.beam import beam_search
+from mt.search.candidates import RankExtensions, best_extensions
 from mt.search.constraints import Constraint, ForcedPrefix, MinimumLength, NoRepeatedNgrams
 from mt.search.finished import Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm
@@ -29,7 +30,8 @@ class Search:
     """Beam search, which with a beam of 1 is greedy, or sampling; what is None is off.
 
     Output tokens are counted without EOS. The longest output is the source and `max_extra_tokens` more, but no longer
-    than `max_output_tokens`; the shortest output and a prefix, which callers keep below the latter, have precedence.
+    than `max_output_tokens`; the shortest output and a forced prefix, which callers keep below the latter, have
+    precedence.
     """
 
     bos: int
@@ -45,10 +47,11 @@ class Search:
     early_stopping: bool = False
     sampling: Sampling | None = None
     num_hypotheses: int = 1
+    rank: RankExtensions = best_extensions
 
     @property
     def rows_per_sentence(self) -> int:
-        """How many rows the next-token function starts with for each sentence."""
+        """The number of rows that the next-token function starts with for each sentence."""
         return self.beam_size if self.sampling is None else self.num_hypotheses
 
     def run(
@@ -59,12 +62,12 @@ class Search:
         prefixes: Sequence[Sequence[int]],
         seeds: Sequence[int],
         device: torch.device,
-        places: int | None = None,
+        slots: int | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the outputs of each sentence, best first; `places` is that of `beam_search`, for samples None.
+        """Return the outputs of each sentence, best first; `slots` is that of `beam_search`, for samples None.
 
-        For each sentence come the length of its source, the tokens with which its output has to begin, and a seed of
-        64 bits that decides what is drawn.
+        Each sentence has the length of its source, the tokens that its output must begin with, and a seed of 64 bits
+        that decides what is drawn.
         """
         limits = [self._longest(source, len(prefix)) for source, prefix in zip(source_tokens, prefixes, strict=True)]
         arguments: dict[str, Any] = {
@@ -80,8 +83,8 @@ class Search:
             arguments |= {"temperature": drawn.temperature, "top_k": drawn.top_k, "top_p": drawn.top_p}
             return sample(**arguments, num_samples=self.num_hypotheses, seeds=seeds)
         arguments |= {"length_penalty": self.length_penalty, "length_penalty_form": self.length_penalty_form}
-        arguments |= {"beam_size": self.beam_size, "num_hypotheses": self.num_hypotheses, "places": places}
-        return beam_search(**arguments, early_stopping=self.early_stopping)
+        arguments |= {"beam_size": self.beam_size, "num_hypotheses": self.num_hypotheses}
+        return beam_search(**arguments, early_stopping=self.early_stopping, slots=slots, rank=self.rank)
 
     def _longest(self, source_tokens: int, prefix_tokens: int) -> int:
         """The longest |Y|, EOS counted."""

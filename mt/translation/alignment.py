@@ -1,30 +1,48 @@
-"""Which word of the source a word of the translation comes from, read off the decoder's attention."""
+"""Which word of the source a word of the translation comes from, read from the decoder's attention."""
 
+import threading
 from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from mt.data.batch import make_batch
+from mt.model.inspection import alignment_attention
+from mt.model.transformer import Transformer
+
 Links = list[tuple[int, int]]  # (source word, target word), counted from 0, in ascending order
+
+_READING = threading.Lock()  # attention is read by hooks on the models, which all threads share
+
+
+def mean_attention(
+    models: Sequence[Transformer], sources: list[list[int]], outputs: list[list[int]]
+) -> Float[Tensor, "pairs target source"]:
+    """Return the mean of the models' attention over each source while they read its output; padded."""
+    batch = make_batch(sources, outputs).to(next(models[0].parameters()).device)
+    with _READING, torch.inference_mode():
+        attention = [alignment_attention(model, batch.source, batch.target_input) for model in models]
+    return torch.stack(attention).mean(dim=0).cpu()
 
 
 def word_alignment(
     attention: Float[Tensor, "target source"], *, source_words: Sequence[int], target_words: Sequence[int]
 ) -> Links:
-    """Link each target word to the source word that its pieces attend to most.
+    """Link each target word to the source word that its subwords attend to most.
 
-    `source_words` and `target_words` hold the word that each piece belongs to; rows and columns beyond them, such as
-    those of EOS, are left out. A word's attention is the sum over its source pieces, the mean over its target pieces.
+    `source_words` and `target_words` hold the word that each subword belongs to; rows and columns beyond them, such as
+    those of EOS, are left out. A word's attention is the sum over its source subwords and the mean over its target
+    subwords.
     """
     if not source_words or not target_words:
         return []
     sources, targets = sorted(set(source_words)), sorted(set(target_words))
     columns = torch.tensor([sources.index(word) for word in source_words])
     rows = torch.tensor([targets.index(word) for word in target_words])
-    pieces = attention[: len(target_words), : len(source_words)].to("cpu", torch.float64)
-    by_source_word = pieces.new_zeros(len(pieces), len(sources)).index_add(1, columns, pieces)
-    by_word = pieces.new_zeros(len(targets), len(sources)).index_add(0, rows, by_source_word)
+    subwords = attention[: len(target_words), : len(source_words)].to("cpu", torch.float64)
+    by_source_word = subwords.new_zeros(len(subwords), len(sources)).index_add(1, columns, subwords)
+    by_word = subwords.new_zeros(len(targets), len(sources)).index_add(0, rows, by_source_word)
     return sorted((sources[best], word) for word, best in zip(targets, by_word.argmax(dim=1).tolist(), strict=True))
 
 

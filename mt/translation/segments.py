@@ -1,4 +1,4 @@
-"""A line as the parts that the model takes at once, and their translations as those of the line again."""
+"""A line as the segments that the model takes at once, and their translations joined to that of the line."""
 
 import hashlib
 import heapq
@@ -13,14 +13,14 @@ _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？", "…", ";", "；", ":", "�
 
 
 @dataclass(frozen=True)
-class Part:
-    """As many pieces of a line as the model takes at once: the whole line, if it is not too long."""
+class Segment:
+    """The subwords that the model takes at once: those of the whole line, if it is not too long."""
 
-    pieces: list[int]
+    subwords: list[int]
     words: Sequence[int] = ()
-    """The word of the line that each piece belongs to, where alignments are wanted."""
-    prefix: Sequence[int] = ()
-    """The pieces with which the translation has to begin."""
+    """The word of the line that each subword belongs to, where alignments are wanted."""
+    target_prefix: Sequence[int] = ()
+    """The subwords that the translation must begin with."""
     seed: int = 0
     """Of the random numbers by which samples are drawn."""
 
@@ -32,44 +32,45 @@ class Translation:
     text: str
     score: float
     tokens: list[int]
-    parts: int = 1
-    """How many parts a line beyond the model's length was split into; 0 for an empty line."""
+    segments: int = 1
+    """The number of segments of the line, more than 1 where it exceeds the model's length; 0 for an empty line."""
     alignment: Links | None = None
     """Where asked for, the words of the line and of the text that belong together; spaces separate words."""
     others: list["Translation"] = field(default_factory=list)
     """Where several are asked for, the next best translations, best first."""
 
 
-def split(pieces: list[int], *, longest: int, spell: Callable[[list[int]], list[str]]) -> list[list[int]]:
-    """Cut what is longer than `longest` pieces at the end of a sentence or clause, else between words, else anywhere.
+def split(subwords: list[int], *, longest: int, spell: Callable[[list[int]], list[str]]) -> list[list[int]]:
+    """Split what exceeds `longest` subwords at the end of a sentence or clause, else between words, else anywhere.
 
-    `spell` gives the written form of pieces. A line without pieces has no parts.
+    `spell` gives the written form of subwords. A line without subwords has no segments.
     """
-    parts = []
-    while len(pieces) > longest:
-        head = spell(pieces[:longest])
-        earliest = max(1, len(head) // 2)  # a part holds at least one piece
+    segments = []
+    while len(subwords) > longest:
+        head = spell(subwords[:longest])
+        earliest = max(1, len(head) // 2)  # a segment holds at least one subword
         ends = [i + 1 for i in range(earliest, len(head)) if head[i].endswith(_SENTENCE_ENDS)]
         words = [i for i in range(earliest, len(head)) if head[i].startswith("▁")]
         cut = (ends or words or [len(head)])[-1]
-        parts.append(pieces[:cut])
-        pieces = pieces[cut:]
-    return [*parts, pieces] if pieces else parts
+        segments.append(subwords[:cut])
+        subwords = subwords[cut:]
+    return [*segments, subwords] if subwords else segments
 
 
-def seed_of(seed: int, line: int, part: int) -> int:
+def seed_of(seed: int, line: int, segment: int) -> int:
     """Return a seed of 64 bits that depends on all three numbers."""
-    return int.from_bytes(hashlib.blake2b(f"{seed} {line} {part}".encode(), digest_size=8).digest())
+    return int.from_bytes(hashlib.blake2b(f"{seed} {line} {segment}".encode(), digest_size=8).digest())
 
 
-def join(parts: Sequence[list[Translation]], *, separator: str, aligned: bool) -> Translation:
-    """Return the best translation of a line, given the best ones of each part; the scores are added.
+def join(segments: Sequence[list[Translation]], *, separator: str, aligned: bool) -> Translation:
+    """Return the best translation of a line, given the best ones of each segment; the scores are added.
 
-    With n of each part, the line has the n best combinations.
+    With n of each segment, the line has the n best combinations.
     """
-    nothing = Translation("", 0.0, [], parts=0, alignment=[] if aligned else None)
-    best, *others = reduce(partial(_combined, separator=separator), parts) if parts else [nothing]
-    return replace(best, parts=len(parts), others=[replace(other, parts=len(parts)) for other in others])
+    nothing = Translation("", 0.0, [], alignment=[] if aligned else None)
+    best, *others = reduce(partial(_combined, separator=separator), segments) if segments else [nothing]
+    count = len(segments)
+    return replace(best, segments=count, others=[replace(other, segments=count) for other in others])
 
 
 def _combined(first: list[Translation], second: list[Translation], *, separator: str) -> list[Translation]:

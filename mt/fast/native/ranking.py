@@ -9,10 +9,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from mt.fast.native.library import kernels
+from mt.search.candidates import best_extensions
 
 
 def can_rank(logits: Float[Tensor, "rows vocabulary"]) -> bool:
-    """Whether `ranked_extensions` takes these scores."""
+    """Whether the kernel takes these scores."""
     suitable = logits.dtype == torch.float32 and logits.is_cpu and logits.is_contiguous()
     return suitable and kernels() is not None
 
@@ -26,13 +27,12 @@ def ranked_extensions(
     eos: int,
     end_only: Bool[Tensor, " rows"] | None,
 ) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
-    """Extend the prefixes of each sentence's beam, which have the log-probabilities `totals`, by every token.
+    """Rank extensions as `RankExtensions` says: by the kernel where it takes the scores, else by the plain form.
 
-    Return the log-probabilities of the `count` best permitted extensions, best first, and which they are: rank in the
-    beam times size of the vocabulary plus token. Of equals the lower rank, then the lower token comes first; where
-    there are fewer, the rest is minus infinity and extension 0. `forbidden` tokens, and in the rows of `end_only` all
-    but `eos`, are excluded and keep their share of the probability.
+    Where the kernel finds fewer extensions than `count`, it fills up with minus infinity and extension 0.
     """
+    if not can_rank(logits):
+        return best_extensions(logits, totals, count, forbidden=forbidden, eos=eos, end_only=end_only)
     sentences = len(totals)
     starts = np.ascontiguousarray(totals, dtype=np.float32)
     excluded, excluded_at = _as_array(tuple(forbidden))
