@@ -1,4 +1,4 @@
-"""From the corpora of a training to its stream of batches: filtered text, tokenizers, ids, order."""
+"""From the corpora of a training to its stream of batches: filtered text, tokenizers, ids, order, size."""
 
 import functools
 import hashlib
@@ -15,9 +15,13 @@ from mt import build
 from mt.config.loading import to_yaml
 from mt.config.schema import Data, TrainConfig
 from mt.data.encoded import EncodedCorpus, encode_corpus
+from mt.data.filters import HELD_OUT
 from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText, Side, Split, prepare_text
 from mt.data.tokenizer import train_tokenizer
+from mt.doctor.report_findings import report_corpus_findings
+from mt.model.transformer import Transformer
+from mt.reporting import report
 from mt.runs.atomic import replace_file
 from mt.runs.finetune import inherit_tokenizers
 from mt.runs.folder import (
@@ -31,6 +35,7 @@ from mt.runs.folder import (
     tokenizer_paths,
 )
 from mt.training.processes import SINGLE_PROCESS, Ranks
+from mt.training.trial import largest_that_fits, try_batches
 
 _HELD_OUT_SPLITS: tuple[Split, ...] = ("validation", "test")
 
@@ -69,6 +74,14 @@ def filtered_text(data: Data) -> PreparedText:
         remove_held_out=data.filters.remove_held_out,
         cache_dir=Path(data.cache_dir),
     )
+
+
+def report_text(config: TrainConfig, text: PreparedText, too_long: int) -> None:
+    """Report what the filters dropped, `too_long` pairs among it, and what the corpus doctor finds at a glance."""
+    report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
+    if text.report.dropped.get(HELD_OUT):
+        report(f"the training pairs dropped as {HELD_OUT} are listed in {text.held_out_path}")
+    report_corpus_findings(config, text)
 
 
 def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
@@ -144,3 +157,28 @@ def training_order(
         rank=ranks.rank,
         world_size=ranks.world_size,
     )
+
+
+def fitting_tokens(
+    config: TrainConfig, order: TrainingOrder, epoch: int, model: Transformer, optimizer: torch.optim.Optimizer
+) -> int:
+    """Try the largest possible batch; returns the size of micro-batches, for `auto` the largest that fits in memory."""
+    device = next(model.parameters()).device
+
+    def attempt(tokens: int) -> None:
+        try_batches(
+            model,
+            optimizer,
+            order.largest_batches(epoch=epoch, micro_batch_tokens=tokens),
+            label_smoothing=config.training.label_smoothing,
+            autocast=build.training_autocast(config.training, device),
+        )
+
+    if config.training.micro_batch_tokens != "auto":
+        attempt(order.micro_batch_tokens)
+        return order.micro_batch_tokens
+    tokens = largest_that_fits(
+        attempt, most_tokens=config.training.batch_tokens, least_tokens=config.data.filters.max_tokens + 1
+    )
+    report(f"micro-batches of {tokens:,} tokens a side fit; a step has {config.training.batch_tokens:,}")
+    return tokens

@@ -9,13 +9,11 @@ import torch
 
 from mt import build
 from mt.api import empty_model, load_tokenizers, translator_of_run
-from mt.commands.preparation import encoded, prepare, training_order
+from mt.commands.preparation import encoded, fitting_tokens, prepare, report_text, training_order
 from mt.config.schema import TrainConfig
-from mt.data.filters import HELD_OUT
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText
-from mt.doctor.report_findings import report_corpus_findings
 from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
 from mt.model.transformer import Transformer
@@ -32,7 +30,6 @@ from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
 from mt.training.processes import Ranks, Replica, SingleProcess, launched_as
 from mt.training.step import TrainingLoss
 from mt.training.trainer import Trainer, Validation, is_finished
-from mt.training.trial import largest_that_fits, try_batches
 from mt.training.validation import validation_loss
 from mt.translation.evaluation import check_scorable, corpus_bleu
 from mt.translation.scoring import Expectation, score_split
@@ -107,9 +104,9 @@ def _train(
     device = next(model.parameters()).device
     order = training_order(config, text, device, ranks)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
-    ranks.on_rank_zero(lambda: _report_text(config, text, too_long))
+    ranks.on_rank_zero(lambda: report_text(config, text, too_long))
     if not training.fsdp or ranks.world_size == 1:
-        order.micro_batch_tokens = ranks.smallest(_fitting_tokens(config, order, state.epoch, model, optimizer))
+        order.micro_batch_tokens = ranks.smallest(fitting_tokens(config, order, state.epoch, model, optimizer))
     validate = ranks.rank_zero_first(lambda: _validation(config, text, model, order.micro_batch_tokens))
     replica = _replica(config, model, optimizer, ranks, static_shapes=order.pack_length is not None)
     say(_describe(config, model, state, order, ranks))
@@ -157,13 +154,6 @@ def _resumed(
     return state
 
 
-def _report_text(config: TrainConfig, text: PreparedText, too_long: int) -> None:
-    report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
-    if text.report.dropped.get(HELD_OUT):
-        report(f"the training pairs dropped as {HELD_OUT} are listed in {text.held_out_path}")
-    report_corpus_findings(config, text)
-
-
 def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) -> WatchedMetrics:
     """The metrics file, continued, watched for what a healthy run does not show."""
     path, step = Path(config.run_dir) / METRICS, state.step
@@ -192,31 +182,6 @@ def _replica(
         [trained] = [module for module in replica.loss.modules() if isinstance(module, Transformer)]
         compile_layers(trained, static_shapes=static_shapes)
     return replica
-
-
-def _fitting_tokens(
-    config: TrainConfig, order: TrainingOrder, epoch: int, model: Transformer, optimizer: torch.optim.Optimizer
-) -> int:
-    """Try the largest possible batch; returns the size of micro-batches, for `auto` the largest that fits in memory."""
-    device = next(model.parameters()).device
-
-    def attempt(tokens: int) -> None:
-        try_batches(
-            model,
-            optimizer,
-            order.largest_batches(epoch=epoch, micro_batch_tokens=tokens),
-            label_smoothing=config.training.label_smoothing,
-            autocast=build.training_autocast(config.training, device),
-        )
-
-    if config.training.micro_batch_tokens != "auto":
-        attempt(order.micro_batch_tokens)
-        return order.micro_batch_tokens
-    tokens = largest_that_fits(
-        attempt, most_tokens=config.training.batch_tokens, least_tokens=config.data.filters.max_tokens + 1
-    )
-    report(f"micro-batches of {tokens:,} tokens a side fit; a step has {config.training.batch_tokens:,}")
-    return tokens
 
 
 def _describe(config: TrainConfig, model: Transformer, state: TrainingState, order: TrainingOrder, ranks: Ranks) -> str:
