@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 WORKERS := --numprocesses=auto --maxprocesses=4 --dist=worksteal
 READY := $(VENV)/.ready
 # The systems that benchmarks compare with live in an environment of their own.
-SYSTEMS := .venv-other systems
+SYSTEMS := .venv-systems
 
 # SRC, RUN, FROM and OUT may hold any text: taken unexpanded, handed over in the environment, never pasted into a command.
 unexport SRC RUN FROM OUT
@@ -73,7 +73,7 @@ benchmark-decode: $(READY) $(SYSTEMS)/.ready ## measure decoding against other s
 benchmark-gpu: $(READY) $(SYSTEMS)/.ready ## all that needs a GPU: its tests, training and decoding speed, a training; results in docs/
 	@scripts/gpu.sh $(ARGS)
 
-$(SYSTEMS)/.ready: requirements-other systems.txt
+$(SYSTEMS)/.ready: requirements-systems.txt
 	@echo 'Setting up $(SYSTEMS) with the systems to compare with (once; minutes on a slow line) ...'
 	@test -x $(SYSTEMS)/bin/pip || "$(PYTHON)" -m venv $(SYSTEMS)
 	@$(SYSTEMS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<

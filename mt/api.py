@@ -86,7 +86,7 @@ class Translator:
 
     def subwords(self, translation: Translation) -> list[str]:
         """Return the written form of a translation's tokens."""
-        return self._lines.target_tokenizer.pieces(translation.tokens)
+        return self._lines.target_tokenizer.subwords(translation.tokens)
 
 
 def translator_of_run(

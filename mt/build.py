@@ -12,10 +12,14 @@ from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
 from mt.data.hub import HubCorpus
 from mt.data.tokenizer import BOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import UserError
-from mt.model.transformer import Transformer
+from mt.fast.chunked_loss import chunked_loss
+from mt.fast.dropout import Dropout
+from mt.fast.fused_attention import fused_attention
+from mt.model.transformer import Transformer, make_transformer
 from mt.runtime import autocast, choose_precision, decoding_precision, seed_everything
 from mt.search.search import Sampling
 from mt.training.schedule import cooling, learning_rate
+from mt.training.step import TrainingLoss
 from mt.translation.translator import Translator
 
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
@@ -46,7 +50,7 @@ def model(
 ) -> Transformer:
     """A new model, initialised by the run's seed; without a `source_vocab_size` both sides share one vocabulary."""
     seed_everything(config.seed, 0)
-    return Transformer(
+    return make_transformer(
         vocab_size=vocab_size,
         source_vocab_size=source_vocab_size,
         num_layers=config.model.num_layers,
@@ -58,7 +62,14 @@ def model(
         activation=config.model.activation,
         output_bias=config.model.output_bias,
         pad=PAD,
+        attention=fused_attention,
+        make_dropout=Dropout,
     ).to(device)
+
+
+def training_loss(model: Transformer, *, label_smoothing: float) -> TrainingLoss:
+    """The model with its loss, formed a chunk of positions at a time."""
+    return TrainingLoss(model, label_smoothing=label_smoothing, loss=chunked_loss)
 
 
 def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -> torch.optim.Adam:

@@ -1,4 +1,4 @@
-"""Measure training against its other systems: mt-benchmark takes what mt-train takes."""
+"""Measure training against other systems: mt-benchmark takes what mt-train takes."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Measure decoding against its other systems: mt-benchmark-decode run_dir=DIR."""
+"""Measure decoding against other systems: mt-benchmark-decode run_dir=DIR."""
 
 import sys
 from pathlib import Path

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# All that needs a GPU, stage by stage: scripts/gpu.sh [tests] [base] [big] [train] [decode]; all without a name.
-# Results go to $OUT (docs/results/benchmarks unless given). PYTHON names an interpreter with a CUDA build of torch and
-# the dependencies (.venv unless given), SYSTEMS one with requirements-other systems.txt (.venv-other systems); what PYTHON lacks is
-# installed from wheels in .whl/, where there are any.
-# DATA holds the overrides that choose the corpus, as for mt-train; the generated one otherwise.
+# All that needs a GPU, stage by stage: scripts/gpu.sh [tests] [base] [big] [train] [decode]; without a name all of them.
+# Results go to $OUT (default docs/results/benchmarks). PYTHON names an interpreter with a CUDA build of torch and the
+# dependencies (default .venv), SYSTEMS one with requirements-systems.txt (default .venv-systems, else PYTHON); what
+# PYTHON lacks is installed from the wheels in .whl/, if there are any.
+# DATA has the overrides that choose the corpus, as for mt-train (default: the built-in one).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || echo python3)}
 OUT=${OUT:-docs/results/benchmarks}
 DATA=${DATA:-data=toy}
-SYSTEMS=${SYSTEMS:-$([ -x .venv-other systems/bin/python ] && echo .venv-other systems/bin/python || echo "$PYTHON")}
+SYSTEMS=${SYSTEMS:-$([ -x .venv-systems/bin/python ] && echo .venv-systems/bin/python || echo "$PYTHON")}
 RUN=${RUN:-runs/gpu}
 read -ra data <<<"$DATA"
 failed=()
@@ -20,15 +20,15 @@ fi
 "$PYTHON" -c 'import torch; assert torch.cuda.is_available(); print(torch.__version__, torch.cuda.get_device_name())' \
     || { echo 'error: no GPU that torch can use' >&2; exit 2; }
 
-stage() { # stage NAME COMMAND...: run, and go on after a failure
+stage() { # stage NAME COMMAND...: run, and continue after a failure
     echo "== $1"
     "${@:2}" || failed+=("$1")
 }
 
-speed() { # speed SIZE: ours against the other systems, 25,000 tokens a side as in the paper, 37,000 pieces
+speed() { # speed SIZE: ours against the other systems, 25,000 tokens a side as in the paper, 37,000 subwords
     "$PYTHON" scripts/benchmark.py "${data[@]}" "model=$1" "training=paper_$1" "name=$1" device=cuda "systems_python=$SYSTEMS" "output=$OUT" \
         "run_dir=$RUN/benchmark-$1" tokenizer.vocab_size=36992 'precisions=[bf16]' \
-        'systems=[ours,ours_padded,ours_packed,torch,torch_compiled,marian,marian_compiled]' rounds=5 steps_per_round=40
+        'systems=[ours,ours_padded,ours_packed,torch,torch_compiled,hf_marian,hf_marian_compiled]' rounds=5 steps_per_round=40
 }
 
 train() { # a real training to its BLEU
@@ -38,7 +38,6 @@ train() { # a real training to its BLEU
 }
 
 decode() { # ours alone: the other systems need an export of the run (mt-export)
-    if [ ! -f scripts/benchmark_decode.py ]; then echo 'no decoding benchmark in this checkout'; return; fi
     "$PYTHON" scripts/benchmark_decode.py "run_dir=$RUN/train" "systems_python=$SYSTEMS" "output=$OUT" \
         'systems=[ours_fp32,ours_bf16]'
 }

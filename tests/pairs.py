@@ -35,7 +35,7 @@ def builtin_pairs(**counts: int) -> dict[str, list[Pair]]:
 
 
 class ListedPairs:
-    """What a loader asks of a corpus, from lists of piece ids."""
+    """What a loader asks of a corpus, from lists of subword ids."""
 
     def __init__(self, pairs: list[tuple[list[int], list[int]]]) -> None:
         self.pairs = pairs
@@ -51,7 +51,7 @@ class ListedPairs:
 
 
 def random_pairs(count: int, *, longest: int, vocab_size: int, seed: int) -> list[tuple[list[int], list[int]]]:
-    """Pairs of 1 to `longest` pieces a side; the two lengths know nothing of each other."""
+    """Pairs of 1 to `longest` subwords a side, with independent lengths."""
     random = np.random.default_rng(seed)
     lengths = random.integers(1, longest + 1, size=(count, 2))
     return [

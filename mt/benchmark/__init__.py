@@ -1,1 +1,1 @@
-"""Measuring ourselves against others: systems in processes of their own, driven round by round."""
+"""Measuring training and decoding against other systems, each in a process of its own, in turns on one machine."""

@@ -1,54 +1,64 @@
-"""A contest: every system a process of its own, asked in turn, round after round, idle while others run.
+"""A contest: every system in a process of its own, asked in turn, round after round, idle while others run.
 
-One process after another would let the machine's mood decide (a neighbour's load, heat, clock rates); in turns, all
-meet the same mood. The protocol is a line of JSON each way (`mt/benchmark/workers/serve.py`).
+Measured one after another, systems would meet different conditions (another process's load, heat, clock rates); in
+turns, all meet the same ones. The protocol is a line of JSON each way (`mt/benchmark/workers/serve.py`).
 """
 
 import contextlib
 import json
+import os
+import re
 import select
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mt.errors import UserError
+from mt.reporting import report
 
-_LEAVING_SECONDS = 10.0
+_ROOT = Path(__file__).resolve().parents[2]
+_CLOSING_SECONDS = 10.0
+_LONGEST_ANSWER_SECONDS = 3600.0  # a compiler may take many minutes in the first
 
 
 class ContestError(Exception):
     """A system could not start, answer or answer in time; the message says which and why, in one line."""
 
 
+@dataclass(frozen=True)
+class System:
+    """How to start a system: its worker's module, the interpreter, the first request, and more environment."""
+
+    name: str
+    module: str
+    python: str
+    task: Mapping[str, Any]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 class Worker:
-    """A system's process.
+    """A system's process; what it writes to standard error goes to `log`. Raises ContestError if it cannot start."""
 
-    `command` starts it, `log` takes what it writes to standard error, `environment` is its whole environment.
-    Raises ContestError where it cannot be started.
-    """
-
-    def __init__(
-        self, name: str, command: Sequence[str], *, log: Path, environment: Mapping[str, str], folder: Path
-    ) -> None:
-        self.name = name
+    def __init__(self, system: System, *, log: Path) -> None:
+        self.name = system.name
         self.log = log
         try:
             with log.open("wb") as errors:
                 self._process = subprocess.Popen(  # noqa: S603  the contest's own command
-                    list(command),
+                    [system.python, "-m", system.module],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=errors,
-                    env=dict(environment),
-                    cwd=folder,
+                    env={**os.environ, "PYTHONUNBUFFERED": "1", **system.environment},
+                    cwd=_ROOT,
                     encoding="utf-8",
                 )
         except OSError as error:
-            raise ContestError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
+            raise ContestError(f"{self.name}: cannot start {system.python}: {error.strerror}") from error
 
-    def ask(self, request: Mapping[str, Any], *, timeout_seconds: float) -> dict[str, Any]:
+    def ask(self, request: Mapping[str, Any], *, timeout_seconds: float = _LONGEST_ANSWER_SECONDS) -> dict[str, Any]:
         """Send a request and wait for its answer. Raises ContestError, after which no answer is to be trusted."""
         requests, answers = self._process.stdin, self._process.stdout
         assert requests is not None
@@ -75,12 +85,41 @@ class Worker:
             if self._process.stdin is not None:
                 self._process.stdin.close()
         try:
-            self._process.wait(0 if at_once else _LEAVING_SECONDS)
+            self._process.wait(0 if at_once else _CLOSING_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
+
+
+Workers = dict[str, Worker]
+About = dict[str, dict[str, Any]]
+
+
+@contextlib.contextmanager
+def started(systems: Sequence[System], *, logs: Path) -> Iterator[tuple[Workers, About]]:
+    """A worker for each system that starts, until the block ends.
+
+    Also what each system says of itself; of one that could not start, why, under `failed`.
+    """
+    workers: Workers = {}
+    about: About = {}
+    try:
+        for system in systems:
+            name = system.name
+            try:
+                workers[name] = Worker(system, log=logs / (re.sub(r"\W+", "-", name) + ".log"))
+                about[name] = workers[name].ask(system.task)
+            except ContestError as error:
+                report(f"out: {error}")
+                about[name] = {"failed": str(error)}
+                if name in workers:
+                    workers.pop(name).close()
+        yield workers, about
+    finally:
+        for worker in workers.values():
+            worker.close()
 
 
 @dataclass(frozen=True)
@@ -104,9 +143,7 @@ class Outcome:
         return [float(answer[figure]) for answer in self.answers[entry]]
 
 
-def run_contest(
-    entries: Sequence[Entry], *, rounds: int, timeout_seconds: float, report: Callable[[str], None] = lambda _: None
-) -> Outcome:
+def run_contest(entries: Sequence[Entry], *, rounds: int, timeout_seconds: float = _LONGEST_ANSWER_SECONDS) -> Outcome:
     """Ask every entry once without counting it (compilers and caches warm up), then once in each round.
 
     The round's order begins one entry further each time. An entry that fails leaves the contest and is named in
@@ -115,7 +152,7 @@ def run_contest(
     outcome = Outcome({entry.name: [] for entry in entries}, {})
     for number in range(rounds + 1):
         report("warming up" if number == 0 else f"round {number} of {rounds}")
-        shift = number % len(entries)
+        shift = number % max(1, len(entries))
         for entry in (*entries[shift:], *entries[:shift]):
             if entry.name in outcome.failures:
                 continue
@@ -129,5 +166,12 @@ def run_contest(
             if number:
                 outcome.answers[entry.name].append(answer)
     if not outcome.answers:
-        raise UserError(f"no system finished: {'; '.join(outcome.failures.values())}")
+        raise UserError(f"no system finished: {'; '.join(outcome.failures.values()) or 'none could be started'}")
     return outcome
+
+
+def systems_python(systems: Sequence[str], path: str) -> str:
+    """The interpreter of the other systems, where any is asked for. Raises UserError when it is missing."""
+    if any(not name.startswith("ours") for name in systems) and not Path(path).exists():
+        raise UserError(f"systems_python: {path} does not exist; make benchmark sets it up")
+    return str(Path(path).absolute())

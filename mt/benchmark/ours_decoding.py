@@ -1,4 +1,4 @@
-"""Our side of the decoding contest: the search that `mt-translate` runs, on the same pieces as the other systems."""
+"""Our side of the decoding benchmark: the search of `mt-translate`, on the same subwords as the other systems."""
 
 import copy
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from mt.api import translator_of_run
-from mt.benchmark.workers.decoding_task import Pieces, timed_translation
+from mt.benchmark.workers.decoding_task import Subwords, timed_translation
 from mt.benchmark.workers.meter import versions
-from mt.benchmark.workers.serve import Answer, Request, serve
+from mt.benchmark.workers.serve import Answer, Handler, Request, serve
 from mt.config.schema import Decoding
 from mt.fast.memory import keep_freed_memory
 from mt.translation.segments import Part
@@ -19,7 +19,7 @@ from mt.translation.translator import Translator
 
 
 class Ours:
-    """The translator of a run; `batch` sentences at a time in each thread, as CTranslate2 counts them too."""
+    """The translator of a run; `batch` sentences at a time in each thread, as CTranslate2 counts them."""
 
     def __init__(self, task: Request) -> None:
         keep_freed_memory()
@@ -29,26 +29,26 @@ class Ours:
         self.translator = translator_of_run(self.run_dir, Decoding(**self.settings), "cpu", copied=True)
         self.translators: dict[int, Translator] = {}
         tokenizer = self.translator.source_tokenizer
-        self.ids = {piece: number for number, piece in enumerate(tokenizer.pieces(range(tokenizer.vocab_size)))}
+        self.ids = {subword: number for number, subword in enumerate(tokenizer.subwords(range(tokenizer.vocab_size)))}
 
     def translate(
         self,
-        sentences: Sequence[Pieces],
+        sentences: Sequence[Subwords],
         *,
         beam_size: int,
         batch: int,
-        longest: int,  # noqa: ARG002  it knows
-    ) -> list[Pieces]:
-        """The best output of each sentence; the longest one is as the search's own settings have it."""
+        longest: int,  # noqa: ARG002  it is in the search settings
+    ) -> list[Subwords]:
+        """The best output of each sentence."""
         translator = self.translators.setdefault(beam_size, copy.copy(self.translator))
         translator.search = replace(translator.search, beam_size=beam_size)
         translator.batch_sentences = batch
-        parts = [Part([self.ids[piece] for piece in sentence]) for sentence in sentences]
-        return [translator.target_tokenizer.pieces(one[0].tokens) for one in translator.translate_parts(parts)]
+        parts = [Part([self.ids[subword] for subword in sentence]) for sentence in sentences]
+        return [translator.target_tokenizer.subwords(one[0].tokens) for one in translator.translate_parts(parts)]
 
 
-def prepare(task: Request) -> tuple[Answer, Any]:
-    """Take `folder`, a run, `search`, `precision` and `threads`, beside what every engine takes."""
+def prepare(task: Request) -> tuple[Answer, Handler]:
+    """Take `folder`, a run, `search`, `precision` and `threads`, besides what every system takes."""
     return versions("torch"), timed_translation(Ours(task).translate, task)
 
 

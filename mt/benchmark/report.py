@@ -1,4 +1,4 @@
-"""A contest's result on paper: JSON with every answer, Markdown with a table, and what both were measured on."""
+"""A contest's result: JSON with every answer, Markdown with a table, and what both were measured on."""
 
 import datetime as dt
 import json
@@ -6,9 +6,11 @@ import os
 import platform
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,45 @@ from mt.errors import DiskError
 
 _PROCESSORS, _MEMORY = Path("/proc/cpuinfo"), Path("/proc/meminfo")
 _INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
+_NAMES = {"hf_marian": "HF MarianMT", "huggingface": "HF MarianMT", "ctranslate2": "CTranslate2"}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of several measurements with the least and the greatest."""
+
+    median: float
+    low: float
+    high: float
+
+    def text(self, digits: int = 0) -> str:
+        """Such as `4,380 (4,310–4,420)`."""
+        return f"{self.median:,.{digits}f} ({self.low:,.{digits}f}–{self.high:,.{digits}f})"
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Median and range. Raises ValueError without values."""
+    if not values:
+        raise ValueError("nothing was measured")
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
+    """Ours over theirs, round by round: what disturbed a whole round disturbs its ratio least."""
+    return spread([mine / other for mine, other in zip(ours, theirs, strict=True)])
+
+
+def label(system: str) -> str:
+    """A system's name in tables, such as `HF MarianMT, compiled`; "Marian" alone would be read as Marian NMT."""
+    for name, written in _NAMES.items():
+        system = system.replace(name, written)
+    return system.replace("_", ", ")
 
 
 def environment(command: Sequence[str] | None = None) -> dict[str, Any]:
-    """Machine, system, date, commit and command of this run; whatever cannot be found out is left out.
+    """Machine, system, date, commit and command of this run; what cannot be found out is left out.
 
-    A commit ends in `+` where the checkout holds changes beside it.
+    A commit ends in `+` where the checkout has uncommitted changes.
     """
     processors = _PROCESSORS.read_text(encoding="utf-8") if _PROCESSORS.exists() else ""
     model = re.search(r"model name\s*:\s*(.+)", processors)

@@ -39,8 +39,8 @@ def attention(config: AttentionConfig) -> None:
     translation = translator.translate_all([config.source])[0]
     batch = make_batch([subwords], [translation.tokens])
     weights = cross_attention_weights(translator.model, batch.source, batch.target_input)[:, 0].mean(dim=1)
-    columns = [*translator.source_tokenizer.pieces(subwords), "</s>"]
-    rows = [*translator.target_tokenizer.pieces(translation.tokens), "</s>"]
+    columns = [*translator.source_tokenizer.subwords(subwords), "</s>"]
+    rows = [*translator.target_tokenizer.subwords(translation.tokens), "</s>"]
     draw(weights, columns, rows, Path(config.output))
     print(translation.text, flush=True)
     report(f"{config.output}: rows are the subwords of the translation, columns those of the source")

@@ -1,18 +1,17 @@
 """mt-benchmark-decode: our translator against other systems with the same weights, in turns on this machine."""
 
 import json
-import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import mt
 from mt.api import load_tokenizers
-from mt.benchmark.contest import ContestError, Entry, Worker, run_contest
+from mt.benchmark.contest import Entry, System, run_contest, started, systems_python
 from mt.benchmark.decoding_table import LEGEND, Setting, decoding_tables
-from mt.benchmark.report import environment, write_report
+from mt.benchmark.report import environment, label, write_report
 from mt.config.schema import BenchmarkDecodeConfig, TrainConfig
 from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
@@ -21,46 +20,43 @@ from mt.reporting import report
 from mt.runs.folder import export_folder, held_out_text, load_run
 from mt.translation.evaluation import corpus_bleu
 
-_ROOT = Path(mt.__file__).resolve().parents[1]
-_OURS, _PEERS = "mt.benchmark.ours_decoding", "mt.benchmark.workers.systems_decoding"
-_LONGEST_ROUND_SECONDS = 3600.0
-
 
 def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
     """Measure and write `output/decoding-NAME.json` and `.md`.
 
-    Raises UserError for a length penalty that the other systems do not know, when the run has no test split, an
-    exported folder or the environment is missing, or nobody finishes.
+    Raises UserError for a length penalty that the other systems do not have, when the run has no test split, an
+    exported folder or the other systems' environment is missing, or no system finishes.
     """
     if config.decoding.length_penalty and config.decoding.length_penalty_form != "power":
         form = config.decoding.length_penalty_form
         raise UserError(
             f"decoding.length_penalty_form={form}: the other systems know only power; leave it out, or give power"
         )
+    python = systems_python(config.systems, config.systems_python)
     run_dir = Path(config.run_dir).absolute()
     run = load_run(run_dir)
     sources, references = _test_split(run_dir, config.sentences)
-    tokenizer, target = load_tokenizers(run, run_dir)
+    tokenizer, target_tokenizer = load_tokenizers(run, run_dir)
+    settings = [Setting(beam, batch) for beam in config.beam_sizes for batch in config.batches]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "sentences.json")
-        pieces = [tokenizer.pieces(sentence) for sentence in tokenizer.encode_many(sources)]
-        file.write_text(json.dumps(pieces), encoding="utf-8")
-        task = {"sentences": str(file), "max_extra_tokens": config.decoding.max_extra_tokens}
-        workers, about = _start(config, run_dir, task, Path(folder))
-        try:
-            settings = [Setting(beam, batch) for beam in config.beam_sizes for batch in config.batches]
+        subwords = [tokenizer.subwords(sentence) for sentence in tokenizer.encode_many(sources)]
+        file.write_text(json.dumps(subwords), encoding="utf-8")
+        task = {
+            "sentences": str(file),
+            "max_extra_tokens": config.decoding.max_extra_tokens,
+            "search": asdict(config.decoding),
+        }
+        with started(list(_systems(config, run_dir, python, task)), logs=Path(folder)) as (workers, about):
             entries = [
                 Entry(setting.entry(name), worker, setting.request(len(sources), config.single_sentences))
                 for setting in settings
                 for name, worker in workers.items()
             ]
-            outcome = run_contest(entries, rounds=config.rounds, timeout_seconds=_LONGEST_ROUND_SECONDS, report=report)
-        finally:
-            for worker in workers.values():
-                worker.close()
+            outcome = run_contest(entries, rounds=config.rounds)
     for entry, answers in outcome.answers.items():
         for answer in answers:
-            answer["bleu"] = _bleu(answer.pop("outputs"), references, target, run)
+            answer["bleu"] = _bleu(answer.pop("outputs"), references, target_tokenizer, run)
         report(f"{entry}: BLEU {answers[0]['bleu']:.2f}")
     shown = decoding_tables(outcome, systems=list(workers), settings=settings)
     page = write_report(
@@ -69,7 +65,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
         title=f"Decoding speed: {run.name}",
         body=f"{_described(config, run, len(sources))}\n\n{shown}\n\n{LEGEND}",
         results={"answers": outcome.answers, "failures": outcome.failures},
-        about={**environment(), **about},
+        about={**environment(), **{label(name): one for name, one in about.items()}},
     )
     print(shown, flush=True)
     report(str(page))
@@ -83,50 +79,37 @@ def _test_split(run_dir: Path, count: int) -> tuple[list[str], list[str]]:
     return sources, references
 
 
-def _start(
-    config: BenchmarkDecodeConfig, run_dir: Path, task: dict[str, Any], logs: Path
-) -> tuple[dict[str, Worker], dict[str, Any]]:
-    """A process for each system, CTranslate2 both with one translator and with one for each thread."""
-    workers: dict[str, Worker] = {}
-    about: dict[str, Any] = {}
+def _systems(config: BenchmarkDecodeConfig, run_dir: Path, python: str, task: dict[str, Any]) -> Iterator[System]:
+    """The systems, CTranslate2 both with one translator and with one for each thread."""
+    exported = {"huggingface": config.huggingface, "ctranslate2": config.ctranslate2}
     for system in config.systems:
         engine, _, variant = system.partition("_")
         ours = engine == "ours"
-        exported = {"huggingface": config.huggingface, "ctranslate2": config.ctranslate2}
         folder = run_dir if ours else Path(exported[engine] or export_folder(run_dir, engine))
         if not folder.exists():
             raise UserError(f"{engine}: {folder} is missing; mt-export format={engine} run_dir={run_dir} writes it")
-        request = {**task, "engine": engine, "folder": str(folder), "search": asdict(config.decoding)}
+        module = "mt.benchmark.ours_decoding" if ours else "mt.benchmark.workers.systems_decoding"
         layouts = {"": (1, config.threads)}
         if engine == "ctranslate2":
-            layouts = {
-                f", {count} x {config.threads // count}": (count, config.threads // count)
-                for count in (1, config.threads)
-            }
+            sizes = ((count, config.threads // count) for count in (1, config.threads))
+            layouts = {f", {count} x {threads}": (count, threads) for count, threads in sizes}
         for layout, (parallel, threads) in layouts.items():
-            name = system.replace("_", ", ") + layout
-            python = sys.executable if ours else str(Path(config.systems_python).absolute())
-            try:
-                workers[name] = Worker(
-                    name,
-                    [python, "-m", _OURS if ours else _PEERS],
-                    log=logs / "log",
-                    environment={**os.environ, "OMP_NUM_THREADS": str(threads), "PYTHONUNBUFFERED": "1"},
-                    folder=_ROOT,
-                )
-                settings = {"workers": parallel, "threads": threads, "compute_type": variant, "precision": variant}
-                about[name] = workers[name].ask({**request, **settings}, timeout_seconds=_LONGEST_ROUND_SECONDS)
-            except ContestError as error:
-                report(f"out: {error}")
-                about[name] = {"failed": str(error)}
-                if name in workers:
-                    workers.pop(name).close()
-    return workers, about
+            request = {
+                **task,
+                "engine": engine,
+                "folder": str(folder),
+                "workers": parallel,
+                "threads": threads,
+                "compute_type": variant,
+                "precision": variant,
+            }
+            environment = {"OMP_NUM_THREADS": str(threads)}
+            yield System(system + layout, module, sys.executable if ours else python, request, environment)
 
 
 def _bleu(outputs: list[list[str]], references: list[str], tokenizer: Tokenizer, run: TrainConfig) -> float:
-    ids = {piece: number for number, piece in enumerate(tokenizer.pieces(range(tokenizer.vocab_size)))}
-    hypotheses = [tokenizer.decode([ids[piece] for piece in output]) for output in outputs]
+    ids = {subword: number for number, subword in enumerate(tokenizer.subwords(range(tokenizer.vocab_size)))}
+    hypotheses = [tokenizer.decode([ids[subword] for subword in output]) for output in outputs]
     language = run.data.target_language
     return corpus_bleu(hypotheses=hypotheses, references=references[: len(outputs)], target_language=language)
 
@@ -135,7 +118,7 @@ def _described(config: BenchmarkDecodeConfig, run: TrainConfig, sentences: int) 
     model, decoding = run.model, config.decoding
     return (
         f"N={model.num_layers}, d_model={model.d_model}, d_ff={model.d_ff}, h={model.num_heads}, "
-        f"{run.tokenizer.vocab_size:,} pieces; {sentences:,} sentences of the test split "
-        f"({config.single_sentences:,} where they come one by one); α = {decoding.length_penalty}; "
+        f"{run.tokenizer.vocab_size:,} subwords; {sentences:,} sentences of the test split "
+        f"({config.single_sentences:,} where they are translated one by one); α = {decoding.length_penalty}; "
         f"{config.threads} threads each; {config.rounds} rounds, all systems in turns."
     )

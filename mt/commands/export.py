@@ -1,211 +1,77 @@
 """mt-export: a run as a folder that another engine loads, written only once it is proved equal."""
 
+import functools
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mt.api import translator_of_run
-from mt.config.schema import Decoding, ExportConfig, TrainConfig
+from mt.config.schema import ExportConfig
 from mt.errors import UserError
-from mt.export.card import model_card, search_notes
-from mt.export.ctranslate2 import SETTINGS, settings_file, write_ctranslate2
-from mt.export.huggingface import POSITIONS_BEYOND, marian_files
-from mt.export.proof import Proof
-from mt.export.proving import Vocabularies, proof_sentences, prove_apart, vocabularies_of_run
-from mt.export.vocabulary import OWN, our_ids
+from mt.export.card import model_card
+from mt.export.ctranslate2 import write_ctranslate2
+from mt.export.folder import write_files, written_aside
+from mt.export.huggingface import write_huggingface
+from mt.export.proof import proof_sentences, prove_apart
+from mt.export.search_settings import search_notes
+from mt.export.supported import unsupported
+from mt.export.vocabulary import OWN, Vocabularies, vocabularies_of_run
 from mt.reporting import report
-from mt.runs.atomic import disk_error, write_file
-from mt.runs.checkpoint import model_tensors
 from mt.runs.folder import export_folder, load_run, tokenizer_paths
-from mt.translation.translator import Translator
 
-
-@dataclass(frozen=True)
-class _Leaving:
-    """A run on its way out, and the sentences that prove what is written of it."""
-
-    run: TrainConfig
-    run_dir: Path
-    translator: Translator
-    texts: list[str]
-
-    def tokenizer_files(self) -> dict[str, bytes]:
-        """The SentencePiece models under Marian's names."""
-        source, target = tokenizer_paths(self.run_dir, shared_vocab=self.run.tokenizer.shared_vocab)
-        return {"source.spm": source.read_bytes(), "target.spm": target.read_bytes()}
+load_translator = functools.partial(translator_of_run, device="cpu")
 
 
 def export(config: ExportConfig) -> None:
-    """Write the folder aside, prove it, and put it in its place. Raises UserError where it cannot be proved."""
-    run_dir = Path(config.run_dir)
+    """Write the folder aside, prove it, and rename it.
+
+    Raises UserError for a run that the engine cannot represent and where the proof fails.
+    """
+    run_dir, quantization = Path(config.run_dir), config.quantization
     run = load_run(run_dir)
     if run.decoding.sampling is not None:
-        raise UserError(
-            f"{run_dir}: decoding.sampling cannot be carried along; set it to null in the run's config.yaml"
-        )
+        raise UserError(f"{run_dir}: decoding.sampling cannot be exported; set it to null in the run's config.yaml")
+    translator = load_translator(run_dir)
+    if part := unsupported(translator.model):
+        raise UserError(f"{run_dir}: the model cannot be exported: {part}")
     output = Path(config.output) if config.output else export_folder(run_dir, config.format)
-    translator = translator_of_run(run_dir, device="cpu")
-    leaving = _Leaving(run, run_dir, translator, proof_sentences(run_dir, config.sentences))
+    languages = run.data.source_language, run.data.target_language
+    texts = proof_sentences(run_dir, config.sentences)
+    paths = tokenizer_paths(run_dir, shared_vocab=run.tokenizer.shared_vocab)
+    spm = zip(("source.spm", "target.spm"), paths, strict=True)
+    tokenizer_files = {name: path.read_bytes() for name, path in spm}
+    prove = functools.partial(prove_apart, load=load_translator, engine=config.format, texts=texts)
+    same_as_float32 = None
     with written_aside(output) as aside:
         if config.format == "huggingface":
-            proof, same = _huggingface(leaving, aside), None
+            vocabularies = vocabularies_of_run(run_dir)
+            write_huggingface(
+                aside, translator=translator, decoding=run.decoding, vocabularies=vocabularies, languages=languages
+            )
+            write_files(aside, tokenizer_files)
+            proof = prove(run_dir, aside, vocabularies=vocabularies)
+            proof.refuse_failure("the folder that transformers loads")
         else:
-            proof, same = _ctranslate2(leaving, aside, config.quantization)
+            sizes = (translator.source_tokenizer.vocab_size, translator.target_tokenizer.vocab_size)
+            vocabularies = Vocabularies(OWN, *sizes)
+            write_ctranslate2(aside, translator=translator, decoding=run.decoding, quantization="float32")
+            proof = prove(run_dir, aside, vocabularies=vocabularies)
+            proof.refuse_failure("the folder that CTranslate2 loads")
+            if quantization != "float32":
+                shutil.rmtree(aside)
+                aside.mkdir()
+                write_ctranslate2(aside, translator=translator, decoding=run.decoding, quantization=quantization)
+                same_as_float32 = prove(run_dir, aside, vocabularies=vocabularies).same_tokens
+            write_files(aside, tokenizer_files)
         card = model_card(
             name=run.name,
             format=config.format,
-            languages=(run.data.source_language, run.data.target_language),
-            quantization=config.quantization,
-            own_start=config.format == "huggingface" and vocabularies_of_run(run_dir).special == OWN,
+            languages=languages,
+            quantization=quantization,
+            own_start=config.format == "huggingface" and vocabularies.special == OWN,
             proof=proof,
-            same_as_float32=same,
-            search=_search_notes(run.decoding),
+            same_as_float32=same_as_float32,
+            search=search_notes(run.decoding),
         )
-        write_file(aside / "README.md", card.encode())
-    small = "" if same is None else f"; in {config.quantization} the same tokens in {same:.2%}"
-    report(f"{output}: {told(proof)}{small}")
-
-
-def told(proof: Proof) -> str:
-    """A proof in one line."""
-    return (
-        f"the same tokens in {proof.same_tokens:.2%} of {proof.sentences:,} sentences, "
-        f"logits within {proof.largest_logit_difference:.1e}"
-    )
-
-
-def refuse_unless(proof: Proof, what: str) -> None:
-    """Raises UserError when a proof fails."""
-    if failure := proof.failure():
-        raise UserError(f"{what} is not equal to the model: {failure}; nothing was written")
-
-
-@contextmanager
-def written_aside(folder: Path, *, key: str = "output") -> Iterator[Path]:
-    """A folder to write into, which takes its name only when all went well.
-
-    Raises UserError, DiskError; the option `key` chooses the place.
-    """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"{folder} exists already; choose another folder or remove it")
-    aside = folder.absolute().with_name(f".{folder.absolute().name}.part")
-    try:
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        yield aside
-        if folder.exists():
-            folder.rmdir()
-        aside.rename(folder.absolute())
-    except OSError as error:
-        raise disk_error(folder, error, key=key) from error
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _huggingface(leaving: _Leaving, aside: Path) -> Proof:
-    run, translator = leaving.run, leaving.translator
-    vocabularies = vocabularies_of_run(leaving.run_dir)
-    special = vocabularies.special
-    rows = [our_ids(special, size) for size in (vocabularies.source_size, vocabularies.target_size)]
-    tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
-    pieces = [tokenizer.pieces(side) for tokenizer, side in zip(tokenizers, rows, strict=True)]
-    for side in pieces:
-        side[special.pad] = "<pad>"  # also where it is the start, which is our <s>
-    files = marian_files(
-        model=translator.model,
-        tensors=model_tensors(translator.model),
-        special=special,
-        source_rows=rows[0],
-        target_rows=rows[1],
-        source_pieces=pieces[0],
-        target_pieces=pieces[1],
-        languages=(run.data.source_language, run.data.target_language),
-        longest=max(run.decoding.max_source_tokens, _longest(run.decoding)),
-        settings=_generation_settings(run.decoding),
-        forbidden=sorted({token for token, ours in enumerate(rows[1]) if ours in translator.search.forbidden}),
-    )
-    write_files(aside, {**files, **leaving.tokenizer_files()})
-    proof = prove_apart(leaving.run_dir, aside, engine="huggingface", vocabularies=vocabularies, texts=leaving.texts)
-    refuse_unless(proof, "the folder that transformers loads")
-    return proof
-
-
-def _ctranslate2(leaving: _Leaving, aside: Path, quantization: str) -> tuple[Proof, float | None]:
-    """In float32 it must be equal; of other types the card tells how many sentences they leave as they were."""
-    translator, decoding = leaving.translator, leaving.run.decoding
-    tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
-    source, target = (tokenizer.pieces(range(tokenizer.vocab_size)) for tokenizer in tokenizers)
-    vocabularies = Vocabularies(OWN, len(source), len(target))
-    settings = _batch_settings(decoding, [target[token] for token in translator.search.forbidden])
-    proofs = {}
-    for kind in dict.fromkeys(("float32", quantization)):
-        shutil.rmtree(aside)
-        aside.mkdir()
-        write_ctranslate2(
-            aside,
-            model=translator.model,
-            tensors=model_tensors(translator.model),
-            source_pieces=source,
-            target_pieces=target,
-            quantization=kind,
-            longest=max(decoding.max_source_tokens, _longest(decoding)) + POSITIONS_BEYOND,
-        )
-        write_files(aside, {SETTINGS: settings_file(settings), **leaving.tokenizer_files()})
-        proofs[kind] = prove_apart(
-            leaving.run_dir, aside, engine="ctranslate2", vocabularies=vocabularies, texts=leaving.texts
-        )
-        refuse_unless(proofs["float32"], "the folder that CTranslate2 loads")
-    return proofs["float32"], None if quantization == "float32" else proofs[quantization].same_tokens
-
-
-def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a folder. Raises DiskError."""
-    for name, content in files.items():
-        write_file(folder / name, content)
-
-
-def _longest(decoding: Decoding) -> int:
-    """The longest output, its end counted."""
-    most = decoding.max_source_tokens + decoding.max_extra_tokens
-    return most if decoding.max_output_tokens is None else min(most, decoding.max_output_tokens + 1)
-
-
-def _batch_settings(decoding: Decoding, forbidden: list[str]) -> dict[str, Any]:
-    """Arguments of CTranslate2's `translate_batch`; it has an argument of its own for <unk>."""
-    return {
-        "beam_size": decoding.beam_size,
-        "length_penalty": decoding.length_penalty,
-        "max_input_length": 0,
-        "min_decoding_length": decoding.min_output_tokens or 0,
-        "max_decoding_length": _longest(decoding),
-        "no_repeat_ngram_size": decoding.no_repeat_ngram_size or 0,
-        "disable_unk": "<unk>" in forbidden,
-        "suppress_sequences": [[piece] for piece in forbidden if piece != "<unk>"],
-    }
-
-
-def _generation_settings(decoding: Decoding) -> dict[str, Any]:
-    """What transformers' `generate` takes from the folder."""
-    settings: dict[str, Any] = {"num_beams": decoding.beam_size, "do_sample": False, "max_length": _longest(decoding)}
-    if decoding.beam_size > 1:
-        settings |= {
-            "length_penalty": decoding.length_penalty,
-            "early_stopping": bool(decoding.early_stopping) or "never",
-        }
-    if decoding.min_output_tokens:
-        settings["min_new_tokens"] = decoding.min_output_tokens
-    if decoding.no_repeat_ngram_size:
-        settings["no_repeat_ngram_size"] = decoding.no_repeat_ngram_size
-    return settings
-
-
-def _search_notes(decoding: Decoding) -> str:
-    return search_notes(
-        beam_size=decoding.beam_size,
-        length_penalty=decoding.length_penalty,
-        form=decoding.length_penalty_form,
-        max_extra_tokens=decoding.max_extra_tokens,
-    )
+        write_files(aside, {"README.md": card.encode()})
+    quantised = "" if same_as_float32 is None else f"; in {quantization} the same tokens in {same_as_float32:.2%}"
+    report(f"{output}: {proof}{quantised}")

@@ -7,7 +7,7 @@ from mt import build
 from mt.config.schema import InspectConfig
 from mt.data.tokenizer import Tokenizer
 from mt.doctor.examine_all import diagnose
-from mt.doctor.page import page, text, values
+from mt.doctor.page import page, text
 from mt.errors import DiskError
 from mt.reporting import report
 from mt.runs.atomic import replace_file
@@ -44,7 +44,11 @@ def inspect(config: InspectConfig) -> None:
         for suspect in one.suspects
     )
     listed = "".join(json.dumps(suspect) + "\n" for suspect in suspects)
-    replace_file(output / "report.json", json.dumps(values(diagnosis), indent=1).encode(), key="output")
+    values = {
+        "findings": [vars(finding) for finding in diagnosis.findings],
+        "proposals": [{"override": override, "reason": reason} for override, reason in diagnosis.proposals],
+    }
+    replace_file(output / "report.json", json.dumps(values, indent=1).encode(), key="output")
     replace_file(output / "report.html", page(diagnosis, title).encode(), key="output")
     replace_file(output / "suspects.jsonl", listed.encode(), key="output")
     report(f"{output}/report.html, report.json, suspects.jsonl")

@@ -1,8 +1,6 @@
 """From the corpora of a training to its stream of batches: filtered text, tokenizers, ids, order, size."""
 
 import functools
-import hashlib
-import json
 import shutil
 import zlib
 from contextlib import AbstractContextManager, nullcontext
@@ -16,10 +14,11 @@ from mt.config.loading import to_yaml
 from mt.config.schema import Data, TrainConfig
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.filters import HELD_OUT
+from mt.data.known_words import save_known_words
 from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText, Side, Split, prepare_text
 from mt.data.tokenizer import train_tokenizer
-from mt.doctor.report_findings import report_corpus_findings
+from mt.doctor.quick import report_corpus_findings
 from mt.model.transformer import Transformer
 from mt.reporting import report
 from mt.runs.atomic import replace_file
@@ -32,9 +31,10 @@ from mt.runs.folder import (
     check_same_run,
     held_out_text,
     note_tokenizers,
+    source_words,
     tokenizer_paths,
 )
-from mt.training.processes import SINGLE_PROCESS, Ranks
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup
 from mt.training.trial import largest_that_fits, try_batches
 
 _HELD_OUT_SPLITS: tuple[Split, ...] = ("validation", "test")
@@ -48,11 +48,14 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
     """
     text = filtered_text(config.data)
     check_same_run(config, text.fingerprint, run_dir)
+    (run_dir / HELD_OUT_TEXT).mkdir(exist_ok=True)
+    if not (run_dir / TOKENIZER).exists():  # the first start of this run
+        earlier = None if config.finetune_from is None else source_words(Path(config.finetune_from))
+        save_known_words(text.path("train", "source"), source_words(run_dir), earlier=earlier)
     inherit_tokenizers(config)
     with learning or nullcontext():
         train_tokenizers(config, text)
     note_tokenizers(run_dir)
-    (run_dir / HELD_OUT_TEXT).mkdir(exist_ok=True)
     for split in _HELD_OUT_SPLITS:
         for side in get_args(Side):
             if text.path(split, side).exists():
@@ -81,7 +84,12 @@ def report_text(config: TrainConfig, text: PreparedText, too_long: int) -> None:
     report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
     if text.report.dropped.get(HELD_OUT):
         report(f"the training pairs dropped as {HELD_OUT} are listed in {text.held_out_path}")
-    report_corpus_findings(config, text)
+    report_corpus_findings(
+        text,
+        languages=(config.data.source_language, config.data.target_language),
+        max_length_ratio=config.data.filters.max_length_ratio,
+        cache_dir=Path(config.data.cache_dir),
+    )
 
 
 def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
@@ -104,30 +112,24 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
 
 
 def encoded(config: TrainConfig, text: PreparedText, split: Split, *, epoch: int | None) -> EncodedCorpus:
-    """A split as ids in the cache folder; with an epoch, as BPE-dropout splits the words in that epoch."""
+    """A split as ids in the cache folder; with an epoch, as BPE-dropout splits it then, in the run folder."""
     run_dir = Path(config.run_dir)
-    paths = tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab)
+    source, target = tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab)
     sampling = 0.0 if epoch is None else config.tokenizer.bpe_dropout
-    fingerprints = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
-    limit = config.data.filters.max_tokens if split == "train" else None
-    key = json.dumps([text.fingerprint, fingerprints, split, limit, sampling, config.seed if sampling else None])
-    suffix = ""
-    if sampling:  # an epoch's sample replaces the last but one, of this run alone
-        suffix = f"-{hashlib.sha256(str(run_dir.absolute()).encode()).hexdigest()[:8]}-{(epoch or 0) % 2}"
     return encode_corpus(
         source_file=text.path(split, "source"),
         target_file=text.path(split, "target"),
-        source_tokenizer=paths[0],
-        target_tokenizer=paths[1],
-        folder=Path(config.data.cache_dir) / f"ids-{hashlib.sha256(key.encode()).hexdigest()[:32]}{suffix}",
-        max_tokens=limit,
+        source_tokenizer=source,
+        target_tokenizer=target,
+        cache_dir=run_dir / HELD_OUT_TEXT if sampling else Path(config.data.cache_dir),
+        max_tokens=config.data.filters.max_tokens if split == "train" else None,
         bpe_dropout=sampling,
         seed=(config.seed, epoch or 0),
     )
 
 
 def training_order(
-    config: TrainConfig, text: PreparedText, device: torch.device, ranks: Ranks = SINGLE_PROCESS
+    config: TrainConfig, text: PreparedText, device: torch.device, ranks: ProcessGroup = SINGLE_PROCESS
 ) -> TrainingOrder:
     """This rank's share of the run's batches; with `auto`, micro-batches are whole batches at first.
 
@@ -167,10 +169,9 @@ def fitting_tokens(
 
     def attempt(tokens: int) -> None:
         try_batches(
-            model,
+            build.training_loss(model, label_smoothing=config.training.label_smoothing),
             optimizer,
             order.largest_batches(epoch=epoch, micro_batch_tokens=tokens),
-            label_smoothing=config.training.label_smoothing,
             autocast=build.training_autocast(config.training, device),
         )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import torch
@@ -27,9 +27,8 @@ from mt.runs.metrics import MetricsFile, NoMetrics, draw_curves
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
-from mt.training.processes import Ranks, Replica, SingleProcess, launched_as
-from mt.training.step import TrainingLoss
-from mt.training.trainer import Trainer, Validation, is_finished
+from mt.training.processes import ProcessGroup, Replica, SingleProcess, launched_as
+from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished
 from mt.training.validation import validation_loss
 from mt.translation.evaluation import check_scorable, corpus_bleu
 from mt.translation.scoring import Expectation, score_split
@@ -44,7 +43,7 @@ def train(config: TrainConfig) -> None:
     check_scorable(config.data.target_language)
     keep_freed_memory()
     config = inherit_config(config)
-    with _ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.waiting(stop):
+    with _ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.stopping_together(stop):
         ranks.on_rank_zero(lambda: held.enter_context(lock_folder(run_dir)))
         ranks.on_rank_zero(lambda: remove_unfinished(run_dir))
         # An exception in the middle of SentencePiece's training would be reported as a fault of the text.
@@ -75,7 +74,7 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
         score_split(run_dir, translator, "test", language=language, data_name=config.data.name, expected=expected)
 
 
-def _ranks(config: TrainConfig) -> Ranks:
+def _ranks(config: TrainConfig) -> ProcessGroup:
     """This process among those that torchrun or submitit started; on its own without them. Raises UserError."""
     environment = launched_as()
     if environment.get("WORLD_SIZE", "1") == "1":
@@ -92,7 +91,7 @@ def _train(
     checkpoints: Checkpoints,
     *,
     stop: StopRequest,
-    ranks: Ranks,
+    ranks: ProcessGroup,
 ) -> TrainingState:
     training = config.training
     say = report if ranks.is_rank_zero else lambda _: None
@@ -108,30 +107,20 @@ def _train(
     if not training.fsdp or ranks.world_size == 1:
         order.micro_batch_tokens = ranks.smallest(fitting_tokens(config, order, state.epoch, model, optimizer))
     validate = ranks.rank_zero_first(lambda: _validation(config, text, model, order.micro_batch_tokens))
-    replica = _replica(config, model, optimizer, ranks, static_shapes=order.pack_length is not None)
+    replica = _replica(config, model, optimizer, ranks, order)
     say(_describe(config, model, state, order, ranks))
     metrics = _metrics(config, state, order) if ranks.is_rank_zero else NoMetrics()
     try:
         return Trainer(
-            model=model,
-            optimizer=optimizer,
-            schedule=build.schedule(config),
+            replica,
             order=order,
+            steps=StepSettings(build.schedule(config), build.training_autocast(training, device), config.seed),
+            loop=LoopSettings(**{field.name: getattr(training, field.name) for field in fields(LoopSettings)}),
             validate=validate,
             checkpoints=checkpoints,
             metrics=metrics,
             stop=stop,
-            autocast=build.training_autocast(training, device),
-            label_smoothing=training.label_smoothing,
-            seed=config.seed,
-            max_steps=training.max_steps,
-            max_minutes=training.max_minutes,
-            validate_every_steps=training.validate_every_steps,
-            checkpoint_every_steps=training.checkpoint_every_steps,
-            patience=training.patience,
-            log_every_steps=training.log_every_steps,
             ranks=ranks,
-            replica=replica,
         ).run(state)
     finally:
         metrics.close()
@@ -141,7 +130,7 @@ def _resumed(
     checkpoints: Checkpoints,
     model: Transformer,
     optimizer: torch.optim.Optimizer,
-    ranks: Ranks,
+    ranks: ProcessGroup,
     say: Callable[[str], None],
 ) -> TrainingState:
     """The state of the run, with the newest whole checkpoint loaded. Raises BadFileError, DiskError, UserError."""
@@ -169,22 +158,23 @@ def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) ->
         label_smoothing=config.training.label_smoothing,
         earlier=file.kept,
     )
-    return WatchedMetrics(file, diagnosis, waited_seconds=lambda: order.waited_seconds, report=report_beside_progress)
+    return WatchedMetrics(file, diagnosis, report=report_beside_progress)
 
 
 def _replica(
-    config: TrainConfig, model: Transformer, optimizer: torch.optim.Optimizer, ranks: Ranks, *, static_shapes: bool
+    config: TrainConfig, model: Transformer, optimizer: torch.optim.Optimizer, ranks: ProcessGroup, order: TrainingOrder
 ) -> Replica:
     """The parameters as this rank trains them, with their layers compiled where the configuration says so."""
-    device = next(model.parameters()).device
-    replica = ranks.wrap(TrainingLoss(model, label_smoothing=config.training.label_smoothing), optimizer)
-    if build.on_gpu_if_auto(config.training.compile, device):
+    replica = ranks.wrap(build.training_loss(model, label_smoothing=config.training.label_smoothing), optimizer)
+    if build.on_gpu_if_auto(config.training.compile, next(model.parameters()).device):
         [trained] = [module for module in replica.loss.modules() if isinstance(module, Transformer)]
-        compile_layers(trained, static_shapes=static_shapes)
+        compile_layers(trained, static_shapes=order.pack_length is not None)
     return replica
 
 
-def _describe(config: TrainConfig, model: Transformer, state: TrainingState, order: TrainingOrder, ranks: Ranks) -> str:
+def _describe(
+    config: TrainConfig, model: Transformer, state: TrainingState, order: TrainingOrder, ranks: ProcessGroup
+) -> str:
     size = sum(parameter.numel() for parameter in model.parameters())
     device = next(model.parameters()).device
     precision = str(choose_precision(config.training.precision, device)).removeprefix("torch.")
@@ -208,16 +198,15 @@ def _validation(
     tokenizers = load_tokenizers(config, Path(config.run_dir))
     sources, references = (list(read_lines(str(text.path("validation", side)))) for side in ("source", "target"))
     decoding = replace(config.decoding, beam_size=1)
+    loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
     autocast = build.training_autocast(config.training, next(model.parameters()).device)
-    label_smoothing, language = config.training.label_smoothing, config.data.target_language
+    language = config.data.target_language
 
     def validate() -> Validation:
         greedy = build.translator(config, decoding, model, tokenizers)
         hypotheses = [translation.text for translation in greedy.translate_all(sources)]
-        smoothed, likelihood = validation_loss(
-            model, corpus, batch_tokens=batch_tokens, label_smoothing=label_smoothing, autocast=autocast
-        )
+        smoothed, nll = validation_loss(loss, corpus, batch_tokens=batch_tokens, autocast=autocast)
         bleu = corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)
-        return Validation(loss=smoothed, negative_log_likelihood=likelihood, bleu=bleu)
+        return Validation(loss=smoothed, nll=nll, bleu=bleu)
 
     return validate

@@ -13,11 +13,12 @@ from pathlib import Path
 from mt.api import translator_of_run
 from mt.config.checks import shard_numbers
 from mt.config.schema import TranslateConfig
+from mt.data.known_words import load_known_words, unknown_words
 from mt.data.lines import count_lines, read_lines
 from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import Progress, format_seconds, report
-from mt.runs.folder import MODEL
+from mt.runs.folder import MODEL, source_words
 from mt.translation.alignment import pharaoh
 from mt.translation.output import FileOutput, StreamOutput
 from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
@@ -26,6 +27,8 @@ from mt.translation.translator import Translator
 
 Numbered = Iterator[tuple[int, str]]  # lines with their numbers in the input, from 1
 Output = FileOutput | StreamOutput
+
+_MOST_NAMED = 10  # lines or words of a message
 
 
 def translate(config: TranslateConfig) -> None:
@@ -73,12 +76,14 @@ def _translate(
     """Translate lines into the output, `left` of them where that is known, and report the speed."""
     pending: deque[tuple[int, str]] = deque()
     failures: list[UserError] = []
+    guesses = _Guesses(Path(config.run_dir))
 
     def texts() -> Iterator[str]:
         try:
             for number, line in lines:
                 text = records.text(line, number)
                 pending.append((number, line))
+                guesses.look(number, text)
                 yield text
         except UserError as error:
             failures.append(error)  # what is before it is translated first
@@ -96,6 +101,7 @@ def _translate(
             progress.advance(1)
     if progress is not None:
         progress.close()
+    guesses.report(lines=count)
     if failures:
         raise failures[0]
     if config.source is None:
@@ -103,6 +109,33 @@ def _translate(
         rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {tokens / max(seconds, 1e-9):,.0f} subwords/s"
         took = format_seconds(seconds) if seconds >= 60 else f"{seconds:.1f} s"
         report(f"{config.run_dir}: {count:,} {'line' if count == 1 else 'lines'} in {took}, {rate}")
+
+
+class _Guesses:
+    """The lines with words that training never saw, if the run lists those that it saw."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.known = load_known_words(source_words(run_dir))
+        self.count = 0
+        self.first: dict[int, list[str]] = {}  # the words of the first such lines, by number
+
+    def look(self, number: int, text: str) -> None:
+        if self.known is not None and (words := unknown_words(text, self.known)):
+            self.count += 1
+            if len(self.first) < _MOST_NAMED:
+                self.first[number] = words
+
+    def report(self, *, lines: int) -> None:
+        """Report in one line which of the translations are guesses."""
+        if self.count and lines == 1:
+            [words] = self.first.values()
+            named = ", ".join(words[:_MOST_NAMED]) + (", …" if len(words) > _MOST_NAMED else "")
+            report(f"words that training never saw, so their translation is a guess: {named}")
+        elif self.count:
+            named = ", ".join(map(str, self.first)) + (", …" if self.count > _MOST_NAMED else "")
+            have, which, their = ("has", "line", "its") if self.count == 1 else ("have", "lines", "their")
+            what = f"{have} words that training never saw ({which} {named}); {their} translation is a guess"
+            report(f"{self.count:,} of {lines:,} lines {what}")
 
 
 def _results(config: TranslateConfig, translation: Translation) -> list[Result]:

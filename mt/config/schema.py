@@ -49,8 +49,9 @@ Positive = Annotated[float, Bounds(0, inf, open_low=True, open_high=True)]
 File = Annotated[str, FilePath()]
 Sentence = Annotated[str, Verbatim()]
 Auto = Literal["auto"]
-Ours = Literal["ours", "ours_padded", "ours_packed", "ours_compiled"]  # ours: padded on a CPU, tiles compiled on a GPU
-System = Literal[Ours, "torch", "torch_compiled", "marian", "marian_compiled"]
+# `ours` is padded on a CPU, packed and compiled on a GPU.
+Ours = Literal["ours", "ours_padded", "ours_packed", "ours_compiled"]
+System = Literal[Ours, "torch", "torch_compiled", "hf_marian", "hf_marian_compiled"]
 DecodingSystem = Literal[
     "ours_fp32", "ours_bf16", "ours_int8", "huggingface", "ctranslate2_float32", "ctranslate2_int8"
 ]
@@ -355,7 +356,7 @@ class BenchmarkConfig(TrainConfig):
     rounds: Count
     steps_per_round: Count
     profile: bool  # one more step of ours, with a table of where its time goes
-    systems_python: str  # of an environment with requirements-other systems.txt
+    systems_python: str  # of an environment with requirements-systems.txt
     output: str  # a folder
 
 
@@ -373,6 +374,6 @@ class BenchmarkDecodeConfig:
     beam_sizes: list[Count]
     rounds: Count
     threads: Count  # of each system
-    systems_python: str  # of an environment with requirements-other systems.txt
+    systems_python: str  # of an environment with requirements-systems.txt
     output: str  # a folder
     decoding: Decoding

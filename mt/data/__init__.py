@@ -1,1 +1,1 @@
-"""Room for turning text into tensors."""
+"""From text to tensors: corpora, filters, tokenizers, encoded corpora and batches."""

@@ -10,14 +10,16 @@ from torch import Tensor
 
 from mt.data.tokenizer import BOS, EOS, PAD
 
+Ids = np.ndarray | Sequence[int]  # the subword ids of a sentence, without BOS and EOS
+
 
 @dataclass
 class Batch:
-    """What one forward pass reads. Source = pieces + EOS; input = BOS + pieces; output = pieces + EOS.
+    """What one forward pass reads. Source = subwords + EOS; input = BOS + subwords; output = subwords + EOS.
 
-    `label_indices` are the places of the real target tokens, row by row: known here, they need not be searched for on
-    the device, which would have to wait for the answer. A packed batch has several sentences in a row and says with
-    `segments` whose each place is (`mt/model/packing.py`).
+    `label_indices` are the indices of the real target tokens in the flattened `target_output`; computed here, so that
+    nobody waits for the device to find them. A packed batch has several sentences in a row; its segments say to
+    which sentence of the row each token belongs, -1 for padding (`mt/model/packing.py`).
     """
 
     source: Int[Tensor, "batch source"]
@@ -42,20 +44,17 @@ class Batch:
         return self._with_tensors(Tensor.pin_memory)
 
     def _with_tensors(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        changed = Batch(**vars(self))
-        for name, value in vars(self).items():
-            if isinstance(value, Tensor):
-                setattr(changed, name, change(value))
-        return changed
+        changed = {name: change(value) for name, value in vars(self).items() if isinstance(value, Tensor)}
+        return Batch(**vars(self) | changed)
 
 
-def source_tensor(sentences: Sequence[np.ndarray | Sequence[int]]) -> Int[Tensor, "batch source"]:
-    """Sentences as pieces + EOS, padded on the right to the longest."""
+def source_tensor(sentences: Sequence[Ids]) -> Int[Tensor, "batch source"]:
+    """Sentences as subwords + EOS, padded on the right to the longest."""
     return _padded(sentences, after=EOS)
 
 
-def make_batch(sources: Sequence[np.ndarray | Sequence[int]], targets: Sequence[np.ndarray | Sequence[int]]) -> Batch:
-    """Pairs of piece ids as one batch; lengths count the EOS."""
+def make_batch(sources: Sequence[Ids], targets: Sequence[Ids]) -> Batch:
+    """Pairs of sentences as one batch; token counts include the EOS."""
     target_output = _padded(targets, after=EOS)
     return Batch(
         source=source_tensor(sources),
@@ -67,16 +66,11 @@ def make_batch(sources: Sequence[np.ndarray | Sequence[int]], targets: Sequence[
     )
 
 
-def make_packed_batch(
-    tiles: Sequence[Sequence[tuple[np.ndarray | Sequence[int], np.ndarray | Sequence[int]]]],
-    *,
-    pack_length: int,
-    rows: int,
-) -> Batch:
-    """Pairs of piece ids as tiles: a row for each, empty ones up to `rows`, all `pack_length` long on either side."""
+def make_packed_batch(packed_rows: Sequence[Sequence[tuple[Ids, Ids]]], *, pack_length: int, rows: int) -> Batch:
+    """Packed rows of pairs as one batch, each `pack_length` long on either side, with empty ones up to `rows`."""
     tables = {side: np.full((rows, pack_length), PAD, dtype=np.int64) for side in ("source", "input", "output")}
     segments = {side: np.full((rows, pack_length), -1, dtype=np.int64) for side in ("source", "target")}
-    for row, pairs in enumerate(tiles):
+    for row, pairs in enumerate(packed_rows):
         source_end = target_end = 0
         for number, (source, target) in enumerate(pairs):
             start, source_end = source_end, source_end + len(source) + 1
@@ -100,7 +94,7 @@ def make_packed_batch(
 
 
 def _padded(
-    sentences: Sequence[np.ndarray | Sequence[int]], *, before: int | None = None, after: int | None = None
+    sentences: Sequence[Ids], *, before: int | None = None, after: int | None = None
 ) -> Int[Tensor, "batch length"]:
     start = 0 if before is None else 1
     longest = max((len(sentence) for sentence in sentences), default=0)

@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from mt.errors import UserError
 
-Indices = Int[np.ndarray, "_"]  # places in the corpus, as many as are wanted
+Indices = Int[np.ndarray, "_"]  # of pairs of the corpus
 
 _BATCHES_PER_POOL = 64
 
@@ -39,7 +39,7 @@ def plan_epoch(
 
 
 def check_longest(longest: int, *, batch_tokens: int) -> None:
-    """Raise UserError when a batch cannot hold a pair of so many tokens."""
+    """Raise UserError when a batch cannot hold a pair of `longest` tokens."""
     if longest > batch_tokens:
         raise UserError(
             f"training.batch_tokens={batch_tokens} cannot hold a pair of {longest} tokens: "
@@ -74,7 +74,7 @@ def split_for_ranks(
     micro_batch_tokens: int,
     ranks: int,
 ) -> list[Indices]:
-    """Cut one batch for several ranks: no more micro-batches than give every rank the fewest, of about equal size.
+    """Cut one batch for several ranks: the fewest micro-batches for every rank, of about equal size.
 
     Where `split_batch` needs n of them, these are at most the next multiple of `ranks`, under the smallest budget
     (to one part in 64) that keeps to it; one rank gets what `split_batch` gives.

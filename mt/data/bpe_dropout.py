@@ -1,7 +1,7 @@
 """BPE-dropout (Provilkov et al. 2020, section 4): words split at random, alike in every process for the same seed.
 
 Merges are tried from the most to the least frequent, and each is left out with a probability; it is tried again once
-a neighbour has grown. SentencePiece samples the same way, but others in every process, whatever its seed.
+a neighbour has grown. SentencePiece samples the same way, but its samples differ between processes for any seed.
 """
 
 import functools
@@ -17,16 +17,16 @@ _NONE = math.inf
 
 
 class Segmenter:
-    """Splits words into pieces by the merges of a vocabulary.
+    """Splits words into subwords by the merges of a vocabulary.
 
-    `scores` gives the pieces that characters may merge into, the first merge having the largest; `ids` numbers
-    every piece, and `spell` gives the ids of a character that is no piece.
+    `scores` gives the subwords that characters may merge into, the first merge having the largest; `ids` numbers
+    every subword, and `spell` gives the ids of a character that is not in the vocabulary.
     """
 
     def __init__(
         self, *, scores: Mapping[str, float], ids: Mapping[str, int], spell: Callable[[str], list[int]]
     ) -> None:
-        self._ranks = {piece: -score for piece, score in scores.items()}
+        self._ranks = {subword: -score for subword, score in scores.items()}
         self._ids = ids
         self._spell = spell
         self._whole = functools.lru_cache(_REMEMBERED_WORDS)(self._without_dropout)
@@ -34,20 +34,20 @@ class Segmenter:
     def sample(self, text: str, *, alpha: float, chance: random.Random) -> list[int]:
         """The ids of a normalised text, each merge left out with probability `alpha`, in (0, 1]."""
         log_kept = math.log1p(-alpha) if alpha < 1 else -math.inf
-        draw, pieces = chance.random, []
+        draw, ids = chance.random, []
         for word in _words(text):
             tries, whole = self._whole(word)
             kept = math.log(1.0 - draw()) / log_kept  # merges before the first that is left out: geometric
-            pieces += whole if kept >= tries else self._with_dropout(word, int(kept), alpha, draw)
-        return pieces
+            ids += whole if kept >= tries else self._with_dropout(word, int(kept), alpha, draw)
+        return ids
 
     def _without_dropout(self, word: str) -> tuple[int, list[int]]:
-        """How many merges are made, and the ids."""
+        """The number of merges that are made, and the ids."""
         symbols = self._merged(word, itertools.repeat(False).__next__)
         return len(word) - len(symbols), self._numbered(symbols)
 
     def _with_dropout(self, word: str, kept: int, alpha: float, draw: Callable[[], float]) -> list[int]:
-        """The ids when so many merges are made, the next is left out, and the others by chance."""
+        """The ids when `kept` merges are made, the next is left out, and the others are left out by chance."""
         beginning = itertools.chain(itertools.repeat(False, kept), [True])
         rest = (draw() < alpha for _ in itertools.count())
         return self._numbered(self._merged(word, itertools.chain(beginning, rest).__next__))
@@ -57,16 +57,16 @@ class Segmenter:
         symbols = list(word)
         ranks = [rank(left + right, _NONE) for left, right in itertools.pairwise(symbols)]
         while ranks and (best := min(ranks)) < _NONE:
-            place = ranks.index(best)
+            index = ranks.index(best)
             if left_out():
-                ranks[place] = _NONE
+                ranks[index] = _NONE
                 continue
-            symbols[place : place + 2] = [symbols[place] + symbols[place + 1]]
-            del ranks[place]
-            if place:
-                ranks[place - 1] = rank(symbols[place - 1] + symbols[place], _NONE)
-            if place < len(ranks):
-                ranks[place] = rank(symbols[place] + symbols[place + 1], _NONE)
+            symbols[index : index + 2] = [symbols[index] + symbols[index + 1]]
+            del ranks[index]
+            if index:
+                ranks[index - 1] = rank(symbols[index - 1] + symbols[index], _NONE)
+            if index < len(ranks):
+                ranks[index] = rank(symbols[index] + symbols[index + 1], _NONE)
         return symbols
 
     def _numbered(self, symbols: list[str]) -> list[int]:

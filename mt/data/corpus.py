@@ -30,7 +30,7 @@ class Corpus(Protocol):
         """Return a text that differs when the pairs differ. Raises UserError when the corpus is not there."""
 
     def count_pairs(self) -> int:
-        """Return the number of pairs. Raises UserError when there is none or the sides differ in length."""
+        """Return the number of pairs. Raises UserError when there are none or the sides differ in length."""
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield (source, target) in order. Raises UserError at the first damage."""
@@ -53,7 +53,7 @@ class FileCorpus:
     target_column: str | None
 
     def __post_init__(self) -> None:
-        """Refuse a corpus whose way of reading is not clear."""
+        """Check that it is clear how to read the corpus."""
         given = [name for name in ("source", "target", "file") if getattr(self, name) is not None]
         if given not in (["source", "target"], ["file"]):
             found = " and ".join(given) or "nothing"
@@ -75,7 +75,7 @@ class FileCorpus:
         for path in self._paths():
             _check_file(path)
             form = uncompressed_suffix(path) if self.file is not None else "text"
-            how.append(form + compression_suffix(path))  # the bytes of a .gz are no text under another name
+            how.append(form + compression_suffix(path))  # the same bytes under another name are another text
             with Path(path).open("rb") as stream:
                 how.append(hashlib.file_digest(stream, hashlib.blake2b).hexdigest())
         hashed.update(repr(how).encode("utf-8"))

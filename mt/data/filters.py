@@ -1,7 +1,7 @@
 """Filters on training pairs: what is dropped, why, and how many. Validation and test are never filtered.
 
-The reasons are tried in the order of `REASONS`, and a pair is counted under the first that applies. Too long
-in pieces is decided later, when the pieces are known (`FilterReport.with_dropped` adds that row).
+The reasons are tried in the order of `REASONS`, and a pair is counted under the first that applies. Pairs with too
+many subwords are dropped later, when the subwords are known (`FilterReport.with_dropped` adds that row).
 """
 
 import hashlib
@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 
 import numpy as np
@@ -25,10 +25,9 @@ BLANK, HELD_OUT, COPY, LENGTH_RATIO, DUPLICATE = (
 )
 REASONS = (BLANK, HELD_OUT, COPY, LENGTH_RATIO, DUPLICATE)
 
-# Below these sizes a filter says little: "Oh!" for "Ach so!" is no misalignment, "Microsoft Windows" no copy.
+# Below these sizes a filter says little: "Oh!" for "Ach so!" is not misaligned, "Microsoft Windows" not untranslated.
 RATIO_SLACK_BYTES = 20
 COPY_WORDS, COPY_CHARACTERS = 3, 20
-
 
 _NOT_LETTER_OR_DIGIT = re.compile(r"[\W_]+")
 _ASCII_NOT_LETTER_OR_DIGIT = {code: None for code in range(128) if not chr(code).isalnum()}
@@ -58,7 +57,7 @@ class HeldOut:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._places: dict[Pair, list[tuple[str, int]]] = {}
+        self._occurrences: dict[Pair, list[tuple[str, int]]] = {}
         self._sources: set[str] = set()
         self._targets: set[str] = set()
 
@@ -70,20 +69,20 @@ class HeldOut:
         for number, (source, target) in enumerate(pairs, start=first_number):
             key = normalise(source), normalise(target)
             if all(key):
-                self._places.setdefault(key, []).append((split, number))
+                self._occurrences.setdefault(key, []).append((split, number))
                 self._sources.add(key[0])
                 self._targets.add(key[1])
 
-    def places(self, key: Pair) -> list[tuple[str, int]]:
+    def occurrences(self, key: Pair) -> list[tuple[str, int]]:
         """Return the (split, number) of every held-out pair with this normalised form."""
-        return self._places.get(key, [])
+        return self._occurrences.get(key, [])
 
     def has_source(self, key: Pair) -> bool:
-        """Return whether a held-out pair has this normalised source, whatever its target."""
+        """Return whether a held-out pair has this normalised source, with any target."""
         return key[0] in self._sources
 
     def has_target(self, key: Pair) -> bool:
-        """Return whether a held-out pair has this normalised target, whatever its source."""
+        """Return whether a held-out pair has this normalised target, with any source."""
         return key[1] in self._targets
 
 
@@ -120,7 +119,7 @@ class FilterReport:
     test: int | None
 
     def with_dropped(self, reason: str, count: int) -> "FilterReport":
-        """Return a report in which `count` of the kept pairs are dropped for one reason more."""
+        """Return a report in which `count` of the kept pairs are dropped for another reason."""
         return replace(self, dropped={**self.dropped, reason: count}, kept=self.kept - count)
 
     def table(self) -> str:
@@ -142,7 +141,7 @@ class FilterReport:
 
 
 class SeenHashes:
-    """A set of 64-bit hashes that takes 8 bytes each: sorted runs, merged as they grow alike."""
+    """A set of 64-bit hashes that takes 8 bytes each: sorted runs, two of which are merged when alike in size."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -166,6 +165,7 @@ class SeenHashes:
         return new
 
 
+@dataclass(kw_only=True)
 class PairFilter:
     """Takes training pairs in blocks and returns those to keep; counts the rest in `dropped` and lists `leaks`.
 
@@ -173,19 +173,16 @@ class PairFilter:
     million corpora. `held_out` None does not look for validation or test pairs.
     """
 
-    def __init__(
-        self, *, max_length_ratio: float, remove_copies: bool, remove_duplicates: bool, held_out: HeldOut | None
-    ) -> None:
-        """Start with nothing read."""
-        self.max_length_ratio = max_length_ratio
-        self.remove_copies = remove_copies
-        self.held_out = held_out
-        self.seen = SeenHashes() if remove_duplicates else None
-        self.read = 0
-        self.shares_source = 0
-        self.shares_target = 0
-        self.dropped: Counter[str] = Counter()
-        self.leaks: list[Leak] = []
+    max_length_ratio: float
+    remove_copies: bool
+    remove_duplicates: bool
+    held_out: HeldOut | None
+    read: int = 0
+    shares_source: int = 0
+    shares_target: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    leaks: list[Leak] = field(default_factory=list)
+    seen: SeenHashes = field(default_factory=SeenHashes)
 
     def keep(self, block: Sequence[Pair], *, corpus: str, first_number: int) -> list[Pair]:
         """Return the pairs of `block` to keep, in order; its first is pair `first_number` of `corpus`."""
@@ -197,7 +194,7 @@ class PairFilter:
                 kept.append((source, target))
             else:
                 self.dropped[reason] += 1
-        if self.seen is not None and kept:
+        if self.remove_duplicates and kept:
             read = len(kept)
             kept = list(compress(kept, self.seen.add(hash_pairs(kept))))
             self.dropped[DUPLICATE] += read - len(kept)
@@ -205,16 +202,10 @@ class PairFilter:
 
     def report(self, *, validation: int | None, test: int | None) -> FilterReport:
         """Return the counts so far; `validation` and `test` are the sizes of those splits, None where there is none."""
-        looked_for = {
-            BLANK: True,
-            HELD_OUT: self.held_out is not None,
-            COPY: self.remove_copies,
-            LENGTH_RATIO: True,
-            DUPLICATE: self.seen is not None,
-        }
+        off = {HELD_OUT: self.held_out is None, COPY: not self.remove_copies, DUPLICATE: not self.remove_duplicates}
         return FilterReport(
             read=self.read,
-            dropped={reason: self.dropped[reason] for reason in REASONS if looked_for[reason]},
+            dropped={reason: self.dropped[reason] for reason in REASONS if not off.get(reason)},
             kept=self.read - self.dropped.total(),
             shares_source=self.shares_source,
             shares_target=self.shares_target,
@@ -237,15 +228,15 @@ class PairFilter:
     def _is_held_out(self, source: str, target: str, key: Pair, *, corpus: str, number: int) -> bool:
         assert self.held_out is not None
         shares_source, shares_target = self.held_out.has_source(key), self.held_out.has_target(key)
-        places = self.held_out.places(key) if shares_source and shares_target else []
-        for split, split_number in places:
+        occurrences = self.held_out.occurrences(key) if shares_source and shares_target else []
+        for split, split_number in occurrences:
             self.leaks.append(
                 Leak(corpus=corpus, number=number, split=split, split_number=split_number, source=source, target=target)
             )
-        if not places:
+        if not occurrences:
             self.shares_source += shares_source
             self.shares_target += shares_target
-        return bool(places)
+        return bool(occurrences)
 
 
 def hash_pairs(pairs: Sequence[Pair]) -> UInt64[np.ndarray, " pairs"]:

@@ -39,7 +39,7 @@ class HubCorpus:
         return " ".join(filter(None, (self.path, self.subset, self.split)))
 
     def fingerprint(self) -> str:
-        """Return what identifies the pairs; only a revision that is no full commit hash must be loaded for it."""
+        """Return what identifies the pairs; only a revision that is not a full commit hash must be loaded for it."""
         how = [self.path, self.subset, self.split, self.source_column, self.target_column]
         how += [self.source_language, self.target_language]
         if (state := _folder_state(Path(self.path))) is not None:
@@ -51,7 +51,7 @@ class HubCorpus:
         return f"hub {how!r}"
 
     def count_pairs(self) -> int:
-        """Return the number of rows. Raises UserError when there is none, or no such columns."""
+        """Return the number of rows. Raises UserError when there are none, or no such columns."""
         for _ in self.pairs():
             return len(self._dataset)
         raise UserError(f"{self.name}: holds no pair; choose another split")
@@ -85,7 +85,7 @@ class HubCorpus:
 
 
 def _folder_state(folder: Path) -> str | None:
-    """Return a hash of the names, sizes and times of the files in a folder, or None when there is no such folder."""
+    """Return a hash of the names, sizes and times of the files in a folder, or None when it does not exist."""
     if not folder.is_dir():
         return None
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
@@ -104,7 +104,7 @@ def _explained(name: str, error: Exception) -> MtError:
 
 
 def _advice(causes: list[Exception]) -> str:
-    """Return in one line what kept `datasets` from loading, and what to do; the first of `causes` came last."""
+    """Return in one line why `datasets` failed, and what to do; the first of `causes` was raised last."""
     error = causes[0]
     message = " ".join(str(causes[-1] if type(error).__name__ == "DatasetGenerationError" else error).split())[:400]
     kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
@@ -115,7 +115,7 @@ def _advice(causes: list[Exception]) -> str:
         )
     if kinds & {"ConnectionError", "OfflineModeIsEnabled", "TimeoutException", "Timeout"}:
         return (
-            "the Hugging Face Hub cannot be reached and no copy lies in the local cache; "
+            "the Hugging Face Hub cannot be reached and the local cache has no copy; "
             "connect once, or set data.path to a local folder of parquet or jsonl files"
         )
     if "DatasetNotFoundError" in kinds:

@@ -1,8 +1,8 @@
 """Lines of text files, by one rule for corpora, translation input and references.
 
 A line ends at "\\n" and nowhere else, and one "\\r" before it belongs to the ending; NUL, VT, FF, a lone
-CR, U+0085 and U+2028 are text. A byte order mark at the start of the file is dropped. UTF-8 strictly,
-whatever the locale. Files ending in .gz, .xz or .bz2 are decompressed on the way.
+CR, U+0085 and U+2028 are text. A byte order mark at the start of the file is dropped. Text is strictly UTF-8
+in every locale. Files ending in .gz, .xz or .bz2 are decompressed on the way.
 """
 
 import bz2
@@ -42,7 +42,7 @@ def read_lines(path: str) -> Iterator[str]:
 
 
 def count_lines(path: str) -> int:
-    """Return how many lines `read_lines` would yield, without decoding them. Raises UserError as it does."""
+    """Return the number of lines that `read_lines` would yield, without decoding them. Raises UserError as it does."""
     newlines, size_bytes, last = 0, 0, b""
     for block in read_bytes(path):
         newlines += block.count(b"\n")
@@ -68,7 +68,7 @@ def encode_lines(lines: Sequence[str], *, at_file_start: bool) -> bytes:
 
 
 def read_line_blocks(path: str) -> Iterator[list[str]]:
-    """Yield the lines of `path` in lists of about a mebibyte: what `read_lines` does, with less overhead."""
+    """Yield the lines of `path` in lists of about a mebibyte: as `read_lines` does, with less overhead."""
     line, offset_bytes = 1, 0
     for data in _whole_lines(read_bytes(path)):
         text = _decode(data, path=path, line=line, offset_bytes=offset_bytes)
@@ -96,7 +96,7 @@ def read_bytes(path: str) -> Iterator[bytes]:
 
 
 def unreadable(path: str, error: Exception) -> UserError:
-    """Return the error that tells the user why `path` cannot be read, given what Python said."""
+    """Return the error that explains to the user why `path` cannot be read, from Python's own."""
     if isinstance(error, FileNotFoundError):
         return UserError(f"{path}: no such file; check the path")
     if isinstance(error, IsADirectoryError):
@@ -109,7 +109,7 @@ def unreadable(path: str, error: Exception) -> UserError:
 
 
 def uncompressed_suffix(path: str) -> str:
-    """Return the ending that tells a file's format, in lower case: ".tsv" for both "a.tsv" and "a.TSV.gz"."""
+    """Return the ending that decides a file's format, in lower case: ".tsv" for both "a.tsv" and "a.TSV.gz"."""
     name = Path(path)
     return (name.with_suffix("") if compression_suffix(path) else name).suffix.lower()
 
@@ -150,7 +150,7 @@ def _decode(data: bytes, *, path: str, line: int, offset_bytes: int) -> str:
     except UnicodeDecodeError as error:
         name = "standard input" if path == STANDARD_INPUT else path
         line += data.count(b"\n", 0, error.start)
-        advice = "convert the file to UTF-8 or mend the line"
+        advice = "convert the file to UTF-8 or fix the line"
         if offset_bytes == 0:
             looks = (meaning for signature, meaning in _SIGNATURES.items() if data.startswith(signature))
             advice = next((f"this looks like {meaning}" for meaning in looks), advice)

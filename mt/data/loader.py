@@ -1,9 +1,9 @@
 """Batches in training order, prepared by a thread while the device computes."""
 
 import functools
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -11,33 +11,32 @@ from jaxtyping import Int, Integer
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.batching import Indices, plan_epoch, plan_in_order, split_for_ranks
-from mt.data.packing import Tiles, plan_packed_rows, row_lengths, split_evenly
+from mt.data.packing import PackedRows, plan_packed_rows, row_lengths, split_evenly
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
 
 Part = TypeVar("Part")
-Result = TypeVar("Result")
 
 _SHORT_TOKENS = 16  # rows so short fill any budget nearly exactly
 
 
 @runtime_checkable
 class Pairs(Protocol):
-    """An encoded corpus: piece ids by index, and all lengths in pieces."""
+    """An encoded corpus: subword ids by index, and all lengths in subwords."""
 
     source_lengths: Int[np.ndarray, " pairs"]
     target_lengths: Int[np.ndarray, " pairs"]
     dropped_too_long: int
 
-    def source(self, index: int) -> Integer[np.ndarray, " pieces"]:
-        """The source's piece ids."""
+    def source(self, index: int) -> Integer[np.ndarray, " subwords"]:
+        """The source's subword ids."""
 
-    def target(self, index: int) -> Integer[np.ndarray, " pieces"]:
-        """The target's piece ids."""
+    def target(self, index: int) -> Integer[np.ndarray, " subwords"]:
+        """The target's subword ids."""
 
 
 class StepBatches(NamedTuple):
-    """One optimizer step: the place after it, this rank's micro-batches, and the real tokens of all ranks."""
+    """One optimizer step: its epoch, the batch that follows it, this rank's micro-batches, all ranks' real tokens."""
 
     epoch: int
     next_batch: int
@@ -46,69 +45,46 @@ class StepBatches(NamedTuple):
     target_tokens: int
 
 
+@dataclass(kw_only=True, eq=False)
 class TrainingOrder:
     """The stream of training steps; step s of epoch e is a pure function of (seed, e, s).
 
     `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only under BPE-dropout.
-    Each item is one optimizer step: micro-batches that together are one batch of the recipe. `pack_length` lays
+    Each item is one optimizer step: micro-batches that together are one batch of the recipe. `pack_length` packs
     several sentences into each row (`mt/data/packing.py`), None gives each its own; with `one_shape` an epoch's last
     batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself. The
     batch is the same for any number of ranks, of which each has as many micro-batches as the others; where there are
     too few pairs for that, some have nothing to learn.
-    `waited_seconds` says for how long, in all, steps were asked for before they had been read.
     """
 
-    def __init__(
-        self,
-        *,
-        corpus_of_epoch: Callable[[int], Pairs],
-        batch_tokens: int,
-        micro_batch_tokens: int,
-        seed: int,
-        pack_length: int | None = None,
-        one_shape: bool = False,
-        pin: bool = False,
-        rank: int = 0,
-        world_size: int = 1,
-    ) -> None:
-        self.corpus_of_epoch = corpus_of_epoch
-        self.batch_tokens = batch_tokens
-        self.micro_batch_tokens = micro_batch_tokens
-        self.seed = seed
-        self.pack_length = pack_length
-        self.one_shape = one_shape
-        self.pin = pin
-        self.rank = rank
-        self.world_size = world_size
-        self.waited_seconds = 0.0
+    corpus_of_epoch: Callable[[int], Pairs]
+    batch_tokens: int
+    micro_batch_tokens: int
+    seed: int
+    pack_length: int | None = None
+    one_shape: bool = False
+    pin: bool = False
+    rank: int = 0
+    world_size: int = 1
 
     def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
-        """The steps without end, from a place on.
-
-        Raises UserError when an epoch has no pairs.
-        """
+        """The steps without end, from batch `start` of an epoch on. Raises UserError when an epoch has no pairs."""
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as thread:
             while True:
                 batches = self._epoch(self.corpus_of_epoch(epoch), epoch, start)
                 pending = [thread.submit(next, batches, None) for _ in range(2)]
-                while (ready := self._waited_for(pending.pop(0))) is not None:
+                while (ready := pending.pop(0).result()) is not None:
                     pending.append(thread.submit(next, batches, None))
                     yield ready
                 epoch, start = epoch + 1, 0
-
-    def _waited_for(self, pending: Future[Result]) -> Result:
-        start_seconds = time.monotonic()
-        result = pending.result()
-        self.waited_seconds += time.monotonic() - start_seconds
-        return result
 
     def largest_batches(self, *, epoch: int, micro_batch_tokens: int) -> list[Batch]:
         """Made-up micro-batches that need as much memory as any of the epoch: the longest rows, and the fullest."""
         corpus = self.corpus_of_epoch(epoch)
         longest = 1 + max(int(side.max(initial=0)) for side in (corpus.source_lengths, corpus.target_lengths))
         if self.pack_length:
-            tiles = row_lengths(longest, pack_length=self.pack_length, batch_tokens=self.batch_tokens)
-            lengths = dict.fromkeys(reversed(tiles))
+            both = row_lengths(longest, pack_length=self.pack_length, batch_tokens=self.batch_tokens)
+            lengths = dict.fromkeys(reversed(both))
             rows = [self._rows(n, micro_batch_tokens) for n in lengths]
         else:
             if self.world_size > 1:  # what split_for_ranks may take, at most
@@ -131,10 +107,9 @@ class TrainingOrder:
         return split_evenly(self.batch_tokens // pack_length, most=most, ranks=self.world_size)
 
     def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
-        """The batches of an epoch from a place on; runs in the loader's thread."""
+        """The batches of an epoch from batch `start` on; runs in the loader's thread."""
         index = -1
-        batches = self._tiles(corpus, epoch, self.pack_length) if self.pack_length else self._batches(corpus, epoch)
-        for index, read in enumerate(batches):
+        for index, read in enumerate(self._planned(corpus, epoch)):
             if index >= start:
                 indices, micro_batches = read()
                 if self.pin:
@@ -144,22 +119,18 @@ class TrainingOrder:
         if index < 0:
             raise UserError("no training pairs are left: look at the corpora and at data.filters")
 
-    def _batches(self, corpus: Pairs, epoch: int) -> Iterator[Callable[[], tuple[Indices, list[Batch]]]]:
+    def _planned(self, corpus: Pairs, epoch: int) -> Iterator[Callable[[], tuple[Indices, list[Batch]]]]:
+        """What reads each batch of an epoch: the indices of its pairs, and this rank's share of it."""
         lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
-        for batch in plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch):
-            yield functools.partial(self._read_parts, corpus, batch)
+        if self.pack_length is None:
+            for batch in plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch):
+                yield functools.partial(self._read_padded, corpus, batch)
+        else:
+            plan = functools.partial(plan_packed_rows, batch_tokens=self.batch_tokens, pack_length=self.pack_length)
+            for tokens, packed_rows in plan(*lengths, seed=self.seed, epoch=epoch):
+                yield functools.partial(self._read_packed, corpus, packed_rows, tokens)
 
-    def _tiles(
-        self, corpus: Pairs, epoch: int, pack_length: int
-    ) -> Iterator[Callable[[], tuple[Indices, list[Batch]]]]:
-        lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
-        plan = plan_packed_rows(
-            *lengths, batch_tokens=self.batch_tokens, pack_length=pack_length, seed=self.seed, epoch=epoch
-        )
-        for tokens, tiles in plan:
-            yield functools.partial(self._read_packed_rows, corpus, tiles, tokens)
-
-    def _read_parts(self, corpus: Pairs, batch: Indices) -> tuple[Indices, list[Batch]]:
+    def _read_padded(self, corpus: Pairs, batch: Indices) -> tuple[Indices, list[Batch]]:
         parts = split_for_ranks(
             batch,
             corpus.source_lengths + 1,
@@ -169,16 +140,19 @@ class TrainingOrder:
         )
         return batch, self._share(parts, lambda part: read_batch(corpus, part))
 
-    def _read_packed_rows(self, corpus: Pairs, tiles: Tiles, pack_length: int) -> tuple[Indices, list[Batch]]:
-        """These tiles as micro-batches of equally many rows."""
+    def _read_packed(self, corpus: Pairs, packed_rows: PackedRows, pack_length: int) -> tuple[Indices, list[Batch]]:
+        """These rows as micro-batches of equally many."""
         rows = self._rows(pack_length, self.micro_batch_tokens)
-        parts = [tiles[at : at + rows] for at in range(0, len(tiles), rows)]
-        filled = rows if self.one_shape else 0
-        read = functools.partial(_read_packed_rows, corpus, pack_length=pack_length, rows=filled)
-        return np.concatenate(tiles), self._share(parts, read)
+        parts = [packed_rows[start : start + rows] for start in range(0, len(packed_rows), rows)]
+
+        def read(part: PackedRows) -> Batch:
+            pairs = [[(corpus.source(int(i)), corpus.target(int(i))) for i in row] for row in part]
+            return make_packed_batch(pairs, pack_length=pack_length, rows=rows if self.one_shape else len(part))
+
+        return np.concatenate(packed_rows), self._share(parts, read)
 
     def _share(self, parts: Sequence[Part], read: Callable[[Part], Batch]) -> list[Batch]:
-        """This rank's parts, as many as the other ranks have."""
+        """This rank's micro-batches, as many as the other ranks have."""
         own = [read(part) for part in parts[self.rank :: self.world_size]]
         while len(own) * self.world_size < len(parts):
             own.append((own[0] if own else read(parts[0])).without_targets())
@@ -188,12 +162,6 @@ class TrainingOrder:
 def read_batch(corpus: Pairs, indices: Indices) -> Batch:
     """These pairs of the corpus as one batch."""
     return make_batch([corpus.source(int(i)) for i in indices], [corpus.target(int(i)) for i in indices])
-
-
-def _read_packed_rows(corpus: Pairs, tiles: Tiles, *, pack_length: int, rows: int) -> Batch:
-    rows = max(rows, len(tiles))
-    pairs = [[(corpus.source(int(i)), corpus.target(int(i))) for i in tile] for tile in tiles]
-    return make_packed_batch(pairs, pack_length=pack_length, rows=rows)
 
 
 def validation_batches(corpus: Pairs, *, batch_tokens: int) -> Iterator[Batch]:

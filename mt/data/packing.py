@@ -1,7 +1,7 @@
-"""Which sentence pairs share a tile: whole pairs laid end to end, so that every batch has one shape and little padding.
+"""Sequence packing: whole sentence pairs share a row, so that every batch has the same shape and little padding.
 
-A tile is one row of a batch with room for `pack_length` of source and as many of target. Length-sorted batches fill
-less of their rows and never have the same shape twice, which a compiler pays for with a new program.
+A packed row has room for `pack_length` source tokens and as many target tokens. Length-sorted batches fill less of
+their rows and rarely have the same shape twice, for each of which a compiler makes a new program.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from jaxtyping import Int
 
 from mt.data.batching import Indices, check_longest
 
-Tiles = list[Indices]
+PackedRows = list[Indices]  # for each row, the indices of its pairs
 
 _BATCHES_PER_POOL = 8
 
@@ -24,13 +24,13 @@ def plan_packed_rows(
     pack_length: int,
     seed: int,
     epoch: int,
-) -> Iterator[tuple[int, Tiles]]:
-    """Every pair once: (tokens of a tile, the tiles of a batch), a pure function of (seed, epoch).
+) -> Iterator[tuple[int, PackedRows]]:
+    """Every pair once: (tokens of a row, the rows of a batch), a pure function of (seed, epoch).
 
-    Lengths are in tokens with the EOS. Pairs of up to `pack_length` go to tiles of so many; longer ones, if there are
-    any, to batches of their own with tiles as long as the longest (`row_lengths`). All batches of a class hold
-    equally many tiles, but for its last one in the epoch. The corpus is shuffled and packed a pool of pairs at a
-    time. Raises UserError when one pair alone exceeds `batch_tokens`.
+    Lengths are in tokens with the EOS. Pairs of up to `pack_length` tokens share rows of that length; longer ones, if
+    there are any, go to batches of their own with rows for the longest (`row_lengths`). All batches of a row length
+    have the same number of rows, except the last one in the epoch. The corpus is shuffled and packed a pool of pairs
+    at a time. Raises UserError when one pair alone exceeds `batch_tokens`.
     """
     random = np.random.Generator(np.random.PCG64([seed, epoch]))
     order = random.permutation(len(source_lengths))
@@ -38,23 +38,23 @@ def plan_packed_rows(
     short_tokens, long_tokens = row_lengths(
         int(longer.max(initial=1)), pack_length=pack_length, batch_tokens=batch_tokens
     )
-    waiting: dict[int, Tiles] = {short_tokens: [], long_tokens: []}
+    waiting: dict[int, PackedRows] = {short_tokens: [], long_tokens: []}
     for pool in _pools(order, longer, pool_tokens=_BATCHES_PER_POOL * batch_tokens):
         short = longer[pool] <= short_tokens
         for tokens, members in ((short_tokens, pool[short]), (long_tokens, pool[~short])):
-            tiles = pack(members, source_lengths, target_lengths, pack_length=tokens)
-            waiting[tokens] += [tiles[index] for index in random.permutation(len(tiles))]
+            rows = pack(members, source_lengths, target_lengths, pack_length=tokens)
+            waiting[tokens] += [rows[index] for index in random.permutation(len(rows))]
             size = batch_tokens // tokens
             while len(waiting[tokens]) >= size:
                 yield tokens, waiting[tokens][:size]
                 del waiting[tokens][:size]
-    for tokens, tiles in waiting.items():
-        if tiles:
-            yield tokens, tiles
+    for tokens, rows in waiting.items():
+        if rows:
+            yield tokens, rows
 
 
 def row_lengths(longest: int, *, pack_length: int, batch_tokens: int) -> tuple[int, int]:
-    """The tokens of a common tile and of one that holds the longest sentence: a multiple, or a whole batch.
+    """The tokens of a common row and of one that holds the longest sentence: a multiple, or a whole batch.
 
     Raises UserError when a batch cannot hold that sentence.
     """
@@ -69,33 +69,33 @@ def pack(
     target_lengths: Int[np.ndarray, " pairs"],
     *,
     pack_length: int,
-) -> Tiles:
-    """Put each pair into the first tile that has room for both its sides, longest pairs first."""
+) -> PackedRows:
+    """Put each pair into the first row that has room for both its sides, longest pairs first."""
     decreasing = members[np.argsort(-np.maximum(source_lengths[members], target_lengths[members]), kind="stable")]
     room = np.full((len(members), 2), pack_length)
-    tiles: list[list[int]] = []
-    full = 0  # tiles before this one take no pair any more
+    rows: list[list[int]] = []
+    full = 0  # rows before this one have no room for any pair
     shortest = int(min(source_lengths[members].min(initial=1), target_lengths[members].min(initial=1)))
     for index in decreasing.tolist():
         lengths = (int(source_lengths[index]), int(target_lengths[index]))
-        fits = (room[full : len(tiles) + 1] >= lengths).all(axis=1)
-        place = full + int(fits.argmax())
-        if place == len(tiles):
-            tiles.append([])
-        tiles[place].append(index)
-        room[place] -= lengths
-        while full < len(tiles) and room[full].min() < shortest:
+        fits = (room[full : len(rows) + 1] >= lengths).all(axis=1)
+        row = full + int(fits.argmax())
+        if row == len(rows):
+            rows.append([])
+        rows[row].append(index)
+        room[row] -= lengths
+        while full < len(rows) and room[full].min() < shortest:
             full += 1
-    return [np.array(tile) for tile in tiles]
+    return [np.array(row) for row in rows]
 
 
 def split_evenly(whole: int, *, most: int, ranks: int = 1) -> int:
-    """The size of as few and as equal parts as hold `whole` with at most `most` in each, as many for every rank."""
+    """The size of the fewest parts that hold `whole` with at most `most` in each, as many parts for every rank."""
     parts = -(-whole // (most * ranks)) * ranks
     return -(-whole // parts)
 
 
 def _pools(order: Indices, longer: Int[np.ndarray, " pairs"], *, pool_tokens: int) -> Iterator[Indices]:
-    """The shuffled corpus in parts of about so many tokens."""
+    """The shuffled corpus in parts of about `pool_tokens`."""
     number = np.cumsum(longer[order], dtype=np.int64) // pool_tokens
     yield from np.split(order, np.flatnonzero(np.diff(number)) + 1)

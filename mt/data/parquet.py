@@ -27,7 +27,7 @@ def read_parquet(path: str, *, columns: tuple[str, str], with_struct: bool) -> I
 
 
 def count_parquet_rows(path: str) -> int:
-    """Return the number of rows that the file's footer declares. Raises UserError for a file that is no parquet."""
+    """Return the number of rows that the file's footer declares. Raises UserError for a file of another kind."""
     with _open_parquet(path) as file:
         return int(file.metadata.num_rows)
 

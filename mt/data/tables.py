@@ -21,7 +21,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def read_tsv(path: str, *, source_column: str | None, target_column: str | None) -> Iterator[tuple[str, str]]:
     """Yield the pairs of a tab-separated file; a tab always separates, quotes are text.
 
-    A column is a number counted from 1 or a name in the first line, which then is no pair. Without columns
+    A column is a number counted from 1 or a name in the first line, which then is not a pair. Without columns
     every line must have exactly two. Raises UserError with the line for a line that does not fit.
     """
     lines = enumerate(read_lines(path), start=1)
@@ -80,7 +80,7 @@ def json_object(line: str, where: str) -> dict[str, Any]:
 def one_line(value: object, where: str) -> str:
     """Return a text value as one line of valid Unicode: "" for an absent one, lone surrogates as U+FFFD.
 
-    Raises UserError that starts with `where` when `value` is no text.
+    Raises UserError that starts with `where` when `value` is not text.
     """
     if isinstance(value, str):
         if "\n" in value:
@@ -111,8 +111,8 @@ def _tsv_index(column: str, header: list[str], *, path: str) -> int:
 
 def _tsv_advice(path: str, number: int, *, found: int, columns_named: bool) -> str:
     if columns_named:
-        return f"{path}, line {number}: has only {found} tab-separated columns; mend the line"
+        return f"{path}, line {number}: has only {found} tab-separated columns; fix the line"
     return (
         f"{path}, line {number}: has {found} tab-separated columns instead of 2; "
-        "mend the line, or set source_column and target_column to numbers counted from 1 or to names in line 1"
+        "fix the line, or set source_column and target_column to numbers counted from 1 or to names in line 1"
     )

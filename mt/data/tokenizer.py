@@ -1,18 +1,16 @@
-"""Section 5.1: sentences become byte-pair-encoding pieces; the only file that knows SentencePiece.
+"""Section 5.1: byte-pair encoding splits sentences into subwords; the only file that runs SentencePiece.
 
-The normaliser (`nmt_nfkc`: Unicode compatibility forms, spaces folded) is part of the model file, so
-text is normalised once, in here, and reference translations never are.
+SentencePiece calls a subword a *piece*: a string of its vocabulary, in which "▁" is the space before a word. The
+normaliser (`nmt_nfkc`: Unicode compatibility forms, spaces folded) is part of the model file, so text is
+normalised once, in here, and reference translations never are.
 """
 
 import bisect
-import contextlib
 import hashlib
 import io
 import logging
-import os
 import random
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
@@ -24,12 +22,19 @@ import sentencepiece
 from jaxtyping import Int32, Integer
 
 from mt.data.bpe_dropout import Segmenter
-from mt.errors import BadFileError, DiskError, UserError
+from mt.errors import BadFileError, UserError
+from mt.reporting import report
+from mt.runs.atomic import replace_file
 
 PAD = 0
 UNKNOWN = 1
 BOS = 2
 EOS = 3
+
+# A subword and its space take about five bytes. One that occurs ten times is hardly learned; fifty times will do.
+LEAST_BYTES_PER_SUBWORD, GOOD_BYTES_PER_SUBWORD = 50, 250
+SMALLEST_HINT = 512
+MANY_LINES = 200_000  # from here on learning takes minutes, in which SentencePiece reports nothing
 
 _LARGEST_MODEL_BYTES = 1 << 28
 _LARGEST_LINE_BYTES = 1 << 30  # SentencePiece's own limit, 4,192 bytes, drops longer lines silently
@@ -50,8 +55,8 @@ def train_tokenizer(
 
     At most `input_sentence_size` lines are used, spread evenly over all files, so that the same
     files give the same model. Digits are not split, as in the paper's own encoding. `byte_fallback`
-    spends 256 pieces on single bytes, after which no text is unknown. A corpus that supports fewer
-    pieces than `vocab_size` gives a smaller vocabulary and a warning.
+    spends 256 subwords on single bytes, after which no text is unknown. A corpus that supports fewer
+    subwords than `vocab_size` gives a smaller vocabulary and a warning.
 
     Raises UserError when the files cannot be read, hold no text, or have more distinct characters than
     `vocab_size` has room for, and DiskError when the model cannot be written.
@@ -59,7 +64,7 @@ def train_tokenizer(
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=told_of_silence(_spread_lines(text_files, input_sentence_size)),
+            sentence_iterator=_announce_learning(_spread_lines(text_files, input_sentence_size)),
             model_writer=model,
             model_type="bpe",
             vocab_size=vocab_size,
@@ -76,21 +81,21 @@ def train_tokenizer(
         )
     except RuntimeError as error:
         raise UserError(_explain(str(error), text_files, vocab_size)) from error
-    _write_whole(output, model.getvalue())
+    replace_file(output, model.getvalue())
     trained = Tokenizer.load(output)
     actual = trained.vocab_size
     if actual < vocab_size:
         _logger.warning(
-            "the training text supports %d pieces, fewer than tokenizer.vocab_size=%d: using %d",
+            "the training text supports %d subwords, fewer than tokenizer.vocab_size=%d: using %d",
             actual, vocab_size, actual,
         )  # fmt: skip
-    pieces = trained.pieces(range(actual))
-    if hint := too_many_pieces(pieces, text_bytes=sum(path.stat().st_size for path in text_files)):
+    subwords = trained.subwords(range(actual))
+    if hint := _hint_for_little_text(subwords, text_bytes=sum(path.stat().st_size for path in text_files)):
         _logger.warning(hint)
 
 
 class Tokenizer:
-    """A trained SentencePiece model: text to piece ids and back, without begin and end marks.
+    """A trained SentencePiece model: text to subword ids and back, without begin and end marks.
 
     Special ids are inserted by their number only; no text, `</s>` included, ever becomes one.
     """
@@ -100,7 +105,7 @@ class Tokenizer:
         processor = sentencepiece.SentencePieceProcessor()
         try:
             processor.load_from_serialized_proto(model)
-            # Damaged pieces that are not UTF-8 load without complaint and fail later, when written out.
+            # Damaged subwords that are not UTF-8 load without complaint and fail later, when written out.
             every_id = list(range(processor.get_piece_size()))
             processor.decode(every_id), processor.id_to_piece(every_id)
         except (RuntimeError, ValueError, IndexError) as error:
@@ -125,30 +130,35 @@ class Tokenizer:
             raise BadFileError(f"tokenizer {path}: {error}; train it again or restore it") from error
 
     def encode(self, text: str) -> list[int]:
-        """Return the piece ids of one text."""
+        """Return the subword ids of one text."""
         return self.encode_many([text])[0]
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the piece ids of each text. A lone surrogate, which UTF-8 cannot carry, counts as U+FFFD."""
+        """Return the subword ids of each text. A lone surrogate, which UTF-8 cannot carry, counts as U+FFFD."""
         ids: list[list[int]] = self._processor.encode(_valid(texts), num_threads=1)
         return ids
 
     def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int) -> list[list[int]]:
         """Return ids with BPE-dropout (Provilkov et al. 2020): each merge is left out with probability `alpha`.
 
-        Equal texts in equal order and an equal seed give equal pieces.
+        Equal texts in equal order and an equal seed give equal subwords.
         """
-        return self._sample(_valid(texts), alpha=alpha, seed=seed) if alpha > 0 else self.encode_many(texts)
+        if alpha == 0:
+            return self.encode_many(texts)
+        chance = random.Random(seed)
+        normalised = self._processor.normalize(_valid(texts))
+        sampled = [self._segmenter.sample(text, alpha=alpha, chance=chance) for text in normalised]
+        return [_unknown_once(ids) if UNKNOWN in ids else ids for ids in sampled]
 
     def encode_lines(
         self, lines: list[bytes], *, alpha: float = 0.0, seed: int = 0
-    ) -> tuple[Int32[np.ndarray, " lines"], Integer[np.ndarray, " pieces"]]:
-        """Return the number of pieces of each UTF-8 line, and all ids one after another as `id_dtype`.
+    ) -> tuple[Int32[np.ndarray, " lines"], Integer[np.ndarray, " subwords"]]:
+        """Return the number of subwords of each UTF-8 line, and all ids one after another as `id_dtype`.
 
         `alpha` above 0 samples as `encode_sampled` does; without, other threads run meanwhile.
         """
         if alpha > 0:
-            ids = self._sample([line.decode("utf-8", "replace") for line in lines], alpha=alpha, seed=seed)
+            ids = self.encode_sampled([line.decode("utf-8", "replace") for line in lines], alpha=alpha, seed=seed)
         else:
             ids = self._processor.encode(lines, num_threads=1)
         lengths = np.fromiter(map(len, ids), np.int32, len(ids))
@@ -157,22 +167,22 @@ class Tokenizer:
 
     @property
     def id_dtype(self) -> np.dtype[Any]:
-        """Return the narrowest unsigned type that holds every id: two bytes, or four above 65,536 pieces."""
+        """Return the narrowest unsigned type that holds every id: two bytes, or four above 65,536 subwords."""
         return np.dtype("<u2" if self.vocab_size <= 1 << 16 else "<u4")
 
-    def decode(self, ids: Iterable[int] | Integer[np.ndarray, " pieces"]) -> str:
+    def decode(self, ids: Iterable[int] | Integer[np.ndarray, " subwords"]) -> str:
         """Return the text of the ids, on one line: special ids vanish, ids that do not exist count as unknown."""
         known = [int(i) if 0 <= i < self.vocab_size else UNKNOWN for i in ids]
         text: str = self._processor.decode(known)
         # Under byte fallback a model may produce the bytes of a line break, which no input contains.
         return text.replace("\n", " ").replace("\r", " ")
 
-    def pieces(self, ids: Iterable[int] | Integer[np.ndarray, " pieces"]) -> list[str]:
+    def subwords(self, ids: Iterable[int] | Integer[np.ndarray, " subwords"]) -> list[str]:
         """Return the written form of each id. Raises IndexError for an id that does not exist."""
         return [self._processor.id_to_piece(int(i)) for i in ids]
 
     def words_of_text(self, text: str) -> list[int]:
-        """Return for each piece of `encode(text)` the number of its word, from 0; words are what spaces separate."""
+        """Return for each subword of `encode(text)` the number of its word, from 0; words are what spaces separate."""
         [valid] = _valid([text])
         encoded = self._processor.encode(valid, return_type="offset_mapping")
         return _words_at(valid, [start for start, _ in encoded["offsets"]])
@@ -182,19 +192,9 @@ class Tokenizer:
         decoded = self._processor.decode(list(ids), return_type="offset_mapping")
         return _words_at(decoded["text"], [start for start, _ in decoded["offsets"]])
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the model file's content."""
-        return (_from_model, (self._processor.serialized_model_proto(),))
-
-    def _sample(self, texts: list[str], *, alpha: float, seed: int) -> list[list[int]]:
-        chance = random.Random(seed)
-        segmenter = self._segmenter
-        sampled = [segmenter.sample(text, alpha=alpha, chance=chance) for text in self._processor.normalize(texts)]
-        return [_unknown_once(ids) if UNKNOWN in ids else ids for ids in sampled]
-
     @cached_property
     def _segmenter(self) -> Segmenter:
-        """The merges of the model: every piece but the special ones and the single bytes."""
+        """The merges of the model: every subword but the special ones and the single bytes."""
         processor = self._processor
         every_id = range(self.vocab_size)
         bytes_ = {processor.id_to_piece(i): i for i in every_id if processor.is_byte(i)}
@@ -203,7 +203,7 @@ class Tokenizer:
             for i in every_id
             if not (processor.is_byte(i) or processor.is_control(i) or processor.is_unknown(i))
         }
-        scores = {piece: processor.get_score(i) for piece, i in ids.items()}
+        scores = {subword: processor.get_score(i) for subword, i in ids.items()}
 
         def spell(character: str) -> list[int]:
             return [bytes_.get(f"<0x{byte:02X}>", UNKNOWN) for byte in character.encode()] if bytes_ else [UNKNOWN]
@@ -211,12 +211,8 @@ class Tokenizer:
         return Segmenter(scores=scores, ids=ids, spell=spell)
 
 
-def _from_model(model: bytes) -> Tokenizer:
-    return Tokenizer(model=model)
-
-
 def _unknown_once(ids: list[int]) -> list[int]:
-    """Neighbouring unknown characters are one unknown piece, as in SentencePiece."""
+    """Neighbouring unknown characters are one unknown subword, as in SentencePiece."""
     return [i for before, i in zip([-1, *ids], ids, strict=False) if not before == i == UNKNOWN]
 
 
@@ -233,26 +229,45 @@ def _words_at(text: str, positions: Sequence[int]) -> list[int]:
 def _spread_lines(text_files: Sequence[Path], most: int) -> Iterator[bytes]:
     """At most `most` lines, evenly spaced over all the files in order, without their line ends."""
     try:
-        total = sum(_count_lines(path) for path in text_files)
+        total = sum(sum(1 for _ in lines) for lines in map(_read, text_files))
     except OSError as error:
         raise UserError(f"cannot read the tokenizer's training text: {error}") from error
-    return _every_nth(text_files, total=total, taken=min(most, total))
+    return _every_nth(chain.from_iterable(map(_read, text_files)), total=total, taken=min(most, total))
 
 
-def _every_nth(text_files: Sequence[Path], *, total: int, taken: int) -> Iterator[bytes]:
+def _every_nth(lines: Iterable[bytes], *, total: int, taken: int) -> Iterator[bytes]:
     accumulated = 0
-    for path in text_files:
-        with path.open("rb") as lines:
-            for line in lines:
-                accumulated += taken
-                if accumulated >= total:
-                    accumulated -= total
-                    yield line.rstrip(b"\r\n")
+    for line in lines:
+        accumulated += taken
+        if accumulated >= total:
+            accumulated -= total
+            yield line.rstrip(b"\r\n")
 
 
-def _count_lines(path: Path) -> int:
+def _read(path: Path) -> Iterator[bytes]:
     with path.open("rb") as lines:
-        return sum(1 for _ in lines)
+        yield from lines
+
+
+def _announce_learning(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines; after many of them, report that learning begins, which takes minutes without any output."""
+    count = 0
+    for count, line in enumerate(lines, start=1):  # noqa: B007
+        yield line
+    if count >= MANY_LINES:
+        report(f"learning subwords from {count:,} lines; this takes minutes")
+
+
+def _hint_for_little_text(subwords: Sequence[str], *, text_bytes: int) -> str:
+    """Return a better vocabulary size where most subwords occur too seldom in a small text; else nothing."""
+    indispensable = sum(len(subword.strip("▁")) <= 1 or subword.startswith("<") for subword in subwords)
+    suggested = max(SMALLEST_HINT, indispensable * 5 // 4, text_bytes // GOOD_BYTES_PER_SUBWORD) // 64 * 64
+    if text_bytes >= LEAST_BYTES_PER_SUBWORD * len(subwords) or suggested >= len(subwords):
+        return ""
+    return (
+        f"{len(subwords):,} subwords are too many for {max(1, text_bytes // 1000):,} kB of text, where most occur too "
+        f"seldom to be learned; try tokenizer.vocab_size={suggested}"
+    )
 
 
 def _explain(message: str, text_files: Sequence[Path], vocab_size: int) -> str:
@@ -266,47 +281,3 @@ def _explain(message: str, text_files: Sequence[Path], vocab_size: int) -> str:
     if "sentences_.empty()" in message or "all_chars_count" in message:
         return f"no text to train a tokenizer on in {files or 'an empty list of files'}"
     return f"cannot train a tokenizer on {files}: {message.strip()}"
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write under another name first, so that no reader ever sees half a file."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        why = f"{error.strerror or error}; free some space there, or choose another folder"
-        raise DiskError(f"cannot write the tokenizer {path}: {why}") from error
-
-
-# A piece and its space take about five bytes. One that occurs ten times is hardly learned; fifty times will do.
-LEAST_BYTES_PER_PIECE, GOOD_BYTES_PER_PIECE = 50, 250
-SMALLEST_HINT = 512
-MANY_LINES = 200_000  # from here on learning takes longer than one cares to wait without a word
-
-
-def too_many_pieces(pieces: Sequence[str], *, text_bytes: int) -> str:
-    """Return a hint where most pieces occur too seldom in so little text, with a size that suits it; else nothing."""
-    indispensable = sum(len(piece.strip("▁")) <= 1 or piece.startswith("<") for piece in pieces)
-    suggested = max(SMALLEST_HINT, indispensable * 5 // 4, text_bytes // GOOD_BYTES_PER_PIECE) // 64 * 64
-    if text_bytes >= LEAST_BYTES_PER_PIECE * len(pieces) or suggested >= len(pieces):
-        return ""
-    return (
-        f"{len(pieces):,} pieces are many for {max(1, text_bytes // 1000):,} kB of text, most will occur too seldom to "
-        f"be learned: try tokenizer.vocab_size={suggested}"
-    )
-
-
-def told_of_silence(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines; when there were many, say at their end that SentencePiece now learns and tells nothing meanwhile."""
-    count = 0
-    for count, line in enumerate(lines, start=1):  # noqa: B007
-        yield line
-    if count >= MANY_LINES:
-        print(f"learning pieces from {count:,} lines: minutes without a word", file=sys.stderr, flush=True)

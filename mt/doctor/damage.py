@@ -8,10 +8,10 @@ from jaxtyping import Integer
 MOJIBAKE, REPLACEMENT, CONTROL = "mojibake", "replacement character", "control character"
 DAMAGE = (MOJIBAKE, REPLACEMENT, CONTROL)
 
-# What the bytes 0x80 to 0xBF of UTF-8 look like when they are read as Windows-1252 or Latin-1.
+# How the bytes 0x80 to 0xBF of UTF-8 look when they are read as Windows-1252 or Latin-1.
 _FOLLOWING = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 # Two letters of Latin text ("Ã¤", "Â°"), a typographic mark ("â€™", "â„¢"), or two letters of another alphabet:
-# a single "Ü“" or "É»" is sound text. The last line is the same in Mac Roman ("√§", "‚Äô").
+# a single "Ü“" or "É»" is undamaged text. The last line is the same in Mac Roman ("√§", "‚Äô").
 _MOJIBAKE = re.compile(
     f"[ÂÃ][{_FOLLOWING}]|[ÄÅ][\u0080-\u009f\u00a1-\u00aa\u00ac-\u00b9\u00bc-\u00bfŸžœšƒˆ‡†]"
     f"|â[€„\u0080\u0084][{_FOLLOWING}]|(?:[Î-Ñ×ØÙÐ][{_FOLLOWING}]){{2}}|(?:[à-ï][{_FOLLOWING}]{{2}}){{2}}|ðŸ[{_FOLLOWING}]{{2}}"
@@ -26,7 +26,7 @@ def damaged_lines(
 ) -> dict[str, set[int]]:
     """Return the indices of the damaged lines of `text` by kind of damage.
 
-    `counts` says how often each code point occurs in `text`, and `starts` where each line begins in it. A line
+    `counts` has the frequency of each code point in `text`, and `starts` the index at which each line begins. A line
     with mojibake is not also counted for the control characters that come with it.
     """
     found: dict[str, set[int]] = {kind: set() for kind in DAMAGE}
@@ -40,5 +40,5 @@ def damaged_lines(
 
 
 def _lines(pattern: re.Pattern[str], text: str, starts: Integer[np.ndarray, " lines"]) -> set[int]:
-    places = np.fromiter((match.start() for match in pattern.finditer(text)), dtype=np.int64)
-    return set((np.searchsorted(starts, places, side="right") - 1).tolist())
+    found = np.fromiter((match.start() for match in pattern.finditer(text)), dtype=np.int64)
+    return set((np.searchsorted(starts, found, side="right") - 1).tolist())

@@ -1,4 +1,4 @@
-"""One pass over a corpus: what is counted of its lines and pairs, and where the faults stand."""
+"""One pass over a corpus: what is counted of its lines and pairs, and which of them are suspect."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,15 +9,14 @@ from jaxtyping import Bool, Int64, Integer
 from mt.data.corpus import Corpus
 from mt.data.filters import RATIO_SLACK_BYTES, HeldOut, SeenHashes, hash_pairs, is_copy, normalise
 from mt.doctor.damage import DAMAGE, damaged_lines
-from mt.doctor.profiles import FOREIGN, OTHER_SIDE, SideLanguages, classify
+from mt.doctor.languages import SideLanguages, in_other_language
 from mt.doctor.reading import read_blocks
 from mt.doctor.shifts import Alignment, align
 from mt.reporting import Progress
 
 CODE_POINTS = 0x110000
-EXAMPLES = 5
 BLANK, COPY, DUPLICATE, LENGTH_RATIO, LEAK = "blank side", "copy", "duplicate pair", "length ratio", "held-out pair"
-OTHER_LANGUAGE, FOREIGN_LANGUAGE = "language of the other side", "third language"
+OTHER_LANGUAGE = "language of the other side"
 SIDES = ("source", "target")
 
 
@@ -28,9 +27,7 @@ class Side:
     characters: int = 0
     words: int = 0
     blank: int = 0
-    counts: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys((*DAMAGE, OTHER_LANGUAGE, FOREIGN_LANGUAGE), 0)
-    )
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*DAMAGE, OTHER_LANGUAGE), 0))
     code_points: Int64[np.ndarray, " codes"] = field(default_factory=lambda: np.zeros(CODE_POINTS, np.int64))
 
 
@@ -70,7 +67,7 @@ class Examined:
         return self.source, self.target
 
     def number_lines(self, line_number: Callable[[int], int]) -> None:
-        """Give the places the numbers of the lines that an excerpt was taken from."""
+        """Replace the line numbers of an excerpt by those of the lines that it was taken from."""
         for suspect in self.suspects:
             suspect.line = line_number(suspect.line)
         shifts = [replace(shift, line=line_number(shift.line)) for shift in self.alignment.shifts]
@@ -78,20 +75,17 @@ class Examined:
         self.alignment = replace(self.alignment, shifts=shifts, unrelated=unrelated)
 
 
+@dataclass(kw_only=True)
 class Examiner:
     """Examines corpora one after another; duplicates are looked for among all that one examiner sees."""
 
-    def __init__(
-        self, *, languages: tuple[SideLanguages, SideLanguages] | None, held_out: HeldOut, max_length_ratio: float
-    ) -> None:
-        """Start with nothing seen."""
-        self.languages = languages
-        self.held_out = held_out
-        self.max_length_ratio = max_length_ratio
-        self.seen = SeenHashes()
+    languages: tuple[SideLanguages, SideLanguages] | None
+    held_out: HeldOut
+    max_length_ratio: float
+    seen: SeenHashes = field(default_factory=SeenHashes)
 
     def examine(self, corpus: Corpus, *, split: str, lines: tuple[int, int], progress: Progress) -> Examined:
-        """Return what is found in a corpus with this many lines on its sides. Raises UserError at damage."""
+        """Return what is found in a corpus whose sides have `lines` lines. Raises UserError at damage."""
         found = Examined(split, corpus.name, *lines)
         lengths, ratios = [], []
         for sources, targets in read_blocks(corpus):
@@ -124,13 +118,11 @@ class Examiner:
             if key[0] == key[1]:
                 copies[index] = True
                 found.counts[COPY] += is_copy(source, *key)
-            places = self.held_out.places(key)
-            if places:
-                line = found.pairs + index + 1
+            if leaked := self.held_out.occurrences(key):
                 found.counts[LEAK] += 1
-                note = ", ".join(f"{split} {number}" for split, number in places)
-                found.suspects.append(Suspect(LEAK, line, "pair", f"{source}\t{target}", note))
-                for split, number in places:
+                note = ", ".join(f"{split} {number}" for split, number in leaked)
+                found.suspects.append(Suspect(LEAK, found.pairs + index + 1, "pair", f"{source}\t{target}", note))
+                for split, number in leaked:
                     found.leaked_from.setdefault(split, set()).add(number)
         new = self.seen.add(hash_pairs(list(zip(sources, targets, strict=True))))
         found.counts[DUPLICATE] += int((~new).sum())
@@ -147,7 +139,7 @@ class Examiner:
         return np.maximum(needed, 1.0)
 
     def _side(self, found: Examined, index: int, lines: Sequence[str], copies: Bool[np.ndarray, " pairs"]) -> None:
-        """Note damage and languages of one side of a block."""
+        """Note damage and language of one side of a block."""
         side, text = found.sides()[index], "\n".join(lines)
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         counts = np.bincount(codes, minlength=CODE_POINTS)
@@ -156,16 +148,12 @@ class Examiner:
         ends = np.cumsum([len(line) + 1 for line in lines])
         kinds = damaged_lines(text, counts, ends - np.diff(ends, prepend=0))
         if self.languages is not None:
-            classes = classify(lines, self.languages[index])
-            classes[copies] = 0
             damaged = set().union(*kinds.values())
-            for kind, code in ((OTHER_LANGUAGE, OTHER_SIDE), (FOREIGN_LANGUAGE, FOREIGN)):
-                kinds[kind] = set(np.flatnonzero(classes == code).tolist()) - damaged
-        for kind, places in kinds.items():
-            side.counts[kind] += len(places)
-            found.suspects += [
-                Suspect(kind, found.pairs + place + 1, SIDES[index], lines[place]) for place in sorted(places)
-            ]
+            other = in_other_language(lines, self.languages[index]) & ~copies
+            kinds[OTHER_LANGUAGE] = set(np.flatnonzero(other).tolist()) - damaged
+        for kind, indices in kinds.items():
+            side.counts[kind] += len(indices)
+            found.suspects += [Suspect(kind, found.pairs + at + 1, SIDES[index], lines[at]) for at in sorted(indices)]
 
 
 def _measure(side: Side, lines: Sequence[str]) -> tuple[list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""The whole visit: learn the two languages, read every corpus once, and say what was found."""
+"""The whole visit: learn the two languages, read every corpus once, and return what was found."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -12,21 +12,21 @@ from mt.data.filters import HeldOut, normalise
 from mt.data.tokenizer import Tokenizer
 from mt.doctor.examination import Examined, Examiner
 from mt.doctor.findings import Finding, findings, proposals
-from mt.doctor.profiles import learn_languages
+from mt.doctor.languages import learn_languages
 from mt.doctor.reading import Excerpt, count_sides, read_blocks, sample_pairs
 from mt.reporting import Progress
 
-SAMPLE_PAIRS = 30_000  # for what need not see every line: the languages, and the pieces
+SAMPLE_PAIRS = 30_000  # for what need not see every line: the languages, and the subwords
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the doctor says of all corpora of a training; `pieces` are its sampled lengths by side, where known."""
+    """What the doctor found in all corpora of a training; `subwords` are sampled lengths by side, where known."""
 
     examined: list[Examined]
     findings: list[Finding]
     proposals: list[tuple[str, str]]
-    pieces: list[np.ndarray] | None
+    subwords: list[np.ndarray] | None
 
 
 def diagnose(
@@ -36,7 +36,7 @@ def diagnose(
     max_length_ratio: float,
     tokenizers: tuple[Tokenizer, Tokenizer] | None,
 ) -> Diagnosis:
-    """Examine the corpora of each split (`train`, and `validation` and `test` where there are such).
+    """Examine the corpora of each split (`train`, and `validation` and `test` where given).
 
     `languages` are the codes of the source and the target language. Raises UserError for a corpus that cannot be
     read; sides of unequal length are a finding.
@@ -60,16 +60,16 @@ def diagnose(
                 if isinstance(corpus, Excerpt):
                     found.number_lines(corpus.line_number)
                 examined.append(found)
-    pieces = None
+    subwords = None
     if tokenizers is not None:
         halves = [[line.encode("utf-8", "replace") for line in side] for side in sample]
-        pieces = [one.encode_lines(side)[0] for one, side in zip(tokenizers, halves, strict=True)]
-    longest = None if pieces is None else int(np.quantile(np.concatenate(pieces), 0.999))
+        subwords = [one.encode_lines(side)[0] for one, side in zip(tokenizers, halves, strict=True)]
+    longest = None if subwords is None else int(np.quantile(np.concatenate(subwords), 0.999))
     return Diagnosis(
         examined=examined,
         findings=findings(examined, languages=learned, declared=languages, sizes=sizes),
-        proposals=proposals(examined, longest_pieces=longest),
-        pieces=pieces,
+        proposals=proposals(examined, longest_subwords=longest),
+        subwords=subwords,
     )
 
 

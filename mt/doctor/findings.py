@@ -5,20 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mt.doctor.damage import DAMAGE
-from mt.doctor.examination import (
-    BLANK,
-    COPY,
-    DUPLICATE,
-    FOREIGN_LANGUAGE,
-    LEAK,
-    LENGTH_RATIO,
-    OTHER_LANGUAGE,
-    SIDES,
-    Examined,
-)
-from mt.doctor.languages import NAMES
-from mt.doctor.profiles import SideLanguages
+from mt.doctor.damage import DAMAGE, MOJIBAKE
+from mt.doctor.examination import BLANK, COPY, DUPLICATE, LEAK, LENGTH_RATIO, OTHER_LANGUAGE, SIDES, Examined
+from mt.doctor.languages import NAMES, SideLanguages
 
 # Shares of a corpus' pairs, or lines of a side, from which on a count is a finding. Every real corpus has some.
 FINDING_SHARES = {
@@ -28,13 +17,12 @@ FINDING_SHARES = {
     DUPLICATE: 0.05,
     LENGTH_RATIO: 0.01,
     OTHER_LANGUAGE: 0.01,
-    FOREIGN_LANGUAGE: 0.001,
 }
 UNSEEN_SHARE = 0.001  # of the characters of a held-out split
-LEAKED_SHARE = 0.001  # of the pairs of a held-out split; a short sentence or two is met by chance
+LEAKED_SHARE = 0.001  # of the pairs of a held-out split; a short sentence or two recurs by chance
 LEAST_COUNT = 3
 LEAST_CORRELATION, LEAST_CORRELATED_PAIRS = 0.3, 200
-MOST_PLACES = 10  # of a corpus that are named one by one
+MOST_SHIFTS = 10  # of a corpus that are named one by one
 RATIO_CHOICES = (2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 KEPT_SHARE = 0.997
 LARGE_ALPHABET = 1500  # characters, from which on the rarest should be spelled in bytes
@@ -76,10 +64,10 @@ def _apart(one: Examined) -> list[Finding]:
     if one.source_lines != one.target_lines:
         counts = f"the source side has {one.source_lines:,} lines and the target side {one.target_lines:,}"
         found.append(finding(f"{counts}: training will refuse it", abs(one.source_lines - one.target_lines)))
-    places = _shift_words(one)
-    found += [finding(message, count) for message, count in places[:MOST_PLACES]]
-    if len(places) > MOST_PLACES:
-        found.append(finding(f"and {len(places) - MOST_PLACES:,} more places where the sides are shifted", len(places)))
+    shifts = _shift_sentences(one)
+    found += [finding(message, count) for message, count in shifts[:MOST_SHIFTS]]
+    if len(shifts) > MOST_SHIFTS:
+        found.append(finding(f"and {len(shifts) - MOST_SHIFTS:,} more shifts of the two sides", len(shifts)))
     for first, last in one.alignment.unrelated:
         message = f"lines {first:,} to {last:,}: the lengths of the two sides have nothing in common"
         found.append(finding(message, last - first + 1))
@@ -90,25 +78,26 @@ def _apart(one: Examined) -> list[Finding]:
     return found
 
 
-def _shift_words(one: Examined) -> list[tuple[str, int]]:
-    """Return a sentence and the number of pairs for each place; a shift that ends again is one place."""
-    shifts, words = list(one.alignment.shifts), []
+def _shift_sentences(one: Examined) -> list[tuple[str, int]]:
+    """Return a sentence and the number of pairs for each shift; one that ends again has one sentence."""
+    shifts, sentences = list(one.alignment.shifts), []
     while shifts:
         shift = shifts.pop(0)
         if shift.before == 0 and shifts and shifts[0].shift == 0:
             end = shifts.pop(0).line
             by = f"source line i seems to belong to target line i {shift.shift:+d}"
-            words.append((f"lines {shift.line:,} to about {end:,}: the two sides are shifted: {by}", end - shift.line))
+            message = f"lines {shift.line:,} to about {end:,}: the two sides are shifted: {by}"
+            sentences.append((message, end - shift.line))
             continue
         change = shift.shift - shift.before
         lines = "one line" if abs(change) == 1 else f"{abs(change)} lines"
         missing, extra = ("target", "source") if change < 0 else ("source", "target")
         message = (
             f"line {shift.line:,}: the two sides seem shifted from about here on: {lines} missing on the {missing} "
-            f"side, or too many on the {extra} side; mend this first, other counts after it mean little"
+            f"side, or too many on the {extra} side; fix this first, other counts after it mean little"
         )
-        words.append((message, max(0, one.pairs - shift.line + 1)))
-    return words
+        sentences.append((message, max(0, one.pairs - shift.line + 1)))
+    return sentences
 
 
 def _leaks(one: Examined, sizes: dict[str, int]) -> list[Finding]:
@@ -140,18 +129,16 @@ def _lines(one: Examined, languages: Languages) -> list[Finding]:
         for kind, count in side.counts.items():
             if not _many(count, one.pairs, kind):
                 continue
+            what = f"hold a {kind}: their encoding was damaged"
+            if kind == MOJIBAKE:
+                what = 'are mojibake ("Ã¤" for "ä"): UTF-8 that was read in another encoding'
+            if kind == OTHER_LANGUAGE:
+                other = (languages and languages[index].other_side_name) or "the other side's language"
+                what = f"look like {other}: untranslated, or the sides swapped"
+            lines = [f"{suspect.line:,}" for suspect in one.suspects if (suspect.kind, suspect.side) == (kind, name)]
             share = f"{count:,} lines ({100 * count / one.pairs:.1f} %) of the {name} side"
-            text = f"{share} hold a {kind}: their encoding was damaged"
-            if kind in DAMAGE[:1]:
-                text = f'{share} are mojibake ("Ã¤" for "ä"): UTF-8 that was read in another encoding'
-            if languages is not None and kind == OTHER_LANGUAGE:
-                other = languages[index].other_side_name or "the other side's language"
-                text = f"{share} look like {other}: untranslated, or the sides swapped"
-            if languages is not None and kind == FOREIGN_LANGUAGE:
-                foreign = languages[index].foreign_name or "a third language"
-                text = f"{share} look like {foreign} (frequent words: {', '.join(languages[index].foreign_words)})"
-            places = [f"{suspect.line:,}" for suspect in one.suspects if (suspect.kind, suspect.side) == (kind, name)]
-            found.append(Finding(kind, one.split, one.name, f"{text}; lines {', '.join(places[:5])} ...", count))
+            message = f"{share} {what}; lines {', '.join(lines[:5])} ..."
+            found.append(Finding(kind, one.split, one.name, message, count))
     return found
 
 
@@ -159,7 +146,7 @@ def _pairs(one: Examined) -> list[Finding]:
     words = {
         BLANK: "have a blank side",
         COPY: "repeat the source as the target",
-        DUPLICATE: "stood there before, word for word",
+        DUPLICATE: "occurred before, word for word",
         LENGTH_RATIO: "differ in length beyond data.filters.max_length_ratio",
     }
     return [
@@ -194,10 +181,10 @@ def _unseen(examined: Sequence[Examined]) -> list[Finding]:
     return found
 
 
-def proposals(examined: Sequence[Examined], *, longest_pieces: int | None) -> list[tuple[str, str]]:
+def proposals(examined: Sequence[Examined], *, longest_subwords: int | None) -> list[tuple[str, str]]:
     """Return overrides for training with the reason for each.
 
-    `longest_pieces` is the length that 99.9 percent of the sentences do not exceed, None without a tokenizer.
+    `longest_subwords` is the length that 99.9 percent of the sentences do not exceed, None without a tokenizer.
     """
     train = [one for one in examined if one.split == "train"]
     needed = np.concatenate([one.needed_ratios for one in train])
@@ -210,9 +197,9 @@ def proposals(examined: Sequence[Examined], *, longest_pieces: int | None) -> li
         ("data.filters.remove_duplicates=true", f"drops {totals[DUPLICATE]:,} pairs"),
         ("data.filters.remove_held_out=true", f"drops {totals[LEAK]:,} pairs"),
     ]
-    if longest_pieces is not None:
-        limit = max(64, -(-longest_pieces // 32) * 32)
-        proposed.append((f"data.filters.max_tokens={limit}", f"99.9 % of the sentences have at most {longest_pieces}"))
+    if longest_subwords is not None:
+        limit = max(64, -(-longest_subwords // 32) * 32)
+        proposed.append((f"data.filters.max_tokens={limit}", f"99.9 % of sentences have at most {longest_subwords}"))
     alphabet = sum(side.code_points for one in train for side in one.sides())
     if np.count_nonzero(alphabet) > LARGE_ALPHABET:
         reason = f"{np.count_nonzero(alphabet):,} characters: the rarest are spelled in bytes"

@@ -1,4 +1,4 @@
-"""A corpus in blocks of pairs, also one whose sides differ in length: to the doctor that is a finding, not the end."""
+"""A corpus in blocks of pairs, also one whose sides differ in length: to the doctor that is a finding, not an error."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Excerpt:
     most: int
 
     def fingerprint(self) -> str:
-        """Return what tells this excerpt from others."""
+        """Return a text that differs for other excerpts."""
         return f"excerpt {self}"
 
     def count_pairs(self) -> int:
@@ -33,10 +33,10 @@ class Excerpt:
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield the pairs in the files' order. Raises UserError when a file cannot be read."""
         lines = zip(read_lines(self.source), read_lines(self.target), strict=False)
-        place = 0
+        read = 0
         for begin, end in self._blocks():
-            yield from islice(lines, begin - place, end - place)
-            place = end
+            yield from islice(lines, begin - read, end - read)
+            read = end
 
     def line_number(self, position: int) -> int:
         """Return the line in the files, from 1, of the pair at a position of the excerpt, from 1."""
@@ -57,7 +57,7 @@ class Excerpt:
 def count_sides(corpus: Corpus) -> tuple[int, int]:
     """Return the number of source and of target lines, which differ only where two text files do.
 
-    Raises UserError for a corpus that cannot be read or holds nothing.
+    Raises UserError for a corpus that cannot be read or is empty.
     """
     files = _text_files(corpus)
     if files is not None and all(Path(path).is_file() for path in files):
@@ -69,7 +69,7 @@ def count_sides(corpus: Corpus) -> tuple[int, int]:
 
 
 def read_blocks(corpus: Corpus) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield the source and the target lines of `BLOCK_PAIRS` pairs at a time, as far as both sides reach."""
+    """Yield the source and the target lines of `BLOCK_PAIRS` pairs at a time, up to the end of the shorter side."""
     files = _text_files(corpus)
     pairs = corpus.pairs() if files is None else zip(*map(read_lines, files), strict=False)
     while block := list(islice(pairs, BLOCK_PAIRS)):

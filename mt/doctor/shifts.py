@@ -1,6 +1,6 @@
 """Where the two sides of a corpus run apart: long sentences have long translations, and a lost line ends that.
 
-Gale and Church (1993) align sentences by their lengths; here the lengths tell by how many lines the sides are
+Gale and Church (1993) align sentences by their lengths; here the lengths show by how many lines the sides are
 shifted, as the most likely path through the file of the shifts -`MAX_SHIFT` to `MAX_SHIFT`.
 """
 
@@ -36,7 +36,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class Alignment:
-    """What the lengths say; `correlations` has one entry for each `WINDOW_LINES` pairs, as they stand in the file."""
+    """What the lengths show; `correlations` has one entry for each `WINDOW_LINES` pairs, as they are in the file."""
 
     correlation: float
     correlations: list[float]
@@ -50,26 +50,26 @@ def align(
     """Return where the sides are shifted against each other, and where their lengths have nothing in common."""
     source = np.log1p(source_characters).astype(np.float32)
     target = np.log1p(target_characters).astype(np.float32)
-    as_they_stand = _window_correlations(source, target)
+    unshifted = _window_correlations(source, target)
     whole = _correlation(source, target)
     if len(source) < LEAST_LINES:
-        return Alignment(whole, as_they_stand, [], [])
+        return Alignment(whole, unshifted, [], [])
     shifts = _shifts(source, target)
-    mended = _window_correlations(source, _shifted(target, shifts))
-    return Alignment(whole, as_they_stand, shifts, _unrelated(mended, source, target))
+    realigned = _window_correlations(source, _shifted(target, shifts))
+    return Alignment(whole, unshifted, shifts, _unrelated(realigned, source, target))
 
 
 def _shifts(source: Lengths, target: Lengths) -> list[Shift]:
     candidates = sorted(range(-MAX_SHIFT, MAX_SHIFT + 1), key=abs)  # no shift first: it wins a tie
     gain_of = _Gain(source, target)
     gains = [_block_sums(gain_of(shift)) for shift in candidates]
-    none = len(gains)  # a state of its own for lines that fit at no shift
+    no_shift = len(gains)  # a state of its own for lines that fit at no shift
     path = _best_path(np.stack([*gains, np.zeros_like(gains[0])], axis=1))
     found: list[Shift] = []
     current = 0
     for block in (np.flatnonzero(np.diff(path, prepend=0))).tolist():
         after = path[block]
-        if after in (current, none):
+        if after in (current, no_shift):
             continue
         before = candidates[current]
         first = max(found[-1].line if found else 0, (block - 2) * BLOCK_LINES, 0)
@@ -137,7 +137,7 @@ def _fit(source: Lengths, target: Lengths) -> tuple[float, float, float]:
 
 
 def _move(lengths: Lengths, shift: int) -> Lengths:
-    """Return what stands `shift` lines further on; past the ends, the nearest line."""
+    """Return the lengths `shift` lines further on; past the ends, the nearest line."""
     return lengths[np.clip(np.arange(len(lengths)) + shift, 0, len(lengths) - 1)]
 
 

@@ -1,1 +1,1 @@
-"""Doors to other engines: a model in their form, and back, each proved equal before it is handed over."""
+"""A model in another engine's format, and back; each is proved equal before it is handed over."""

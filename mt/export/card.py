@@ -1,4 +1,4 @@
-"""The README.md of an exported folder: how to use it, what was proved, and what could not come along."""
+"""The README.md of an exported folder: how to use it, what was proved, and what could not be exported."""
 
 from mt.export.proof import Proof
 
@@ -10,12 +10,12 @@ batch = tokenizer(["A sentence."], return_tensors="pt", padding=True)
 print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
 ```
 
-(`transformers` 5 has no `translation` pipeline any more; before, `pipeline("translation", model="FOLDER")`.)
-The tokenizer takes a text that begins with `>>` and holds `<<` for one with a language code; put a space before it."""
+(`transformers` 5 dropped the `translation` pipeline; before, `pipeline("translation", model="FOLDER")` works.)
+The tokenizer reads `>>` at the start of a text as the beginning of a language code `>>xx<<`; put a space before it."""
 
 _OWN_START = """ The
 decoder starts from `<s>`, which has an embedding of its own: converters that assume Marian's zero embedding there, such
-as CTranslate2's, would make another model of this folder."""
+as CTranslate2's, make a different model of this folder."""
 
 _CTRANSLATE2 = """```python
 import json
@@ -30,8 +30,8 @@ results = translator.translate_batch([source.encode("A sentence.", out_type=str)
 print(target.decode(results[0].hypotheses[0]))
 ```
 
-The options in `translate_batch.json` are needed: the engine's own cut the input at 1,024 and the output at 256 tokens
-and do not forbid `<pad>` and `<s>`. It is not told where a sentence ends: add nothing, it adds `</s>` itself."""
+The options in `translate_batch.json` are needed: the engine's defaults cut the input at 1,024 and the output at 256
+tokens and do not forbid `<pad>` and `<s>`. Do not append `</s>` to the input; the engine does."""
 
 
 def model_card(
@@ -45,9 +45,9 @@ def model_card(
     same_as_float32: float | None,
     search: str,
 ) -> str:
-    """The card as Markdown. `same_as_float32` is the share of sentences that quantised weights leave as they were.
+    """The card as Markdown. `same_as_float32` is the share of sentences that quantised weights leave unchanged.
 
-    `own_start`: the decoder does not start from Marian's zero embedding.
+    `own_start`: the decoder does not start from Marian's zero embedding; `search`: what differs in the search.
     """
     usage = _HUGGINGFACE + (_OWN_START if own_start else "") if format == "huggingface" else _CTRANSLATE2
     library = "transformers" if format == "huggingface" else "ctranslate2"
@@ -63,22 +63,6 @@ def model_card(
     )
 
 
-def search_notes(*, beam_size: int, length_penalty: float, form: str, max_extra_tokens: int) -> str:
-    """What of the search the other engine does otherwise."""
-    notes = [f"The run searches with a beam of {beam_size}; so does this folder's configuration."]
-    if beam_size > 1 and form == "gnmt" and length_penalty:
-        notes.append(
-            f"Its length penalty is ((5 + length) / 6)^{length_penalty:g} (Wu et al. 2016), which the engine does not "
-            f"have: the configuration says length^{length_penalty:g}, a stronger penalty, so that some outputs of a "
-            "beam search are longer. A length penalty of 0 means the same everywhere."
-        )
-    notes.append(
-        f"The run ends an output at {max_extra_tokens} tokens more than its source has; the engine knows one limit for "
-        "all sentences."
-    )
-    return "\n".join(notes)
-
-
 def _proved(proof: Proof, quantization: str, same_as_float32: float | None) -> str:
     lines = [
         "Before this folder was written, a process of its own loaded it and compared it with the model it came from"
@@ -88,8 +72,8 @@ def _proved(proof: Proof, quantization: str, same_as_float32: float | None) -> s
         f"- logits of {proof.sentences_with_logits} sentences: largest difference {proof.largest_logit_difference:.1e}",
         f"- greedy search on {proof.sentences:,} sentences: the same tokens in {proof.same_tokens:.2%}",
     ]
-    if proof.same_pieces is not None:
-        lines.append(f"- the tokenizer: the same pieces in {proof.same_pieces:.2%}")
+    if proof.same_subwords is not None:
+        lines.append(f"- the tokenizer: the same subwords in {proof.same_subwords:.2%}")
     if proof.same_text is not None:
         lines.append(f"- the text of the outputs: the same in {proof.same_text:.2%}")
     if same_as_float32 is not None:

@@ -1,6 +1,6 @@
-"""The parameters under Marian's names, as `MarianMTModel` of transformers holds them, and back, bit for bit.
+"""The parameters under Marian's names, as `MarianMTModel` of transformers has them, and back, bit for bit.
 
-Two things differ beside the names. Marian lays the position features out as all sines and then all cosines, where
+Two things differ besides the names. Marian lays the position features out as all sines and then all cosines, where
 the paper interleaves them, with the same frequencies: so the features of width d_model are permuted, in every matrix
 that reads or writes them. And Marian keeps W^Q, W^K and W^V apart.
 """
@@ -19,34 +19,34 @@ OUTPUT_BIAS = "target_embedding.bias"
 
 _ATTENTION = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}
 _NORMS = {
-    "self_attention_norm": "self_attn_layer_norm",
-    "cross_attention_norm": "encoder_attn_layer_norm",
-    "feed_forward_norm": "final_layer_norm",
+    "self_attention_residual": "self_attn_layer_norm",
+    "cross_attention_residual": "encoder_attn_layer_norm",
+    "feed_forward_residual": "final_layer_norm",
 }
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter, its parts under Marian's names, and which of its axes are features of width d_model."""
+    """One parameter, Marian's names of its blocks of rows, and which of its axes are features of width d_model."""
 
     name: str
-    parts: tuple[str, ...]
+    blocks: tuple[str, ...]
     feature_axes: tuple[int, ...]
 
 
 def to_marian(
     tensors: Mapping[str, Tensor], *, num_layers: int, source_rows: Sequence[int], target_rows: Sequence[int]
 ) -> dict[str, Tensor]:
-    """Our parameters as Marian's; `rows` names for each of Marian's token ids our piece of that id.
+    """Our parameters as Marian's; `rows` gives for each of Marian's token ids the id of our subword.
 
     Where source and target share their embedding, both lists are the same.
     """
-    order = _sines_then_cosines(tensors[TARGET_EMBEDDING].shape[1])
+    order = sines_then_cosines(tensors[TARGET_EMBEDDING].shape[1])
     found = {}
     for parameter in _layer_parameters(num_layers):
-        parts = tensors[parameter.name].chunk(len(parameter.parts))
-        for name, part in zip(parameter.parts, parts, strict=True):
-            found[name] = _permuted(part, order, parameter.feature_axes)
+        blocks = tensors[parameter.name].chunk(len(parameter.blocks))
+        for name, block in zip(parameter.blocks, blocks, strict=True):
+            found[name] = _permuted(block, order, parameter.feature_axes)
     target = tensors[TARGET_EMBEDDING][list(target_rows)][:, order]
     if SOURCE_EMBEDDING in tensors:
         found["model.encoder.embed_tokens.weight"] = tensors[SOURCE_EMBEDDING][list(source_rows)][:, order]
@@ -60,10 +60,10 @@ def to_marian(
 
 def from_marian(tensors: Mapping[str, Tensor], *, num_layers: int) -> dict[str, Tensor]:
     """The parameters of the layers, from Marian's. Raises KeyError for a missing one."""
-    order = _sines_then_cosines(tensors["model.encoder.layers.0.fc1.weight"].shape[1])
+    order = sines_then_cosines(tensors["model.encoder.layers.0.fc1.weight"].shape[1])
     back = torch.argsort(order)
     return {
-        parameter.name: torch.cat([_permuted(tensors[part], back, parameter.feature_axes) for part in parameter.parts])
+        parameter.name: torch.cat([_permuted(tensors[name], back, parameter.feature_axes) for name in parameter.blocks])
         for parameter in _layer_parameters(num_layers)
     }
 
@@ -72,23 +72,23 @@ def embedding_from_marian(
     embedding: Float[Tensor, "marian_vocabulary d_model"], rows: Int[Tensor, " vocabulary"]
 ) -> Float[Tensor, "vocabulary d_model"]:
     """The embedding whose row i is Marian's row `rows[i]`, with the features interleaved."""
-    return embedding[rows][:, torch.argsort(_sines_then_cosines(embedding.shape[1]))].contiguous()
+    return embedding[rows][:, torch.argsort(sines_then_cosines(embedding.shape[1]))].contiguous()
 
 
 def layer_names(num_layers: int) -> set[str]:
     """Marian's names of everything in the layers."""
-    return {part for parameter in _layer_parameters(num_layers) for part in parameter.parts}
+    return {name for parameter in _layer_parameters(num_layers) for name in parameter.blocks}
 
 
 def _layer_parameters(num_layers: int) -> Iterator[Parameter]:
     for stack in ("encoder", "decoder"):
         for layer in range(num_layers):
-            ours, marian = f"{stack}.{layer}", f"model.{stack}.layers.{layer}"
+            ours, marian = f"{stack}.layers.{layer}", f"model.{stack}.layers.{layer}"
             for attention, name in _ATTENTION.items():
                 if stack == "decoder" or attention == "self_attention":
                     yield from _attention(f"{ours}.{attention}", f"{marian}.{name}")
             for norm, name in _NORMS.items():
-                if stack == "decoder" or norm != "cross_attention_norm":
+                if stack == "decoder" or norm != "cross_attention_residual":
                     for end in ("weight", "bias"):
                         yield Parameter(f"{ours}.{norm}.norm.{end}", (f"{marian}.{name}.{end}",), (0,))
             yield Parameter(f"{ours}.feed_forward.inner.weight", (f"{marian}.fc1.weight",), (1,))
@@ -98,15 +98,15 @@ def _layer_parameters(num_layers: int) -> Iterator[Parameter]:
 
 
 def _attention(ours: str, marian: str) -> Iterator[Parameter]:
-    """The features inside a head are no position features: they stay where they are."""
+    """The features inside a head are not position features, so they are not permuted."""
     for end, axes in (("weight", (1,)), ("bias", ())):
-        yield Parameter(f"{ours}.projection.{end}", tuple(f"{marian}.{part}_proj.{end}" for part in "qkv"), axes)
+        yield Parameter(f"{ours}.projection.{end}", tuple(f"{marian}.{role}_proj.{end}" for role in "qkv"), axes)
     for end in ("weight", "bias"):
         yield Parameter(f"{ours}.output.{end}", (f"{marian}.out_proj.{end}",), (0,))
 
 
-def _sines_then_cosines(d_model: int) -> Int[Tensor, " d_model"]:
-    """Where each feature of Marian's stands among the interleaved ones: 0, 2, 4, …, then 1, 3, 5, …"""
+def sines_then_cosines(d_model: int) -> Int[Tensor, " d_model"]:
+    """The index of each of Marian's features among the interleaved ones: 0, 2, 4, …, then 1, 3, 5, …"""
     return torch.cat([torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)])
 
 

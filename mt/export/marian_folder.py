@@ -1,4 +1,4 @@
-"""Reading a Marian folder of the Hugging Face layout, OPUS-MT's among them: what of it this project can represent."""
+"""Reading a Marian folder of the Hugging Face layout, such as OPUS-MT's, as far as this project can represent it."""
 
 import json
 from dataclasses import dataclass
@@ -20,57 +20,53 @@ from mt.export.marian import (
     embedding_from_marian,
     from_marian,
     layer_names,
+    sines_then_cosines,
 )
-from mt.export.vocabulary import FIRST_PIECE, SpecialIds, marian_ids
+from mt.export.vocabulary import SPECIAL_SUBWORDS, SpecialIds, marian_ids
+from mt.model.positions import positional_encoding
 
-NEVER = -100.0  # the output bias of a piece that the folder's vocabulary lacks: its probability is 0 in fp32
+_NEVER = -100.0  # the output bias of a subword that the folder's vocabulary lacks: its probability is 0 in fp32
 _LARGEST_JSON_BYTES = 100_000_000
 _LARGEST_POSITION_DIFFERENCE = 1e-5
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}
 _COPIES = ("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 _POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
-# What must hold for the folder to be this model, and the option that stands for it here.
-_REQUIRED: tuple[tuple[str, Any, str], ...] = (
-    ("model_type", "marian", "the architecture"),
-    ("is_encoder_decoder", True, "the architecture"),
-    ("scale_embedding", True, "model.d_model: embeddings are times √d_model"),
-    ("static_position_embeddings", True, "the positions: sinusoidal ones only"),
-    ("normalize_before", False, "the normalisation: after the sum only"),
-    ("normalize_embedding", False, "the normalisation: none on embeddings"),
-    ("add_final_layer_norm", False, "the normalisation: none at the end"),
-    ("tie_word_embeddings", True, "the tied output embedding"),
-    ("share_encoder_decoder_embeddings", True, "tokenizer.shared_vocab: one vocabulary for both sides"),
+# What must hold for the folder to be this model: the key, the value that it must have, the one that transformers takes
+# where config.json does not have the key, and the option or section here.
+_REQUIRED: tuple[tuple[str, Any, Any, str], ...] = (
+    ("model_type", "marian", None, "the architecture"),
+    ("is_encoder_decoder", True, True, "the architecture"),
+    ("scale_embedding", True, False, "model.d_model: embeddings are times √d_model"),
+    ("static_position_embeddings", True, True, "the positions: sinusoidal ones only"),
+    ("normalize_before", False, False, "the normalisation: after the sum only"),
+    ("normalize_embedding", False, False, "the normalisation: none on embeddings"),
+    ("add_final_layer_norm", False, False, "the normalisation: none at the end"),
+    ("tie_word_embeddings", True, True, "the tied output embedding"),
+    ("share_encoder_decoder_embeddings", True, True, "tokenizer.shared_vocab: one vocabulary for both sides"),
 )
-# As transformers takes them where config.json is silent.
-_SILENT = {
-    "is_encoder_decoder": True, "scale_embedding": False, "static_position_embeddings": True,
-    "normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
-    "tie_word_embeddings": True, "share_encoder_decoder_embeddings": True, "activation_function": "gelu",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class MarianFolder:
-    """What the files of a folder say; `tokens` are the written forms in the order of their ids."""
+    """The settings of a folder; `tokens` are the written forms in the order of their ids."""
 
     model_options: dict[str, Any]
     special: SpecialIds
     tokens: list[str]
     longest: int
     search: dict[str, Any]
-    languages: tuple[str | None, str | None]
     forbids_unknown: bool
 
 
 def read_marian_folder(folder: Path) -> MarianFolder:
     """Read the configurations. Raises UserError naming the option for what cannot be represented, BadFileError."""
     config = read_json(folder / "config.json")
-    for key, wanted, option in _REQUIRED:
-        found = config.get(key, _SILENT.get(key))
+    for key, wanted, absent, option in _REQUIRED:
+        found = config.get(key, absent)
         if found != wanted:
             raise UserError(f"{folder / 'config.json'}: {key}={found} cannot be imported, only {wanted} ({option})")
-    generation = _optional(folder / "generation_config.json") or config
-    tokenizer = _optional(folder / "tokenizer_config.json")
+    path = folder / "generation_config.json"
+    generation = read_json(path) if path.is_file() else config
     tokens = _tokens(folder / "vocab.json", size=_whole(config, "vocab_size", folder))
     special = _special_ids(config, tokens, folder)
     suppressed = {token for word in generation.get("bad_words_ids") or [] if len(word) == 1 for token in word}
@@ -85,43 +81,45 @@ def read_marian_folder(folder: Path) -> MarianFolder:
             "length_penalty": float(generation.get("length_penalty", 1.0) or 0.0),
             "length_penalty_form": "power",
         },
-        languages=(tokenizer.get("source_lang"), tokenizer.get("target_lang")),
         forbids_unknown=special.unknown in suppressed,
     )
 
 
-def read_weights(folder: Path, found: MarianFolder, *, num_pieces: int) -> dict[str, Tensor]:
-    """The parameters of our model, for a vocabulary of `num_pieces`. Raises UserError, BadFileError."""
+def read_weights(folder: Path, found: MarianFolder, *, vocab_size: int) -> dict[str, Tensor]:
+    """The parameters of our model, for a vocabulary of this size. Raises UserError, BadFileError."""
     path = folder / "model.safetensors"
     tensors = _load(path)
     num_layers, d_model = found.model_options["num_layers"], found.model_options["d_model"]
     _check_names(tensors, path, num_layers=num_layers)
     _check_copies(tensors, path)
-    ids = torch.tensor(marian_ids(found.special, len(found.tokens), num_pieces=num_pieces))
+    ids = torch.tensor(marian_ids(found.special, len(found.tokens), vocab_size=vocab_size))
     embedding = tensors[SHARED]
     if list(embedding.shape) != [len(found.tokens), d_model]:
         raise BadFileError(f"{path}: {SHARED} has shape {list(embedding.shape)}, not {[len(found.tokens), d_model]}")
-    parameters = from_marian(tensors, num_layers=num_layers)
+    try:
+        parameters = from_marian(tensors, num_layers=num_layers)
+    except (RuntimeError, IndexError) as error:
+        raise BadFileError(f"{path}: a tensor is not of the shape that config.json implies ({error})") from error
     parameters[TARGET_EMBEDDING] = embedding_from_marian(embedding, ids)
     if found.model_options["output_bias"]:
         bias = tensors.get(LOGITS_BIAS, torch.zeros(1, len(found.tokens)))[0][ids]
-        bias[FIRST_PIECE + len(found.tokens) - len({*vars(found.special).values()}) :] = NEVER
+        bias[len(SPECIAL_SUBWORDS) + len(found.tokens) - len({*vars(found.special).values()}) :] = _NEVER
         if found.special.pad == found.special.start:
-            bias[PAD] = NEVER  # the folder's one logit for both is that of BOS
+            bias[PAD] = _NEVER  # the folder's one logit for both is that of BOS
         parameters[OUTPUT_BIAS] = bias
     return parameters
 
 
-def has_logits_bias(folder: Path) -> bool:
+def _has_logits_bias(folder: Path) -> bool:
     """Whether the logits have a bias other than zero."""
     with safetensors.safe_open(_weights_path(folder), framework="pt") as file:
-        return LOGITS_BIAS in file.keys() and bool(file.get_tensor(LOGITS_BIAS).any())  # noqa: SIM118  no mapping
+        return LOGITS_BIAS in file.keys() and bool(file.get_tensor(LOGITS_BIAS).any())  # noqa: SIM118  not a mapping
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """An object from a JSON file. Raises UserError where there is none, BadFileError for a damaged one."""
     if not path.is_file():
-        raise UserError(f"{path.parent}: is no Marian folder, it has no {path.name}")
+        raise UserError(f"{path.parent}: not a Marian folder, it has no {path.name}")
     try:
         if path.stat().st_size > _LARGEST_JSON_BYTES:
             raise BadFileError(f"{path}: too large")
@@ -129,12 +127,8 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise BadFileError(f"{path}: not readable as JSON ({error})") from error
     if not isinstance(values, dict):
-        raise BadFileError(f"{path}: holds no JSON object")
+        raise BadFileError(f"{path}: not a JSON object")
     return values
-
-
-def _optional(path: Path) -> dict[str, Any]:
-    return read_json(path) if path.is_file() else {}
 
 
 def _weights_path(folder: Path) -> Path:
@@ -158,14 +152,14 @@ def _load(path: Path) -> dict[str, Tensor]:
 
 
 def _check_names(tensors: dict[str, Tensor], path: Path, *, num_layers: int) -> None:
-    if SHARED not in tensors:  # saved without names of its own for what is tied
+    if SHARED not in tensors:  # some writers save what is tied under another of its names only
         copy = next((name for name in _COPIES if name in tensors), None)
         tensors.update({} if copy is None else {SHARED: tensors[copy]})
     wanted = {SHARED, *layer_names(num_layers)}
     for name in sorted(wanted - tensors.keys()):
         raise BadFileError(f"{path}: tensor {name!r} is missing")
     for name in sorted(tensors.keys() - wanted - {LOGITS_BIAS, *_COPIES, *_POSITIONS}):
-        raise UserError(f"{path}: tensor {name!r} has no place in this model")
+        raise UserError(f"{path}: tensor {name!r} does not belong to this model")
 
 
 def _check_copies(tensors: dict[str, Tensor], path: Path) -> None:
@@ -174,12 +168,9 @@ def _check_copies(tensors: dict[str, Tensor], path: Path) -> None:
             raise UserError(f"{path}: {name} differs from {SHARED} (the tied embedding, section 3.4)")
     for name in _POSITIONS:
         if name in tensors:
-            positions = tensors[name].to(torch.float64)
-            half = torch.arange(positions.shape[1] // 2, dtype=torch.float64)
-            angle = torch.arange(positions.shape[0], dtype=torch.float64).unsqueeze(1)
-            angle = angle / 10000.0 ** (2 * half / positions.shape[1])
-            table = torch.cat([angle.sin(), angle.cos()], dim=1)
-            if (positions - table).abs().max() > _LARGEST_POSITION_DIFFERENCE:
+            length, d_model = tensors[name].shape
+            table = positional_encoding(length, d_model)[:, sines_then_cosines(d_model)]
+            if not (tensors[name] - table).abs().max() <= _LARGEST_POSITION_DIFFERENCE:  # NaN is refused too
                 raise UserError(f"{path}: {name} is not the sinusoidal table of section 3.5")
 
 
@@ -194,7 +185,7 @@ def _model_options(config: dict[str, Any], folder: Path) -> dict[str, Any]:
                 f"only equal ones (model.{option})"
             )
         options[option] = encoder
-    activation = config.get("activation_function", _SILENT["activation_function"])
+    activation = config.get("activation_function", "gelu")
     if activation not in _ACTIVATIONS:
         raise UserError(
             f"{folder / 'config.json'}: activation_function={activation} cannot be imported, "
@@ -203,14 +194,13 @@ def _model_options(config: dict[str, Any], folder: Path) -> dict[str, Any]:
     options["activation"] = _ACTIVATIONS[activation]
     options["dropout"] = float(config.get("dropout", 0.1))
     special = {config.get("pad_token_id"), config.get("decoder_start_token_id")}
-    options["output_bias"] = has_logits_bias(folder) or len(special) == 1
+    options["output_bias"] = _has_logits_bias(folder) or len(special) == 1
     return options
 
 
 def _special_ids(config: dict[str, Any], tokens: list[str], folder: Path) -> SpecialIds:
-    names = {"<pad>": None, "<unk>": None, "</s>": None}
-    ids = {token: number for number, token in enumerate(tokens) if token in names}
-    if missing := names.keys() - ids.keys():
+    ids = {token: number for number, token in enumerate(tokens)}
+    if missing := {"<pad>", "<unk>", "</s>"} - ids.keys():
         raise BadFileError(f"{folder / 'vocab.json'}: has no {', '.join(sorted(missing))}")
     special = SpecialIds(
         pad=_whole(config, "pad_token_id", folder),
@@ -228,10 +218,10 @@ def _special_ids(config: dict[str, Any], tokens: list[str], folder: Path) -> Spe
 
 
 def _tokens(path: Path, *, size: int) -> list[str]:
-    vocabulary = read_json(path)
-    tokens = sorted(vocabulary, key=lambda token: str(vocabulary[token]).zfill(20))
-    if [vocabulary[token] for token in tokens] != list(range(size)):
+    by_id = {token_id: token for token, token_id in read_json(path).items() if isinstance(token_id, int)}
+    if len(by_id) != size or min(by_id, default=0) != 0 or max(by_id, default=-1) != size - 1:
         raise BadFileError(f"{path}: its ids are not 0 to {size - 1}, as config.json has it")
+    tokens = [by_id[token_id] for token_id in range(size)]
     codes = [token for token in tokens if token.startswith(">>") and token.endswith("<<")]
     if codes:
         raise UserError(f"{path}: a model of several target languages ({codes[0]}, …) cannot be imported (tokenizer)")

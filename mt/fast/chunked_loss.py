@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional
 
 from mt.training.loss import LossSums
 
@@ -19,14 +20,18 @@ _LOGITS_PER_CHUNK = {"cpu": 2**21, "cuda": 2**28}
 _LOGITS_AT_ONCE = {"cpu": 2**18}  # 1 MiB in fp32: the second-level cache of a core holds them
 
 
-def chunked_label_smoothed_loss(
-    hidden: Float[Tensor, "tokens d_model"],
+def chunked_loss(
+    states: Float[Tensor, "tokens d_model"],
     weight: Float[Tensor, "vocabulary d_model"],
-    gold: Int[Tensor, " tokens"],
+    bias: Float[Tensor, " vocabulary"] | None,
+    labels: Int[Tensor, " tokens"],
     *,
     label_smoothing: float,
 ) -> LossSums:
-    """The sums of `label_smoothed_loss(hidden @ weight.T, gold)`, with the same gradients."""
+    """The sums of `projected_loss`, with the same gradients."""
+    hidden, gold = states, labels
+    if bias is not None:  # one more feature, which is 1 in every row
+        hidden, weight = functional.pad(states, (0, 1), value=1.0), torch.cat([weight, bias.unsqueeze(1)], dim=1)
     dtype = weight.dtype
     if torch.is_autocast_enabled(hidden.device.type):
         dtype = torch.get_autocast_dtype(hidden.device.type)

@@ -13,7 +13,7 @@ from mt.model.transformer import Transformer
 
 def compile_layers(model: Transformer, *, static_shapes: bool, backend: str = "inductor") -> None:
     """Let torch compile each encoder and decoder layer at its first use; parameters keep their names."""
-    for layer in (*model.encoder_layers(), *model.decoder_layers()):
+    for layer in (*model.encoder.layers, *model.decoder.layers):
         layer.compile(dynamic=not static_shapes, backend=backend)
 
 

@@ -9,27 +9,27 @@ from torch.nn import functional
 
 
 class Dropout(nn.Module):
-    """Zero each element with probability `dropout` while training and divide the others by 1 - `dropout`.
+    """Zero each element with probability `p` while training and divide the others by 1 - `p`, as nn.Dropout does.
 
     On a CPU torch draws a 64-bit random number per element, which takes a quarter of a small model's step; here
     four elements share one, so that the probability is met to 1 / 65,536. Elsewhere torch's own kernel is used.
     """
 
-    def __init__(self, dropout: float) -> None:
+    def __init__(self, p: float) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.p = p
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         """The same values in evaluation; randomly thinned and scaled ones in training."""
-        if not self.training or self.dropout == 0.0:
+        if not self.training or self.p == 0.0:
             return x
         if x.device.type != "cpu":
-            return functional.dropout(x, self.dropout)
-        return _ThinOut.apply(x, self.dropout)
+            return functional.dropout(x, self.p)
+        return _ThinOut.apply(x, self.p)
 
     def extra_repr(self) -> str:
         """What the module prints of itself."""
-        return f"dropout={self.dropout}"
+        return f"p={self.p}"
 
 
 class _ThinOut(torch.autograd.Function):

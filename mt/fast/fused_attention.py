@@ -13,6 +13,7 @@ def fused_attention(
     key: Float[Tensor, "batch heads memory d_k"],
     value: Float[Tensor, "batch heads memory d_v"],
     mask: Bool[Tensor, "#batch #heads #query memory"] | None,
+    bias: Float[Tensor, "#batch #heads #query memory"] | None = None,
 ) -> Float[Tensor, "batch heads query d_v"]:
     """softmax(Q Kᵀ / √d_k) V; no mask means that all may be attended.
 
@@ -20,9 +21,10 @@ def fused_attention(
     time of two batched products and a softmax on sentences of 15 to 30 tokens.
     """
     if query.device.type != "cpu" or query.dtype != torch.bfloat16:
-        return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        added = mask if bias is None else _added(mask, bias)
+        return functional.scaled_dot_product_attention(query, key, value, attn_mask=added)
     with torch.autocast("cpu", enabled=False):
-        return attention_by_products(query, key, value, mask)
+        return attention_by_products(query, key, value, mask, bias)
 
 
 def attention_by_products(
@@ -30,9 +32,17 @@ def attention_by_products(
     key: Float[Tensor, "batch heads memory d_k"],
     value: Float[Tensor, "batch heads memory d_v"],
     mask: Bool[Tensor, "#batch #heads #query memory"] | None,
+    bias: Float[Tensor, "#batch #heads #query memory"] | None = None,
 ) -> Float[Tensor, "batch heads query d_v"]:
     """The same by two batched products and a softmax, in the type of its arguments."""
     scores = (query * (1 / math.sqrt(query.shape[-1]))) @ key.transpose(-2, -1)
+    if bias is not None:
+        scores = scores + bias
     if mask is not None:
         scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
     return scores.softmax(dim=-1) @ value
+
+
+def _added(mask: Bool[Tensor, "..."] | None, bias: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """The bias, and minus infinity where the mask forbids."""
+    return bias if mask is None else torch.where(mask, bias, -math.inf)

@@ -1,100 +1,129 @@
 """Section 3.2: attention."""
 
 import math
+from collections.abc import Callable
 
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mt.fast.fused_attention import fused_attention
+from mt.model.cache import KeyValueCache
+from mt.model.positions import Positions
+
+Score = Callable[[Tensor, Tensor], Tensor]
+Attention = Callable[[Tensor, Tensor, Tensor, Tensor | None, Tensor | None], Tensor]
 
 
-def scaled_dot_product_attention(
+def scaled_dot_product(
+    query: Float[Tensor, "batch heads query d_k"], key: Float[Tensor, "batch heads memory d_k"]
+) -> Float[Tensor, "batch heads query memory"]:
+    """Section 3.2.1: the scores Q Kᵀ / √d_k."""
+    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+
+
+def attention_weights(
     query: Float[Tensor, "batch heads query d_k"],
     key: Float[Tensor, "batch heads memory d_k"],
-    value: Float[Tensor, "batch heads memory d_k"],
-    mask: Bool[Tensor, "#batch #heads #query memory"],
-) -> tuple[Float[Tensor, "batch heads query d_k"], Float[Tensor, "batch heads query memory"]]:
-    """Equation (1), softmax(Q Kᵀ / √d_k) V, written out; returns the output and the weights.
+    mask: Bool[Tensor, "#batch #heads #query memory"] | None,
+    bias: Float[Tensor, "#batch #heads #query memory"] | None = None,
+    *,
+    score: Score = scaled_dot_product,
+) -> Float[Tensor, "batch heads query memory"]:
+    """The softmax of equation (1): each row sums to 1. No mask means that all may be attended."""
+    scores = score(query, key)
+    if bias is not None:
+        scores = scores + bias
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    return scores.softmax(dim=-1)
 
-    Training uses `fused_attention`, which computes the same output faster and keeps no weights; this form
-    serves to read, to draw pictures and to check.
-    """
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
-    weights = scores.masked_fill(~mask, -math.inf).softmax(dim=-1)
-    return weights @ value, weights
+
+def attention(
+    query: Float[Tensor, "batch heads query d_k"],
+    key: Float[Tensor, "batch heads memory d_k"],
+    value: Float[Tensor, "batch heads memory d_v"],
+    mask: Bool[Tensor, "#batch #heads #query memory"] | None,
+    bias: Float[Tensor, "#batch #heads #query memory"] | None = None,
+) -> Float[Tensor, "batch heads query d_v"]:
+    """Equation (1): Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V."""
+    return attention_weights(query, key, mask, bias) @ value
 
 
 class MultiHeadAttention(nn.Module):
     """Section 3.2.2: Concat(head_1, …, head_h) W^O with head_i = Attention(Q W^Q_i, K W^K_i, V W^V_i).
 
-    The heads' matrices W^Q, W^K and W^V lie below each other in `projection`, so that self-attention
-    is one matrix product. Raises ValueError when the heads do not divide d_model.
+    The heads' matrices W^Q, W^K and W^V are stacked in `projection`, so that self-attention is one matrix product.
+    `attention` computes equation (1), or the same faster; `positions` may rotate queries and keys or add a bias to
+    the scores. Raises ValueError when the heads do not divide d_model.
     """
 
-    def __init__(self, *, d_model: int, num_heads: int) -> None:
+    def __init__(
+        self, *, d_model: int, num_heads: int, attention: Attention = attention, positions: Positions | None = None
+    ) -> None:
         super().__init__()
         if d_model % num_heads:
             raise ValueError(f"num_heads={num_heads} does not divide d_model={d_model}")
         self.d_model = d_model
         self.num_heads = num_heads
+        self.attention = attention
+        self.positions = positions or Positions()
         self.projection = nn.Linear(d_model, 3 * d_model)
         self.output = nn.Linear(d_model, d_model)
 
     def forward(
         self,
         query: Float[Tensor, "batch query d_model"],
-        memory: Float[Tensor, "batch memory d_model"],
-        mask: Bool[Tensor, "batch #query memory"],
-    ) -> Float[Tensor, "batch query d_model"]:
-        """Let each query position gather from the memory positions that its mask allows."""
-        if query is memory:
-            heads = [self._split(part) for part in self.projection(query).chunk(3, dim=-1)]
-        else:
-            heads = [self.project_query(query), *self.project_memory(memory)]
-        return self.attend(*heads, mask=mask.unsqueeze(1))
-
-    def project_query(self, query: Float[Tensor, "batch query d_model"]) -> Float[Tensor, "batch heads query d_k"]:
-        """Q W^Q, one slice per head."""
-        weight, bias = self.projection.weight, self.projection.bias
-        return self._split(functional.linear(query, weight[: self.d_model], bias[: self.d_model]))
-
-    def project_memory(
-        self, memory: Float[Tensor, "batch memory d_model"]
-    ) -> tuple[Float[Tensor, "batch heads memory d_k"], Float[Tensor, "batch heads memory d_k"]]:
-        """K W^K and V W^V, one slice per head: what a decoder may keep instead of computing it again."""
-        weight, bias = self.projection.weight, self.projection.bias
-        key, value = functional.linear(memory, weight[self.d_model :], bias[self.d_model :]).chunk(2, dim=-1)
-        return self._split(key), self._split(value)
-
-    def attend(
-        self,
-        query: Float[Tensor, "batch heads query d_k"],
-        key: Float[Tensor, "batch heads memory d_k"],
-        value: Float[Tensor, "batch heads memory d_k"],
+        memory: Float[Tensor, "batch memory d_model"] | None,
+        mask: Bool[Tensor, "batch #query all_memory"] | None,
+        query_ids: Int[Tensor, "#batch query"],
+        memory_ids: Int[Tensor, "#batch memory"],
         *,
-        mask: Bool[Tensor, "#batch 1 #query memory"] | None,
+        cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
-        """Equation (1) in every head by the fastest kernel, then W^O; no mask means all may be attended."""
-        heads = fused_attention(query, key, value, mask)
-        return self.output(heads.transpose(1, 2).flatten(2))
+        """Let each query position gather from the memory positions that its mask allows.
+
+        `query_ids` and `memory_ids` are position ids. With a `cache`, the keys and values of `memory` are appended to
+        it and all its entries are attended to; without memory, those that it already has.
+        """
+        if memory is None:
+            assert cache is not None
+            heads, (key, value, memory_ids) = self.project_query(query), cache.entries()
+        else:
+            heads, key, value = self._project(query, memory)
+            key = self.positions.rotate(key, memory_ids)
+            if cache is not None:
+                key, value, memory_ids = cache.append(key, value, memory_ids)
+        heads = self.positions.rotate(heads, query_ids)
+        bias = self.positions.bias(query_ids, memory_ids)
+        gathered = self.attention(heads, key, value, None if mask is None else mask.unsqueeze(1), bias)
+        return self.output(gathered.transpose(1, 2).flatten(2))
 
     def weights(
         self,
         query: Float[Tensor, "batch query d_model"],
         memory: Float[Tensor, "batch memory d_model"],
         mask: Bool[Tensor, "batch #query memory"],
+        query_ids: Int[Tensor, "#batch query"],
+        memory_ids: Int[Tensor, "#batch memory"],
     ) -> Float[Tensor, "batch heads query memory"]:
         """How much each query position takes from each memory position, per head; each row sums to 1."""
-        key, value = self.project_memory(memory)
-        return scaled_dot_product_attention(self.project_query(query), key, value, mask.unsqueeze(1))[1]
+        heads, key, _ = self._project(query, memory)
+        heads, key = self.positions.rotate(heads, query_ids), self.positions.rotate(key, memory_ids)
+        return attention_weights(heads, key, mask.unsqueeze(1), self.positions.bias(query_ids, memory_ids))
 
-    def reset_parameters(self) -> None:
-        """Glorot-uniform for each of the four matrices on its own, zero biases."""
-        for matrix in (*self.projection.weight.chunk(3), self.output.weight):
-            nn.init.xavier_uniform_(matrix)
-        nn.init.zeros_(self.projection.bias)
-        nn.init.zeros_(self.output.bias)
+    def project_query(self, query: Float[Tensor, "batch query d_model"]) -> Float[Tensor, "batch heads query d_k"]:
+        """Q W^Q, one slice per head."""
+        weight, bias = self.projection.weight, self.projection.bias
+        return self._split(functional.linear(query, weight[: self.d_model], bias[: self.d_model]))
+
+    def _project(self, query: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Q W^Q, K W^K and V W^V, one slice per head."""
+        if query is memory:
+            heads, key, value = (self._split(part) for part in self.projection(query).chunk(3, dim=-1))
+            return heads, key, value
+        weight, bias = self.projection.weight, self.projection.bias
+        key, value = functional.linear(memory, weight[self.d_model :], bias[self.d_model :]).chunk(2, dim=-1)
+        return self.project_query(query), self._split(key), self._split(value)
 
     def _split(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch heads length d_k"]:
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)

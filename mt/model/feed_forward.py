@@ -12,8 +12,8 @@ Activation = Literal["relu", "swish"]
 class FeedForward(nn.Module):
     """Equation (2): FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, at every position alike.
 
-    With `swish` (Ramachandran et al. 2017) in place of the paper's `relu`, max(0, z) is z · sigmoid(z): so Marian's
-    published models were trained.
+    With `swish` (Ramachandran et al. 2017) in place of the paper's `relu`, max(0, z) is z · sigmoid(z): Marian's
+    published models were trained so.
     """
 
     def __init__(self, *, d_model: int, d_ff: int, activation: Activation = "relu") -> None:
@@ -26,9 +26,3 @@ class FeedForward(nn.Module):
         """Widen to d_ff, cut off below zero (or smoothly so), narrow to d_model."""
         wide = self.inner(x)
         return self.outer(wide.relu() if self.activation == "relu" else functional.silu(wide))
-
-    def reset_parameters(self) -> None:
-        """Glorot-uniform matrices, zero biases."""
-        for linear in (self.inner, self.outer):
-            nn.init.xavier_uniform_(linear.weight)
-            nn.init.zeros_(linear.bias)

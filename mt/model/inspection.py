@@ -18,11 +18,11 @@ def cross_attention_weights(
     """
     seen: list[Tensor] = []
 
-    def note(module: nn.Module, inputs: tuple[Tensor, Tensor, Tensor]) -> None:
+    def remember(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         assert isinstance(module, MultiHeadAttention)
         seen.append(module.weights(*inputs))
 
-    hooks = [layer.cross_attention.register_forward_pre_hook(note) for layer in model.decoder_layers()]
+    hooks = [layer.cross_attention.register_forward_pre_hook(remember) for layer in model.decoder.layers]
     try:
         with torch.inference_mode():
             model.hidden(source, target)
@@ -37,7 +37,7 @@ def alignment_attention(
 ) -> Float[Tensor, "batch target source"]:
     """The attention over the source that says best which word a target token translates; `target` begins with BOS.
 
-    That is the mean over all heads of all decoder layers but the first, which looks at other places; of the only
+    That is the mean over all heads of all decoder layers but the first, which looks elsewhere; of the only
     layer where there is one. docs/failed_experiments.md compares single layers.
     """
     weights = cross_attention_weights(model, source, target)

@@ -1,73 +1,107 @@
-"""Section 3.1: the encoder and decoder stacks."""
+"""Section 3.1: the encoder and decoder stacks. Layers receive their parts and only wire them together."""
 
-from jaxtyping import Bool, Float
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mt.fast.dropout import Dropout
 from mt.model.attention import MultiHeadAttention
-from mt.model.feed_forward import Activation, FeedForward
+from mt.model.cache import KeyValueCache
+from mt.model.feed_forward import FeedForward
+from mt.model.masks import Layout
 
-
-class AddAndNorm(nn.Module):
-    """Sections 3.1 and 5.4: LayerNorm(x + Dropout(Sublayer(x))), the normalisation after the sum.
-
-    The paper gives no ε for LayerNorm; torch's 1e-5 is kept (so do Marian and OpenNMT).
-    """
-
-    def __init__(self, *, d_model: int, dropout: float) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(d_model)
-        self.dropout = Dropout(dropout)
-
-    def forward(
-        self, x: Float[Tensor, "batch length d_model"], sublayer: Float[Tensor, "batch length d_model"]
-    ) -> Float[Tensor, "batch length d_model"]:
-        """Add the sublayer's output to its input and normalise."""
-        return self.norm(x + self.dropout(sublayer))
+Residual = Callable[[], nn.Module]  # makes a module that is called with x and a sublayer
 
 
 class EncoderLayer(nn.Module):
     """Left half of figure 1: self-attention, then the feed-forward network."""
 
-    def __init__(
-        self, *, d_model: int, d_ff: int, num_heads: int, dropout: float, activation: Activation = "relu"
-    ) -> None:
+    def __init__(self, *, self_attention: MultiHeadAttention, feed_forward: FeedForward, residual: Residual) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(d_model=d_model, num_heads=num_heads)
-        self.self_attention_norm = AddAndNorm(d_model=d_model, dropout=dropout)
-        self.feed_forward = FeedForward(d_model=d_model, d_ff=d_ff, activation=activation)
-        self.feed_forward_norm = AddAndNorm(d_model=d_model, dropout=dropout)
+        self.self_attention = self_attention
+        self.self_attention_residual = residual()
+        self.feed_forward = feed_forward
+        self.feed_forward_residual = residual()
 
     def forward(
-        self, x: Float[Tensor, "batch source d_model"], mask: Bool[Tensor, "batch #source source"]
+        self,
+        x: Float[Tensor, "batch source d_model"],
+        layout: Layout,
     ) -> Float[Tensor, "batch source d_model"]:
         """One encoder layer."""
-        x = self.self_attention_norm(x, self.self_attention(x, x, mask))
-        return self.feed_forward_norm(x, self.feed_forward(x))
+        mask, ids = layout.source_mask, layout.source_ids
+        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, mask, ids, ids))
+        return self.feed_forward_residual(x, self.feed_forward)
+
+
+class LayerCache:
+    """What a decoder layer keeps between steps: its own keys and values, and those of the source."""
+
+    def __init__(self) -> None:
+        self.target, self.source = KeyValueCache(), KeyValueCache()
+
+    def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
+        """Make row i what row `rows[i]` was."""
+        self.target.reorder(rows)
+        self.source.reorder(rows)
 
 
 class DecoderLayer(nn.Module):
     """Right half of figure 1: masked self-attention, attention over the encoder's output, feed-forward."""
 
     def __init__(
-        self, *, d_model: int, d_ff: int, num_heads: int, dropout: float, activation: Activation = "relu"
+        self,
+        *,
+        self_attention: MultiHeadAttention,
+        cross_attention: MultiHeadAttention,
+        feed_forward: FeedForward,
+        residual: Residual,
     ) -> None:
         super().__init__()
-        self.self_attention = MultiHeadAttention(d_model=d_model, num_heads=num_heads)
-        self.self_attention_norm = AddAndNorm(d_model=d_model, dropout=dropout)
-        self.cross_attention = MultiHeadAttention(d_model=d_model, num_heads=num_heads)
-        self.cross_attention_norm = AddAndNorm(d_model=d_model, dropout=dropout)
-        self.feed_forward = FeedForward(d_model=d_model, d_ff=d_ff, activation=activation)
-        self.feed_forward_norm = AddAndNorm(d_model=d_model, dropout=dropout)
+        self.self_attention = self_attention
+        self.self_attention_residual = residual()
+        self.cross_attention = cross_attention
+        self.cross_attention_residual = residual()
+        self.feed_forward = feed_forward
+        self.feed_forward_residual = residual()
 
     def forward(
         self,
         x: Float[Tensor, "batch target d_model"],
-        memory: Float[Tensor, "batch source d_model"],
-        mask: Bool[Tensor, "batch #target target"],
-        memory_mask: Bool[Tensor, "batch #target source"],
+        memory: Float[Tensor, "batch source d_model"] | None,
+        layout: Layout,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "batch target d_model"]:
-        """One decoder layer."""
-        x = self.self_attention_norm(x, self.self_attention(x, x, mask))
-        x = self.cross_attention_norm(x, self.cross_attention(x, memory, memory_mask))
-        return self.feed_forward_norm(x, self.feed_forward(x))
+        """One decoder layer; with a `cache`, `x` holds the newest positions only, and `memory` comes once."""
+        own, of_source = (None, None) if cache is None else (cache.target, cache.source)
+        ids, source_ids = layout.target_ids, layout.source_ids
+        x = self.self_attention_residual(
+            x, lambda x: self.self_attention(x, x, layout.target_mask, ids, ids, cache=own)
+        )
+        x = self.cross_attention_residual(
+            x, lambda x: self.cross_attention(x, memory, layout.memory_mask, ids, source_ids, cache=of_source)
+        )
+        return self.feed_forward_residual(x, self.feed_forward)
+
+
+class Stack(nn.Module):
+    """N layers, one after the other; `final_norm` follows them where the residuals do not normalise their sums."""
+
+    layers: Any  # nn.ModuleList of layers of one class
+
+    def __init__(self, layers: Sequence[nn.Module], *, final_norm: nn.Module | None = None) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.final_norm = final_norm
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        *inputs: Tensor | Layout | None,
+        caches: Sequence[LayerCache] = (),
+    ) -> Float[Tensor, "batch length d_model"]:
+        """Pass `x` through the layers, all of which get the same `inputs`, and each its own cache."""
+        for number, layer in enumerate(self.layers):
+            x = layer(x, *inputs, *caches[number : number + 1])
+        return x if self.final_norm is None else self.final_norm(x)

@@ -1,68 +1,46 @@
-"""Figure 1: the whole model."""
+"""Figure 1: the whole model, and the one place where its parts are put together."""
 
-import functools
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mt.model.attention import MultiHeadAttention
-from mt.model.embedding import PositionalEncoding, TokenEmbedding
+from mt.model.attention import Attention, MultiHeadAttention, attention
+from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import Activation, FeedForward
-from mt.model.masks import padding_mask, target_mask
-from mt.model.stacks import DecoderLayer, EncoderLayer
-
-Initialisation = Literal["glorot", "fan_in"]
+from mt.model.initialisation import INITIALISATIONS, Initialisation
+from mt.model.masks import Layout, padded
+from mt.model.positions import Positions, SinusoidalPositions
+from mt.model.residual import PostNorm
+from mt.model.stacks import DecoderLayer, EncoderLayer, LayerCache, Stack
 
 
 class Transformer(nn.Module):
-    """The encoder-decoder of figure 1.
+    """The encoder-decoder of figure 1; `make_transformer` makes the paper's.
 
-    One embedding matrix serves source, target and output (section 3.4). With separate vocabularies
-    (`source_vocab_size` differs from None) the source has a matrix of its own and the other two stay tied.
+    Where source and target share a vocabulary, `source_embedding` and `target_embedding` are one module, and one
+    matrix serves source, target and output (section 3.4). Dropout falls on embeddings plus positions (section 5.4).
     """
 
     def __init__(
         self,
         *,
-        vocab_size: int,
-        num_layers: int,
-        d_model: int,
-        d_ff: int,
-        num_heads: int,
-        dropout: float,
+        source_embedding: TokenEmbedding,
+        target_embedding: TokenEmbedding,
+        positions: Positions,
+        dropout: nn.Module,
+        encoder: Stack,
+        decoder: Stack,
         pad: int,
-        source_vocab_size: int | None = None,
-        initialisation: Initialisation = "glorot",
-        activation: Activation = "relu",
-        output_bias: bool = False,
     ) -> None:
         super().__init__()
         self.pad = pad
-        self.target_embedding = TokenEmbedding(vocab_size=vocab_size, d_model=d_model, output_bias=output_bias)
-        if source_vocab_size is None:
-            self.source_embedding = self.target_embedding
-        else:
-            self.source_embedding = TokenEmbedding(vocab_size=source_vocab_size, d_model=d_model)
-        self.positions = PositionalEncoding(d_model=d_model, dropout=dropout)
-        sizes: dict[str, Any] = {"d_model": d_model, "d_ff": d_ff, "num_heads": num_heads, "dropout": dropout}
-        encoder = functools.partial(EncoderLayer, **sizes, activation=activation)
-        decoder = functools.partial(DecoderLayer, **sizes, activation=activation)
-        self.encoder = nn.ModuleList(encoder() for _ in range(num_layers))
-        self.decoder = nn.ModuleList(decoder() for _ in range(num_layers))
-        self.reset_parameters(initialisation)
-
-    def reset_parameters(self, initialisation: Initialisation) -> None:
-        """Draw new parameters: embeddings N(0, d_model^-½); the matrices of the layers by `initialisation`.
-
-        `glorot` is Glorot-uniform with zero biases, as in Tensor2Tensor. `fan_in` is torch's own for nn.Linear, all
-        values uniform within ±1/√fan_in: smaller, so that the residual paths rule at first, which lets narrow
-        post-norm models learn much sooner (docs/failed_experiments.md has the comparison). The paper is silent.
-        """
-        kinds = (TokenEmbedding, MultiHeadAttention, FeedForward)
-        for module in self.modules():
-            if isinstance(module, (*kinds, nn.Linear) if initialisation == "fan_in" else kinds):
-                module.reset_parameters()
+        self.target_embedding = target_embedding
+        self.source_embedding = source_embedding
+        self.positions = positions
+        self.dropout = dropout
+        self.encoder = encoder
+        self.decoder = decoder
 
     def forward(
         self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
@@ -71,45 +49,86 @@ class Transformer(nn.Module):
         return self.target_embedding.logits(self.hidden(source, target))
 
     def hidden(
-        self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
-    ) -> Float[Tensor, "batch target d_model"]:
-        """The decoder's output before the last linear transformation."""
-        source_mask = padding_mask(source, pad=self.pad)
-        memory = self.encode(source, source_mask)
-        return self.decode(target, memory, target_mask(target, pad=self.pad), source_mask)
-
-    def encode(
         self,
         source: Int[Tensor, "batch source"],
-        mask: Bool[Tensor, "batch #source source"],
-        *,
-        places: Int[Tensor, "batch source"] | None = None,
-    ) -> Float[Tensor, "batch source d_model"]:
-        """Left side of figure 1; `places` are the positions of tokens in rows that hold several sentences."""
-        x = self.positions(self.source_embedding(source), places=places)
-        for layer in self.encoder_layers():
-            x = layer(x, mask)
-        return x
+        target: Int[Tensor, "batch target"],
+        layout: Layout | None = None,
+    ) -> Float[Tensor, "batch target d_model"]:
+        """The decoder's output before the last linear transformation; without a `layout`, a row is a sentence."""
+        layout = padded(source, target, pad=self.pad) if layout is None else layout
+        return self.decode(target, self.encode(source, layout), layout)
+
+    def encode(self, source: Int[Tensor, "batch source"], layout: Layout) -> Float[Tensor, "batch source d_model"]:
+        """Left side of figure 1."""
+        x = self.dropout(self.positions.embed(self.source_embedding(source), layout.source_ids))
+        return self.encoder(x, layout)
 
     def decode(
         self,
         target: Int[Tensor, "batch target"],
-        memory: Float[Tensor, "batch source d_model"],
-        mask: Bool[Tensor, "batch #target target"],
-        memory_mask: Bool[Tensor, "batch #target source"],
-        *,
-        places: Int[Tensor, "batch target"] | None = None,
+        memory: Float[Tensor, "batch source d_model"] | None,
+        layout: Layout,
+        caches: Sequence[LayerCache] = (),
     ) -> Float[Tensor, "batch target d_model"]:
-        """Right side of figure 1, all target positions at once; `places` as in `encode`."""
-        x = self.positions(self.target_embedding(target), places=places)
-        for layer in self.decoder_layers():
-            x = layer(x, memory, mask, memory_mask)
-        return x
+        """Right side of figure 1: all target positions at once, or with `caches` those that are new."""
+        x = self.dropout(self.positions.embed(self.target_embedding(target), layout.target_ids))
+        return self.decoder(x, memory, layout, caches=caches)
 
-    def encoder_layers(self) -> list[EncoderLayer]:
-        """The N layers of the encoder, bottom first."""
-        return [layer for layer in self.encoder if isinstance(layer, EncoderLayer)]
 
-    def decoder_layers(self) -> list[DecoderLayer]:
-        """The N layers of the decoder, bottom first."""
-        return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]
+def make_transformer(
+    *,
+    vocab_size: int,
+    num_layers: int,
+    d_model: int,
+    d_ff: int,
+    num_heads: int,
+    dropout: float,
+    pad: int,
+    source_vocab_size: int | None = None,
+    initialisation: Initialisation = "glorot",
+    activation: Activation = "relu",
+    output_bias: bool = False,
+    attention: Attention = attention,
+    make_dropout: Callable[[float], nn.Module] = nn.Dropout,
+) -> Transformer:
+    """A new Transformer of the paper, its parts visible here; the last two arguments may be faster forms of the same.
+
+    With separate vocabularies (`source_vocab_size` is not None) the source has an embedding matrix of its own and
+    the other two stay tied.
+    """
+
+    def multi_head_attention() -> MultiHeadAttention:
+        return MultiHeadAttention(d_model=d_model, num_heads=num_heads, attention=attention)
+
+    def feed_forward() -> FeedForward:
+        return FeedForward(d_model=d_model, d_ff=d_ff, activation=activation)
+
+    def residual() -> PostNorm:
+        return PostNorm(d_model=d_model, dropout=make_dropout(dropout))
+
+    def encoder_layer() -> EncoderLayer:
+        return EncoderLayer(self_attention=multi_head_attention(), feed_forward=feed_forward(), residual=residual)
+
+    def decoder_layer() -> DecoderLayer:
+        return DecoderLayer(
+            self_attention=multi_head_attention(),
+            cross_attention=multi_head_attention(),
+            feed_forward=feed_forward(),
+            residual=residual,
+        )
+
+    target_embedding = TokenEmbedding(vocab_size=vocab_size, d_model=d_model, output_bias=output_bias)
+    source_embedding = target_embedding
+    if source_vocab_size is not None:
+        source_embedding = TokenEmbedding(vocab_size=source_vocab_size, d_model=d_model)
+    model = Transformer(
+        source_embedding=source_embedding,
+        target_embedding=target_embedding,
+        positions=SinusoidalPositions(d_model=d_model),
+        dropout=make_dropout(dropout),
+        encoder=Stack([encoder_layer() for _ in range(num_layers)]),
+        decoder=Stack([decoder_layer() for _ in range(num_layers)]),
+        pad=pad,
+    )
+    INITIALISATIONS[initialisation](model)
+    return model

@@ -25,7 +25,7 @@ class Window:
     source_tokens: int = 0
     target_tokens: int = 0
     loss: float = 0.0
-    negative_log_likelihood: float = 0.0
+    nll: float = 0.0
     seconds: float = 0.0
     waiting_seconds: float = 0.0  # of these, for the next batch
 

@@ -8,7 +8,7 @@ from torch import Tensor
 def average(checkpoints: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
     """The mean of each parameter over several checkpoints, summed in fp64, returned in fp32.
 
-    Tied parameters stand once in a checkpoint and so are averaged once. Raises ValueError when there is nothing
+    Tied parameters are stored once in a checkpoint and so are averaged once. Raises ValueError when there is nothing
     to average or the names differ.
     """
     sums: dict[str, Tensor] = {}

@@ -1,9 +1,9 @@
-"""Several processes that train one model, on one machine or many. torchrun starts them; here they are joined.
+"""Several processes that train one model, on one machine or many, started by torchrun.
 
-Each has a share of every step's batch. Gradients are added by DistributedDataParallel, or, where parameters and
-moments do not fit one device, by FSDP2 (`fully_shard`), which leaves each rank a part of them. What is computed on
-the device goes through NCCL there; what the processes tell each other goes through gloo, which notices at once when
-one has died.
+Each rank computes a share of every step's batch. Gradients are averaged by DistributedDataParallel, or, where
+parameters and moments do not fit one device, by FSDP2 (`fully_shard`), which leaves each rank a shard of them.
+Collectives on tensors of a GPU use NCCL; control messages use gloo, which notices at once when a process has died.
+Signalling torchrun or any rank checkpoints and stops the job; a dead rank ends it.
 """
 
 import contextlib
@@ -37,24 +37,24 @@ from mt.training.processes import Replica
 
 Result = TypeVar("Result")
 
-_MEETING = timedelta(minutes=10)  # for all processes to come up, and for a step
-_WAITING = timedelta(days=7)  # for the first rank to read and tokenize a corpus, or to validate
-_LEAVING_SECONDS = 10  # after an error, for what may hang in a collective that another rank left
-_STUCK_SECONDS = 20  # after a signal, without a sign of life; torchrun kills after 30
+_STEP_TIMEOUT = timedelta(minutes=10)  # also for all processes to start
+_RANK_ZERO_TIMEOUT = timedelta(days=7)  # for rank zero to read and tokenize a corpus, or to validate
+_EXIT_SECONDS = 10  # after an error, for what may hang in a collective that another rank left
+_HANG_SECONDS = 20  # after a signal, without progress; torchrun kills after 30
 
-_KERNELS = {"fused": False, "foreach": True}  # of an optimizer of parts: torch's fused one cannot skip a step there
-# Whether each forward pass sends the table of positions, which all ranks have; torch 2.13 renamed it.
-_BUFFERS_OF_FORWARD = next(
+_SHARD_KERNELS = {"fused": False, "foreach": True}  # torch's fused Adam cannot skip a step of sharded parameters
+# Whether each forward pass broadcasts the position table, which all ranks have; torch 2.13 renamed it.
+_BROADCAST_BUFFERS = next(
     name
     for name in ("forward_sync_buffers", "broadcast_buffers")
     if name in inspect.signature(DistributedDataParallel).parameters
 )
 
-_meetings = itertools.count()
+_groups = itertools.count()
 
 
 class Distributed:
-    """One of the processes that torchrun started, by the environment variables it set; see `Ranks`.
+    """The processes that torchrun started, as its environment variables say; see `ProcessGroup`.
 
     Raises UserError for an incomplete environment, LostRankError when another process has ended.
     """
@@ -67,70 +67,69 @@ class Distributed:
             self._host = environment["MASTER_ADDR"]
         except (KeyError, ValueError) as error:
             raise UserError(
-                f"WORLD_SIZE is set, so this is one of several processes, but {error} is missing or no number: "
+                f"WORLD_SIZE is set, so this is one of several processes, but {error} is missing or not a number: "
                 "start them with torchrun, or unset WORLD_SIZE"
             ) from error
-        self._hosts_store = self.rank == 0 and environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+        self.is_rank_zero = self.rank == 0
+        self._hosts_store = self.is_rank_zero and environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
         self._fsdp = fsdp
-        self._asked: tuple[Tensor, dist.Work | None] | None = None
-        self._patient = False
-        self._last_sign = time.monotonic()
+        self._pending: tuple[Tensor, dist.Work | None] | None = None
+        self._rank_zero_works = False
+        self._last_progress = time.monotonic()
 
-    @property
-    def is_rank_zero(self) -> bool:
-        """Whether this is rank 0."""
-        return self.rank == 0
-
-    def __enter__(self) -> "Distributed":  # noqa: PYI034  as in Ranks
-        """Meet the others. Raises UserError when they do not come."""
+    def __enter__(self) -> "Distributed":  # noqa: PYI034  as in ProcessGroup
+        """Connect to the other ranks. Raises UserError when they do not start."""
         signal.alarm(0)
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
         try:
             store = _store(self._host, self._port, self._hosts_store)
-            self._store = PrefixStore(f"mt-{next(_meetings)}", store)
+            self._store = PrefixStore(f"mt-{next(_groups)}", store)
             options: dict[str, Any] = {"store": self._store, "rank": self.rank, "world_size": self.world_size}
-            dist.init_process_group(backend, timeout=_MEETING, **options)
-            self._control = dist.new_group(backend="gloo", timeout=_WAITING)
+            dist.init_process_group(backend, timeout=_STEP_TIMEOUT, **options)
+            self._control = dist.new_group(backend="gloo", timeout=_RANK_ZERO_TIMEOUT)
         except (dist.DistError, RuntimeError, ValueError) as error:
-            place = f"{self._host}:{self._port}"
-            raise UserError(f"the {self.world_size} processes did not meet at {place}: {_brief(error)}") from error
+            raise UserError(
+                f"the {self.world_size} processes did not connect at {self._host}:{self._port}: {_brief(error)}"
+            ) from error
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave. One rank tells of the error, the first that has it; raises SystemExit on the others."""
+        """Disconnect. The first rank with an error reports it; raises SystemExit on the others."""
         if error is None:
             dist.destroy_process_group()
             return
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(_LEAVING_SECONDS)
-        tells = self._store.add("told", 1) == 1
+        signal.alarm(_EXIT_SECONDS)
+        reports = self._store.add("reported", 1) == 1
         if isinstance(error, MtError) and not isinstance(error, LostRankError):
             dist.destroy_process_group()
-        if not tells:
-            time.sleep(1)  # torchrun ends the others as soon as one has left
+        if not reports:
+            time.sleep(1)  # torchrun ends the other ranks as soon as one has exited
             raise SystemExit(getattr(error, "exit_code", 1)) from error
         if isinstance(error, RuntimeError) and _is_of_connection(error):
             raise _lost(error) from error
 
     def device(self, device: torch.device) -> torch.device:
-        """The GPU of this rank's number on its machine. Raises UserError where there are fewer."""
+        """The GPU with this rank's number on its machine. Raises UserError when there are fewer GPUs than ranks."""
         if device.type == "mps":
-            raise UserError("device=mps: there is one, and several processes were started; use device=cpu")
+            raise UserError("device=mps serves one process, and several were started; use device=cpu")
         if device.type != "cuda":
             return device
         if self._local_rank >= torch.cuda.device_count():
-            raise UserError(f"more processes on this machine than its {torch.cuda.device_count()} GPUs: one for each")
+            raise UserError(
+                f"more processes on this machine than its {torch.cuda.device_count()} GPUs: start one per GPU"
+            )
         torch.cuda.set_device(self._local_rank)
         return torch.device("cuda", self._local_rank)
 
     @contextlib.contextmanager
-    def waiting(self, stop: StopRequest) -> Iterator[None]:
-        """While inside, a signal is obeyed by all or none, and by a rank that hangs all the same.
+    def stopping_together(self, stop: StopRequest) -> Iterator[None]:
+        """While inside, a signal stops all ranks or none; a rank that hangs exits.
 
-        The first rank obeys it at once where it works alone, and tells the others; the others only note it until
-        all agree in a step.
+        Rank zero stops at once where it works alone, and the other ranks learn of it. They themselves only note a
+        signal until all agree in a step.
         """
         reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         os.set_blocking(reading, True)
@@ -144,36 +143,36 @@ class Distributed:
             os.close(writing)
 
     def _watch(self, signals: int) -> None:
-        """End the process where a signal came and the main thread, deep in a collective, cannot obey it.
+        """Exit when a signal arrived and the main thread hangs in a collective.
 
-        So it is when a rank died in a step: NCCL does not notice, and waits for it.
+        This happens when a rank died in a step: NCCL does not notice and waits for it.
         """
         while number := os.read(signals, 1):
             if number[0] not in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
                 continue
-            came = time.monotonic()
-            while self._patient or time.monotonic() - max(came, self._last_sign) < _STUCK_SECONDS:
+            arrived = time.monotonic()
+            while self._rank_zero_works or time.monotonic() - max(arrived, self._last_progress) < _HANG_SECONDS:
                 time.sleep(0.5)
             os._exit(128 + number[0])
         os.close(signals)
 
     def on_rank_zero(self, action: Callable[[], Result]) -> Result:
-        """What the first rank's action returned, everywhere; or its error, if it is one of the program's own."""
+        """What the action returned on rank zero, on every rank, or the MtError that it raised there."""
         outcome: list[Any] = [None, None]
         if self.is_rank_zero:
             try:
-                with self._patiently():
+                with self._while_rank_zero_works():
                     outcome[0] = action()
             except MtError as error:
                 outcome[1] = error
-        with nullcontext() if self.is_rank_zero else self._patiently():
-            _all_alive(lambda: dist.broadcast_object_list(outcome, src=0, group=self._control))
+        with nullcontext() if self.is_rank_zero else self._while_rank_zero_works():
+            _collective(lambda: dist.broadcast_object_list(outcome, src=0, group=self._control))
         if outcome[1] is not None:
             raise outcome[1]
         return outcome[0]
 
     def rank_zero_first(self, action: Callable[[], Result]) -> Result:
-        """What this rank's action returned, done after the first rank's."""
+        """What the action returned on this rank, run after rank zero has run it."""
         results: list[Result] = []
         self.on_rank_zero(lambda: results.append(action()))
         if not self.is_rank_zero:
@@ -181,30 +180,29 @@ class Distributed:
         return results[0]
 
     def largest(self, number: int) -> int:
-        """The largest of the numbers that the ranks gave in the call before: nobody waits for the answer."""
-        before, self._asked = self._asked, None
-        answer = 0
-        if before is not None:
-            numbers, work = before
-            _all_alive(lambda: work and work.wait())
+        """The largest of the numbers that the ranks gave in the previous call, so that no rank waits for it."""
+        previous, answer = self._pending, 0
+        if previous is not None:
+            numbers, work = previous
+            _collective(lambda: work and work.wait())
             answer = int(numbers)
         numbers = torch.tensor(number)
-        self._asked = numbers, dist.all_reduce(numbers, dist.ReduceOp.MAX, group=self._control, async_op=True)
-        self._last_sign = time.monotonic()
+        self._pending = numbers, dist.all_reduce(numbers, dist.ReduceOp.MAX, group=self._control, async_op=True)
+        self._last_progress = time.monotonic()
         return answer
 
     def add(self, sums: Tensor) -> None:
-        """Put the sum over the ranks in place of each rank's own."""
+        """Replace each rank's numbers by their sum over the ranks."""
         dist.all_reduce(sums)
 
     def whole(self, tensor: Tensor) -> Tensor:
-        """The tensor itself, gathered from the ranks where each has a part."""
+        """The full tensor, gathered if this rank holds a shard of it."""
         return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
     def smallest(self, number: int) -> int:
         """The smallest of the ranks' numbers."""
         numbers = torch.tensor(number)
-        _all_alive(lambda: dist.all_reduce(numbers, dist.ReduceOp.MIN, group=self._control))
+        _collective(lambda: dist.all_reduce(numbers, dist.ReduceOp.MIN, group=self._control))
         return int(numbers)
 
     def check_equal(self, number: int, complaint: str) -> None:
@@ -213,69 +211,72 @@ class Distributed:
             raise UserError(f"the processes read {complaint}")
 
     def wrap(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
-        """Give every rank the parameters, or its part of them. All ranks have loaded the same ones."""
+        """This rank's replica or shard of a loss module. All ranks have loaded the same parameters."""
         if self._fsdp:
             return self._shard(loss, optimizer)
-        options: dict[str, Any] = {_BUFFERS_OF_FORWARD: False}
+        options: dict[str, Any] = {_BROADCAST_BUFFERS: False}
         module = DistributedDataParallel(loss, gradient_as_bucket_view=True, **options)
-        # The first backward pass decides in which order gradients are added; made here, a restart changes no bit.
-        nothing = make_batch([[]], [[]]).without_targets().to(next(loss.parameters()).device)
-        module(nothing)[0].backward()
+        # The first backward pass fixes the order in which gradients are added; done here, a restart changes no bit.
+        empty = make_batch([[]], [[]]).without_targets().to(next(loss.parameters()).device)
+        module(empty)[0].backward()
         optimizer.zero_grad(set_to_none=True)
-        return Replica(module, optimizer, functools.partial(self._living, module.no_sync), lambda _: None)
+        no_sync = functools.partial(self._noting_progress, module.no_sync)
+        return Replica(module, optimizer, loss.get_submodule("model"), optimizer, no_sync, collect=lambda _: None)
 
     def _shard(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
-        """Leave each rank its part; the first one keeps the plain model too, for validation and checkpoints."""
-        plain = dict(loss.named_parameters())
-        mesh = init_device_mesh(next(iter(plain.values())).device.type, (self.world_size,))
+        """Leave each rank its shard; rank zero keeps the whole model too, for validation and checkpoints."""
+        whole = dict(loss.named_parameters())
+        mesh = init_device_mesh(next(iter(whole.values())).device.type, (self.world_size,))
         module = copy.deepcopy(loss) if self.is_rank_zero else loss
         for stack in [child for child in module.modules() if isinstance(child, nn.ModuleList)]:
             for layer in stack:
                 fully_shard(layer, mesh=mesh)
         fully_shard(module, mesh=mesh)
-        parts = dict(module.named_parameters())
-        own = type(optimizer)(parts.values(), **optimizer.defaults | _KERNELS)
-        part = functools.partial(distribute_tensor, device_mesh=mesh, placements=[Shard(0)], src_data_rank=None)
-        for name, parameter in plain.items():
-            moments = optimizer.state.pop(parameter, {})
-            own.state[parts[name]] = {key: part(value) if value.ndim else value.cpu() for key, value in moments.items()}
+        shards = dict(module.named_parameters())
+        sharded = type(optimizer)(shards.values(), **optimizer.defaults | _SHARD_KERNELS)
+        shard = functools.partial(distribute_tensor, device_mesh=mesh, placements=[Shard(0)], src_data_rank=None)
+        for name, parameter in whole.items():
+            moments = optimizer.state.pop(parameter, {}).items()
+            sharded.state[shards[name]] = {key: shard(value) if value.ndim else value.cpu() for key, value in moments}
 
         @torch.no_grad()
         def collect(moments: bool) -> None:
-            for name, parameter in parts.items():
-                whole = self.whole(parameter)
-                state = own.state[parameter] if moments else {}
-                gathered = {key: self.whole(value) for key, value in state.items()}
+            for name, parameter in shards.items():
+                gathered = self.whole(parameter)
+                state = sharded.state[parameter] if moments else {}
+                gathered_state = {key: self.whole(value) for key, value in state.items()}
                 if self.is_rank_zero:
-                    plain[name].copy_(whole)
-                    optimizer.state[plain[name]] = {key: value.cpu() for key, value in gathered.items()}
+                    whole[name].copy_(gathered)
+                    optimizer.state[whole[name]] = {key: value.cpu() for key, value in gathered_state.items()}
 
-        return Replica(module, own, functools.partial(self._living, nullcontext), collect)
+        no_sync = functools.partial(self._noting_progress, nullcontext)
+        return Replica(module, sharded, loss.get_submodule("model"), optimizer, no_sync, collect)
 
     @contextlib.contextmanager
-    def _patiently(self) -> Iterator[None]:
-        """While inside, a long time without a sign of life means work on the first rank."""
-        self._patient = True
+    def _while_rank_zero_works(self) -> Iterator[None]:
+        """While inside, a long time without progress is work on rank zero, not a hang."""
+        self._rank_zero_works = True
         try:
             yield
         finally:
-            self._last_sign = time.monotonic()
-            self._patient = False
+            self._last_progress = time.monotonic()
+            self._rank_zero_works = False
 
     @contextlib.contextmanager
-    def _living(self, inner: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-        self._last_sign = time.monotonic()
+    def _noting_progress(self, inner: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+        self._last_progress = time.monotonic()
         with inner():
             yield
 
 
 @functools.cache
 def _store(host: str, port: int, hosts: bool) -> TCPStore:
-    """Where the processes find each other; torchrun keeps it, or else the first rank."""
-    return TCPStore(host, port, is_master=hosts, timeout=_MEETING, wait_for_workers=False)
+    """The store through which the processes connect; kept by torchrun or else by rank zero."""
+    return TCPStore(host, port, is_master=hosts, timeout=_STEP_TIMEOUT, wait_for_workers=False)
 
 
-def _all_alive(action: Callable[[], object]) -> None:
+def _collective(action: Callable[[], object]) -> None:
+    """Run a collective operation. Raises LostRankError when another rank has ended."""
     try:
         action()
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""What several processes that train together must do differently from one; here the one, which does it all itself."""
+"""What training asks of the processes that share it. Here for one process; for several, see `distributed.py`."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -15,59 +15,58 @@ from mt.runs.signals import StopRequest
 Result = TypeVar("Result")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Replica:
-    """The parameters as the steps see them.
+    """A model in training: as the steps of this rank see it, and as it is validated and saved.
 
-    `loss` gives the summed losses of a batch, `adding_up` is where a backward pass only adds to the gradients, and
-    `collect` brings the plain model (with True its optimizer too) up to date where checkpoints are written.
+    `loss` gives the summed losses of a batch; `no_sync` is the context of a backward pass that only adds to this
+    rank's gradients; `collect` brings `model` (and, given True, `model_optimizer`) up to date on rank zero.
     """
 
     loss: nn.Module
     optimizer: torch.optim.Optimizer
-    adding_up: Callable[[], AbstractContextManager[None]]
+    model: nn.Module
+    model_optimizer: torch.optim.Optimizer
+    no_sync: Callable[[], AbstractContextManager[None]]
     collect: Callable[[bool], None]
 
 
 @runtime_checkable
-class Ranks(Protocol):
-    """This process among those that train one model. All of them call the same methods in the same order."""
+class ProcessGroup(Protocol):
+    """The processes (ranks) that train one model. All call the same methods in the same order."""
 
     rank: int
     world_size: int
+    is_rank_zero: bool  # rank zero alone writes files
 
-    @property
-    def is_rank_zero(self) -> bool:
-        """Whether this is the rank that alone writes files."""
-
-    def __enter__(self) -> "Ranks":  # noqa: PYI034  the shape checks of the tests cannot read Self
-        """Meet the others."""
+    def __enter__(self) -> "ProcessGroup":  # noqa: PYI034  the shape checks of the tests cannot read Self
+        """Connect to the other ranks."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave them; of an error that all have, or that one had first, only one tells."""
+        """Disconnect; an error of all ranks, or the first rank's error, is reported once."""
 
     def device(self, device: torch.device) -> torch.device:
-        """The one of the machine's devices of that type that this rank computes on."""
+        """This rank's device of that type."""
 
-    def waiting(self, stop: StopRequest) -> AbstractContextManager[None]:
-        """While inside, a signal leaves no other rank waiting."""
+    def stopping_together(self, stop: StopRequest) -> AbstractContextManager[None]:
+        """While inside, a signal to any rank stops all of them."""
 
     def on_rank_zero(self, action: Callable[[], Result]) -> Result:
-        """What the first rank's action returned, or the error that it raised, everywhere."""
+        """What the action returned on rank zero, or the error that it raised there, on every rank."""
 
     def rank_zero_first(self, action: Callable[[], Result]) -> Result:
-        """What this rank's action returned, done after the first rank's, whose files it finds."""
+        """What the action returned on this rank, run after rank zero has run it and written its files."""
 
     def largest(self, number: int) -> int:
-        """The largest of the ranks' numbers; of several ranks, of those given in the call before."""
+        """The largest of the ranks' numbers; with several ranks, of those given in the previous call."""
 
     def add(self, sums: Tensor) -> None:
-        """Put the sum over the ranks in place of each rank's own."""
+        """Replace each rank's numbers by their sum over the ranks."""
 
     def whole(self, tensor: Tensor) -> Tensor:
-        """The tensor itself, of which this rank may hold a part."""
+        """The full tensor, of which this rank may hold a shard."""
 
     def smallest(self, number: int) -> int:
         """The smallest of the ranks' numbers."""
@@ -76,7 +75,7 @@ class Ranks(Protocol):
         """Raise UserError when the ranks have different numbers."""
 
     def wrap(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
-        """Give every rank the parameters, or its part of them, as the first rank has them."""
+        """This rank's replica or shard of a loss module, whose submodule `model` every rank has loaded alike."""
 
 
 class SingleProcess:
@@ -86,29 +85,28 @@ class SingleProcess:
     world_size = 1
     is_rank_zero = True
 
-    def __enter__(self) -> "SingleProcess":  # noqa: PYI034  as in Ranks
-        """Nobody to meet."""
+    def __enter__(self) -> "SingleProcess":  # noqa: PYI034  as in ProcessGroup
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nobody to leave."""
+        """Nothing to disconnect."""
 
     def device(self, device: torch.device) -> torch.device:
         """The device itself."""
         return device
 
-    def waiting(self, stop: StopRequest) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Nobody waits."""
+    def stopping_together(self, stop: StopRequest) -> AbstractContextManager[None]:  # noqa: ARG002
+        """There is no other rank to stop."""
         return nullcontext()
 
     def on_rank_zero(self, action: Callable[[], Result]) -> Result:
-        """Do it."""
+        """Run it."""
         return action()
 
     def rank_zero_first(self, action: Callable[[], Result]) -> Result:
-        """Do it."""
+        """Run it."""
         return action()
 
     def largest(self, number: int) -> int:
@@ -127,11 +125,13 @@ class SingleProcess:
         return number
 
     def check_equal(self, number: int, complaint: str) -> None:
-        """Nothing to compare with."""
+        """There is nothing to compare with."""
 
     def wrap(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
-        """The parameters as they are."""
-        return Replica(loss=loss, optimizer=optimizer, adding_up=nullcontext, collect=lambda _: None)
+        """The model as it is."""
+        return Replica(
+            loss, optimizer, loss.get_submodule("model"), optimizer, no_sync=nullcontext, collect=lambda _: None
+        )
 
 
 SINGLE_PROCESS = SingleProcess()

@@ -10,11 +10,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from mt.data.batch import Batch
-from mt.fast.chunked_loss import chunked_label_smoothed_loss
-from mt.model.packing import packed_hidden
+from mt.model.masks import packed
 from mt.model.transformer import Transformer
-from mt.training.loss import LossSums
-from mt.training.processes import SINGLE_PROCESS, Ranks, Replica
+from mt.training.loss import ProjectedLoss, projected_loss
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 
 
 @dataclass
@@ -22,59 +21,52 @@ class StepResult:
     """What one step did; losses in nats per real target token."""
 
     loss: float
-    negative_log_likelihood: float
+    nll: float  # negative log-likelihood
     gradient_norm: float
     source_tokens: int
     target_tokens: int
     finite: bool  # else loss or gradient could not be used: the step was skipped and the weights are as before
 
 
-def batch_loss(model: Transformer, batch: Batch, *, label_smoothing: float) -> LossSums:
-    """Run the model on one micro-batch and sum the loss over its real target tokens."""
-    if batch.source_segments is None or batch.target_segments is None:
-        hidden = model.hidden(batch.source, batch.target_input)
-    else:
-        segments = batch.source_segments, batch.target_segments
-        hidden = packed_hidden(model, batch.source, batch.target_input, *segments)
-    hidden, gold = (part.flatten(0, 1)[batch.label_indices] for part in (hidden, batch.target_output))
-    features, weight = model.target_embedding.as_product(hidden)
-    return chunked_label_smoothed_loss(features, weight, gold, label_smoothing=label_smoothing)
-
-
 class TrainingLoss(nn.Module):
-    """The model with its loss as one module, so that what wraps a module's forward sees every use of a parameter."""
+    """The model with its loss as one module, so that what wraps a module's forward sees every use of a parameter.
 
-    def __init__(self, model: Transformer, *, label_smoothing: float) -> None:
+    `loss` is the output projection together with the smoothed loss: the plain form, or one that is faster.
+    """
+
+    def __init__(self, model: Transformer, *, label_smoothing: float, loss: ProjectedLoss = projected_loss) -> None:
         super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
+        self.loss = loss
 
     def forward(self, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """The smoothed loss and the negative log-likelihood, summed over the real target tokens, in nats."""
-        sums = batch_loss(self.model, batch, label_smoothing=self.label_smoothing)
-        return sums.smoothed, sums.negative_log_likelihood
+        layout = None
+        if batch.source_segments is not None and batch.target_segments is not None:
+            layout = packed(batch.source_segments, batch.target_segments)
+        hidden = self.model.hidden(batch.source, batch.target_input, layout)
+        states, labels = (part.flatten(0, 1)[batch.label_indices] for part in (hidden, batch.target_output))
+        output = self.model.target_embedding
+        sums = self.loss(states, output.weight, output.bias, labels, label_smoothing=self.label_smoothing)
+        return sums.smoothed, sums.nll
 
 
 def train_step(
-    model: Transformer,
-    optimizer: torch.optim.Optimizer,
+    replica: Replica,
     micro_batches: Sequence[Batch],
     *,
     learning_rate: float,
-    label_smoothing: float,
     autocast: Callable[[], AbstractContextManager[None]],
-    ranks: Ranks = SINGLE_PROCESS,
-    replica: Replica | None = None,
+    ranks: ProcessGroup = SINGLE_PROCESS,
     tokens: tuple[int, int] | None = None,
 ) -> StepResult:
     """Accumulate the gradient of all micro-batches and update once.
 
     The loss is a sum, divided once by the real target tokens of all micro-batches and ranks, so that a batch gives
     the same gradient however it is cut. A gradient that is not finite changes nothing, on any rank. Where there are
-    `ranks`, these are one's own micro-batches, `tokens` the source and target tokens of all, and `replica` stands
-    for the model and its optimizer.
+    several `ranks`, these are one's own micro-batches, and `tokens` the source and target tokens of all.
     """
-    replica = replica or ranks.wrap(TrainingLoss(model, label_smoothing=label_smoothing), optimizer)
     optimizer = replica.optimizer
     source_tokens, target_tokens = tokens or (
         sum(batch.source_tokens for batch in micro_batches),
@@ -88,10 +80,10 @@ def train_step(
     for group in optimizer.param_groups:
         group["lr"] = learning_rate
     updated = update_on_device(optimizer, usable=sums[0].isfinite() & (sums[2] == 0))
-    loss, likelihood, unusable = sums.tolist()
+    loss, nll, unusable = sums.tolist()
     result = StepResult(
         loss=loss / target_tokens,
-        negative_log_likelihood=likelihood / target_tokens,
+        nll=nll / target_tokens,
         gradient_norm=float(norm),
         source_tokens=source_tokens,
         target_tokens=target_tokens,
@@ -103,37 +95,21 @@ def train_step(
     return result
 
 
-def accumulate(
-    model: Transformer,
-    micro_batches: Sequence[Batch],
-    *,
-    label_smoothing: float,
-    autocast: Callable[[], AbstractContextManager[None]],
-) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """Add the gradient of the mean loss over all micro-batches; returns the sums of loss and likelihood.
-
-    Nothing here waits for a GPU: how many tokens are real, and where, the batches know.
-    """
-    loss = TrainingLoss(model, label_smoothing=label_smoothing)
-    replica = SINGLE_PROCESS.wrap(loss, torch.optim.SGD(model.parameters()))
-    sums = _accumulate(replica, micro_batches, sum(batch.target_tokens for batch in micro_batches), autocast)
-    return sums[0], sums[1]
-
-
 def _accumulate(
     replica: Replica,
     micro_batches: Sequence[Batch],
     target_tokens: float,
     autocast: Callable[[], AbstractContextManager[None]],
 ) -> Float[Tensor, "2"]:
+    """Add up the gradients of the mean loss; returns the sums of loss and likelihood. Nothing waits for a GPU."""
     device = _parameters(replica.optimizer)[0].device
     sums = torch.zeros(2, device=device)
-    for place, batch in enumerate(micro_batches, start=1):
-        with replica.adding_up() if place < len(micro_batches) else nullcontext():
+    for number, batch in enumerate(micro_batches, start=1):
+        with replica.no_sync() if number < len(micro_batches) else nullcontext():
             with autocast():
-                smoothed, likelihood = replica.loss(batch.to(device))
+                smoothed, nll = replica.loss(batch.to(device))
             (smoothed / target_tokens).backward()
-        sums += torch.stack([smoothed.detach(), likelihood])
+        sums += torch.stack([smoothed.detach(), nll])
     return sums
 
 

@@ -1,4 +1,4 @@
-"""The largest batch first: memory that does not suffice shows before the first step, not in the third hour."""
+"""The largest batch first: too little memory shows before the first step, not in the third hour."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -7,30 +7,28 @@ import torch
 
 from mt.data.batch import Batch
 from mt.errors import UserError, out_of_memory
-from mt.model.transformer import Transformer
-from mt.training.step import batch_loss
+from mt.training.step import TrainingLoss
 
 
 def try_batches(
-    model: Transformer,
+    loss: TrainingLoss,
     optimizer: torch.optim.Optimizer,
     batches: Sequence[Batch],
     *,
-    label_smoothing: float,
     autocast: Callable[[], AbstractContextManager[None]],
 ) -> None:
-    """Run these batches forward and backward, gradients accumulating, with room for Adam's moments; change nothing.
+    """Run these batches forward and backward, accumulating gradients, with room for Adam's moments; change nothing.
 
-    Raises what torch raises where memory does not suffice; the gradients are gone afterwards in any case.
+    Raises what torch raises when memory does not suffice; the gradients are freed in any case.
     """
-    parameters = list(model.parameters())
-    model.train()
+    parameters = list(loss.parameters())
+    loss.train()
     try:
         moments = [torch.empty_like(one) for one in parameters for _ in range(2)] if not optimizer.state else []
         for batch in batches:
             with autocast():
-                sums = batch_loss(model, batch.to(parameters[0].device), label_smoothing=label_smoothing)
-            (sums.smoothed / sums.tokens).backward()
+                smoothed, _ = loss(batch.to(parameters[0].device))
+            (smoothed / max(batch.target_tokens, 1)).backward()
         if parameters[0].device.type == "cuda":
             torch.cuda.synchronize()
         del moments
@@ -39,9 +37,9 @@ def try_batches(
 
 
 def largest_that_fits(attempt: Callable[[int], None], *, most_tokens: int, least_tokens: int) -> int:
-    """The largest of `most_tokens`, its half, its quarter, … that `attempt` survives, none below `least_tokens`.
+    """The largest of `most_tokens`, its half, its quarter, … that `attempt` survives, down to `least_tokens`.
 
-    Raises UserError when even the least needs more memory than there is, and whatever else `attempt` raises.
+    Raises UserError when even `least_tokens` need more memory than there is; errors other than of memory pass through.
     """
     tokens = most_tokens
     while not _fits(attempt, tokens):
@@ -63,5 +61,5 @@ def _fits(attempt: Callable[[int], None], tokens: int) -> bool:
     else:
         return True
     if torch.cuda.is_available():
-        torch.cuda.empty_cache()  # out here: the error's frames hold the tensors
+        torch.cuda.empty_cache()  # only here, because the error's frames hold the tensors
     return False

@@ -208,7 +208,9 @@ class Translator:
         words = self.source_tokenizer.words_of_text(text) if self.alignments else []
         seed = 0 if self.search.sampling is None else self.search.sampling.seed
         parts, start = [], 0
-        for index, part in enumerate(split(pieces, longest=self.max_source_tokens, spell=self.source_tokenizer.pieces)):
+        for index, part in enumerate(
+            split(pieces, longest=self.max_source_tokens, spell=self.source_tokenizer.subwords)
+        ):
             end = start + len(part)
             parts.append(Part(part, words[start:end], forced if index == 0 else (), seed_of(seed, number, index)))
             start = end

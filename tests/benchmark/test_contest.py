@@ -1,17 +1,15 @@
-"""Systems in processes of their own, asked in turns; one that fails leaves the others undisturbed."""
+"""Systems in processes of their own, asked in turns; the failure of one does not affect the others."""
 
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mt.benchmark.contest import ContestError, Entry, Worker
+from mt.benchmark.contest import Entry, System, Worker, run_contest, started, systems_python
 from mt.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTESTANT = """
+SYSTEM = """
 import sys, time
 from mt.benchmark.workers.serve import serve
 
@@ -24,7 +22,7 @@ def prepare(task):
         with open(task["shared"], "a") as file:
             file.write(task["name"] + request["precision"] + " ")
         if len(calls) == task.get("fails_at"):
-            raise MemoryError("no room\\nleft")
+            raise MemoryError("no memory\\nleft")
         if len(calls) == task.get("sleeps_at"):
             time.sleep(60)
         if len(calls) == task.get("dies_at"):
@@ -34,41 +32,27 @@ def prepare(task):
 
 serve(prepare)
 """
-Start = tuple[Worker, dict[str, object]]
 
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    (tmp_path / "system.py").write_text(CONTESTANT, encoding="utf-8")
+    (tmp_path / "answering.py").write_text(SYSTEM, encoding="utf-8")
     return tmp_path / "order"
 
 
-@pytest.fixture
-def workers() -> Iterator[list[Worker]]:
-    started: list[Worker] = []
-    yield started
-    for worker in started:
-        worker.close()
+def system(shared: Path, name: str, **task: int) -> System:
+    environment = {"PYTHONPATH": f"{shared.parent}:{ROOT}"}
+    return System(name, "answering", sys.executable, {"shared": str(shared), "name": name, **task}, environment)
 
 
-def start(workers: list[Worker], shared: Path, name: str, **task: int) -> Worker:
-    command = [sys.executable, str(shared.parent / "system.py")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    worker = Worker(name, command, log=shared.parent / f"{name}.log", environment=environment, folder=ROOT)
-    workers.append(worker)
-    answer = worker.ask({"shared": str(shared), "name": name, **task}, timeout_seconds=30)
-    assert answer == {"versions": "1.0"}
-    return worker
+def entries(workers: dict[str, Worker]) -> list[Entry]:
+    return [Entry(f"{name} {kind}", one, {"precision": kind}) for kind in "xy" for name, one in workers.items()]
 
 
-def entries(workers: list[Worker]) -> list[Entry]:
-    return [Entry(f"{one.name} {kind}", one, {"precision": kind}) for kind in "xy" for one in workers]
-
-
-def test_all_are_asked_in_turns_and_the_first_round_does_not_count(workers: list[Worker], shared: Path) -> None:
-    for name in "ab":
-        start(workers, shared, name)
-    outcome = run_contest(entries(workers), rounds=3, timeout_seconds=30)
+def test_all_are_asked_in_turns_and_the_first_round_does_not_count(shared: Path) -> None:
+    with started([system(shared, name) for name in "ab"], logs=shared.parent) as (workers, about):
+        outcome = run_contest(entries(workers), rounds=3, timeout_seconds=30)
+    assert about == {"a": {"versions": "1.0"}, "b": {"versions": "1.0"}}
     rounds = ["ax bx ay by", "bx ay by ax", "ay by ax bx", "by ax bx ay"]
     assert shared.read_text(encoding="utf-8").split() == " ".join(rounds).split()
     assert outcome.failures == {}
@@ -80,29 +64,39 @@ def test_all_are_asked_in_turns_and_the_first_round_does_not_count(workers: list
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ({"fails_at": 3}, "b: MemoryError: no room left"),
+        ({"fails_at": 3}, "b: MemoryError: no memory left"),
         ({"dies_at": 3}, "b: ended with code 7; see"),
         ({"sleeps_at": 3}, "b: no answer within 2 s; see"),
     ],
 )
-def test_who_fails_leaves_and_the_others_go_on(
-    workers: list[Worker], shared: Path, fault: dict[str, int], message: str
+def test_a_system_that_fails_is_named_and_the_others_continue(
+    shared: Path, fault: dict[str, int], message: str
 ) -> None:
-    start(workers, shared, "a")
-    start(workers, shared, "b", **fault)
-    outcome = run_contest(entries(workers), rounds=2, timeout_seconds=2)
+    with started([system(shared, "a"), system(shared, "b", **fault)], logs=shared.parent) as (workers, _):
+        outcome = run_contest(entries(workers), rounds=2, timeout_seconds=2)
     assert [len(outcome.answers[name]) for name in ("a x", "a y")] == [2, 2]
     failed = [text for name, text in outcome.failures.items() if name.startswith("b")]
     assert any(text.startswith(message) for text in failed)
     assert "\n" not in "".join(failed)
 
 
-def test_a_contest_without_finishers_is_no_contest(workers: list[Worker], shared: Path) -> None:
-    start(workers, shared, "a", fails_at=1)
-    with pytest.raises(UserError, match="no system finished: a: MemoryError"):
-        run_contest(entries(workers)[:1], rounds=1, timeout_seconds=30)
+def test_without_a_system_that_finishes_there_is_no_outcome(shared: Path) -> None:
+    with started([system(shared, "a", fails_at=1)], logs=shared.parent) as (workers, _):
+        one = entries(workers)[:1]
+        with pytest.raises(UserError, match="no system finished: a: MemoryError"):
+            run_contest(one, rounds=1, timeout_seconds=30)
 
 
-def test_a_command_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ContestError, match=r"x: cannot start /nowhere/python: No such file"):
-        Worker("x", ["/nowhere/python"], log=tmp_path / "log", environment={}, folder=tmp_path)
+def test_systems_that_cannot_start_are_reported_and_left_out(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    systems = [System("x", "answering", "/nowhere/python", {}), System("y", "no_such_module", sys.executable, {})]
+    with started(systems, logs=shared.parent) as (workers, about):
+        assert workers == {}
+    assert about["x"]["failed"] == "x: cannot start /nowhere/python: No such file or directory"
+    assert about["y"]["failed"].startswith("y: ended with code 1; see")
+    assert "out: x: cannot start" in capsys.readouterr().err
+
+
+def test_the_interpreter_of_the_other_systems_has_to_exist(tmp_path: Path) -> None:
+    assert systems_python(["ours", "ours_packed"], str(tmp_path / "python")) == str(tmp_path / "python")
+    with pytest.raises(UserError, match=r"systems_python: .* does not exist; make benchmark sets it up"):
+        systems_python(["ours", "torch"], str(tmp_path / "python"))

@@ -1,5 +1,6 @@
 """What a system's memory is measured to be."""
 
+import mmap
 import sys
 
 import pytest
@@ -8,29 +9,41 @@ import torch
 from mt.benchmark.workers.meter import measured
 from mt.fast.workers import WorkerProcesses
 
-MEGABYTE = 2**20
-HELD: list[torch.Tensor] = []
+MEBIBYTE = 2**20
+CPU = torch.device("cpu")
+ALLOCATED: list[torch.Tensor] = []
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from Linux's /proc")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells what processes hold")
-def test_memory_that_copies_share_is_counted_once() -> None:
-    """A copy of a process that holds 200 MB and takes 100 MB more adds those."""
-    shared = torch.ones(200 * MEGABYTE, dtype=torch.int8)
-    before = measured(lambda: None, torch.device("cpu"))["peak_bytes"]
-    copies = WorkerProcesses(hold, count=1)
+def test_memory_that_is_freed_within_the_action_is_measured() -> None:
+    def action() -> None:
+        with mmap.mmap(-1, 2**28) as region:  # of the system: what torch frees, an earlier test may have let us keep
+            region[:: mmap.PAGESIZE] = b"1" * (2**28 // mmap.PAGESIZE)
+
+    before, during, after = (measured(one, CPU) for one in (lambda: None, action, lambda: None))
+    assert during["peak_bytes"] - before["peak_bytes"] == pytest.approx(2**28, rel=0.1)
+    assert after["peak_bytes"] - before["peak_bytes"] < 2**26
+    assert during["seconds"] > 0
+
+
+def test_memory_that_worker_processes_share_is_counted_once() -> None:
+    """A fork of a process that has 200 MiB, which allocates 100 MiB more, adds those 100."""
+    shared = torch.ones(200 * MEBIBYTE, dtype=torch.int8)
+    before = measured(lambda: None, CPU)["peak_bytes"]
+    workers = WorkerProcesses(allocate, count=1)
     try:
-        figures = measured(lambda: check(copies.map([(100,)]) == [100]), torch.device("cpu"))
-        added = figures["peak_bytes"] - before
+        added = measured(lambda: check(workers.map([(100,)]) == [100]), CPU)["peak_bytes"] - before
     finally:
-        copies.close()
-    assert 90 * MEGABYTE < added < 160 * MEGABYTE
-    assert shared.numel() == 200 * MEGABYTE
+        workers.close()
+    assert 90 * MEBIBYTE < added < 160 * MEBIBYTE
+    assert shared.numel() == 200 * MEBIBYTE
 
 
-def hold(megabytes: int) -> int:
-    HELD.append(torch.ones(megabytes * MEGABYTE, dtype=torch.int8))
-    return megabytes
+def allocate(mebibytes: int) -> int:
+    ALLOCATED.append(torch.ones(mebibytes * MEBIBYTE, dtype=torch.int8))
+    return mebibytes
 
 
-def check(held: bool) -> None:
-    assert held
+def check(allocated: bool) -> None:
+    assert allocated

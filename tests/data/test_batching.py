@@ -94,7 +94,7 @@ def test_validation_begins_with_the_longest() -> None:
     assert longest == sorted(longest, reverse=True)
 
 
-def test_a_pair_too_long_for_the_budget_is_the_users_to_mend() -> None:
+def test_a_pair_too_long_for_the_budget_is_the_users_to_fix() -> None:
     for lengths in ([5, 11, 3], [4, 4, 4]), ([4, 4, 4], [5, 3, 11]):
         source, target = map(np.array, lengths)
         with pytest.raises(UserError, match="batch_tokens=10 cannot hold a pair of 11 tokens: raise it, or lower"):

@@ -1,4 +1,4 @@
-"""Corpora from files: both sides matched, columns found, and every misfit a message that names the place."""
+"""Corpora from files: both sides matched, columns found, and every misfit a message that names where it is."""
 
 import gzip
 import hashlib
@@ -105,9 +105,9 @@ def test_tsv_columns_by_number_and_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "columns", "message"),
     [
-        (b"a\tb\nc\n", (None, None), "a.tsv, line 2: has 1 tab-separated columns instead of 2; mend the line, or set"),
+        (b"a\tb\nc\n", (None, None), "a.tsv, line 2: has 1 tab-separated columns instead of 2; fix the line, or set"),
         (b"a\tb\nc\td\te\n", (None, None), "a.tsv, line 2: has 3 tab-separated columns instead of 2"),
-        (b"a\tb\tc\nd\n", ("1", "3"), "a.tsv, line 2: has only 1 tab-separated columns; mend the line"),
+        (b"a\tb\tc\nd\n", ("1", "3"), "a.tsv, line 2: has only 1 tab-separated columns; fix the line"),
         (b"en\tde\n", ("src", "de"), "a.tsv: has no column 'src'; its first line names 'en', 'de'"),
         (b"a\tb\n", ("0", "1"), "a.tsv: has no column '0'"),
         (b"a\tb\n", ("9" * 5000, "1"), "a.tsv: has no column '99"),

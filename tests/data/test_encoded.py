@@ -1,7 +1,5 @@
 import json
 import os
-import pickle
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -9,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mt.data.cache import ABANDONED_SECONDS
 from mt.data.encoded import EncodedCorpus, encode_corpus
-from mt.data.text_cache import ABANDONED_SECONDS
 from mt.data.tokenizer import Tokenizer, train_tokenizer
 from mt.errors import BadFileError, DiskError, UserError
 
@@ -63,14 +61,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"source": source, "target": target, "shared_vocab": joint, "german": german}
 
 
-def encode(made: dict[str, Path], folder: Path, **changes: Any) -> EncodedCorpus:
+def encode(made: dict[str, Path], cache_dir: Path, **changes: Any) -> EncodedCorpus:
     settings: dict[str, Any] = {
         "source_file": made["source"],
         "target_file": made["target"],
         "source_tokenizer": made["shared_vocab"],
         "target_tokenizer": made["shared_vocab"],
         "max_tokens": None,
-        "folder": folder,
+        "cache_dir": cache_dir,
         "num_threads": 2,
     }
     return encode_corpus(**(settings | changes))
@@ -85,20 +83,20 @@ def stamps(folder: Path) -> dict[str, int]:
 
 
 def test_every_line_stays_a_pair_equal_to_direct_encoding(made: dict[str, Path], tmp_path: Path) -> None:
-    corpus = encode(made, tmp_path / "ids", target_tokenizer=made["german"])
+    corpus = encode(made, tmp_path, target_tokenizer=made["german"])
     sources = Tokenizer.load(made["shared_vocab"]).encode_many(read_lines(made["source"]))
     targets = Tokenizer.load(made["german"]).encode_many(read_lines(made["target"]))
     assert contents(corpus) == list(zip(sources, targets, strict=True))
     assert corpus.source_lengths.tolist() == [len(ids) for ids in sources]
     assert corpus.target_lengths.tolist() == [len(ids) for ids in targets]
     assert (corpus.dropped_too_long, corpus.dropped_empty) == (0, 0)
-    assert [path.name for path in tmp_path.iterdir()] == ["ids"]
+    assert list(tmp_path.iterdir()) == [corpus.folder]
 
 
 def test_pairs_too_long_or_empty_on_a_side_are_dropped_and_counted(made: dict[str, Path], tmp_path: Path) -> None:
-    everything = contents(encode(made, tmp_path / "all"))
+    everything = contents(encode(made, tmp_path))
     longest = int(np.median([len(source) for source, _ in everything]))
-    corpus = encode(made, tmp_path / "fit", max_tokens=longest)
+    corpus = encode(made, tmp_path, max_tokens=longest)
     empty = [pair for pair in everything if not all(pair)]
     too_long = [pair for pair in everything if all(pair) and max(map(len, pair)) > longest]
     assert contents(corpus) == [pair for pair in everything if pair not in empty and pair not in too_long]
@@ -109,9 +107,11 @@ def test_pairs_too_long_or_empty_on_a_side_are_dropped_and_counted(made: dict[st
 @pytest.mark.reliability(7)
 @pytest.mark.parametrize("bpe_dropout", [0.0, 0.1])
 def test_the_number_of_threads_changes_nothing(made: dict[str, Path], tmp_path: Path, bpe_dropout: float) -> None:
-    folders = [tmp_path / str(num_threads) for num_threads in (1, 2, 5)]
-    for folder in folders:
-        encode(made, folder, num_threads=int(folder.name), bpe_dropout=bpe_dropout, seed=(3, 1), max_tokens=30)
+    folders = [
+        encode(made, tmp_path / str(n), num_threads=n, bpe_dropout=bpe_dropout, seed=(3, 1), max_tokens=30).folder
+        for n in (1, 2, 5)
+    ]
+    assert len({folder.name for folder in folders}) == 1
     for name in ("source.ids", "source.offsets.npy", "target.ids", "target.offsets.npy", "manifest.json"):
         assert len({(folder / name).read_bytes() for folder in folders}) == 1
 
@@ -135,42 +135,37 @@ def test_dropout_is_decided_by_the_seed_and_keeps_the_text(made: dict[str, Path]
 
 
 def test_an_unchanged_corpus_is_reused(made: dict[str, Path], tmp_path: Path) -> None:
-    folder = tmp_path / "ids"
-    encode(made, folder, max_tokens=40)
-    before = stamps(folder)
-    assert contents(encode(made, folder, max_tokens=40, num_threads=1, seed=(4,))) == contents(
-        EncodedCorpus.open(folder)
-    )
-    assert stamps(folder) == before
+    first = encode(made, tmp_path, max_tokens=40)
+    before = stamps(first.folder)
+    again = encode(made, tmp_path, max_tokens=40, num_threads=1, seed=(4,))
+    assert again.folder == first.folder
+    assert stamps(first.folder) == before
+    assert contents(again) == contents(first)
 
 
-def test_what_a_killed_process_left_goes_when_another_encodes(made: dict[str, Path], tmp_path: Path) -> None:
-    left = tmp_path / "ids-other.1.partial"
-    left.mkdir()
-    os.utime(left, (0, 0))
-    encode(made, tmp_path / "ids")
-    assert not left.exists()
-
-
-def test_any_change_encodes_again(made: dict[str, Path], tmp_path: Path) -> None:
-    folder = tmp_path / "ids"
+def test_any_change_makes_another_folder(made: dict[str, Path], tmp_path: Path) -> None:
     changed = write_lines(tmp_path / "changed", ["!", *read_lines(made["source"])[1:]])
-    for changes in (
-        {},
-        {"target_tokenizer": made["german"]},
-        {"source_file": changed},
-        {"max_tokens": 40},
-        {"bpe_dropout": 0.1, "seed": (1, 1)},
-        {"bpe_dropout": 0.1, "seed": (11,)},
-        {"bpe_dropout": 0.2, "seed": (11,)},
-        {},
-    ):
-        encode(made, folder, **changes)
-        shutil.rmtree(tmp_path / "fresh", ignore_errors=True)
-        fresh = encode(made, tmp_path / "fresh", **changes)
-        assert contents(EncodedCorpus.open(folder)) == contents(fresh)
-        assert EncodedCorpus.open(folder).origin == fresh.origin
-    assert {path.name for path in tmp_path.iterdir()} == {"ids", "fresh", "changed"}
+    folders = {
+        encode(made, tmp_path / "ids", **changes).folder
+        for changes in (
+            {},
+            {"target_tokenizer": made["german"]},
+            {"source_tokenizer": made["german"]},
+            {"source_file": changed},
+            {"max_tokens": 40},
+            {"bpe_dropout": 0.1, "seed": (1, 1)},
+            {"bpe_dropout": 0.1, "seed": (11,)},
+            {"bpe_dropout": 0.2, "seed": (11,)},
+        )
+    }
+    assert len(folders) == 8
+
+
+def test_the_samples_of_the_two_newest_epochs_are_kept(made: dict[str, Path], tmp_path: Path) -> None:
+    plain = encode(made, tmp_path)
+    samples = [encode(made, tmp_path, bpe_dropout=0.1, seed=(1, epoch)) for epoch in (0, 1, 2, 3, 1)]
+    assert set(tmp_path.iterdir()) == {plain.folder, samples[3].folder, samples[4].folder}
+    assert contents(samples[4]) == contents(samples[1])
 
 
 def test_a_larger_vocabulary_takes_wider_ids(
@@ -190,7 +185,7 @@ def test_pairs_outside_the_corpus_are_refused(made: dict[str, Path], tmp_path: P
             corpus.target(index)
 
 
-def test_an_empty_corpus_and_one_without_pieces_open(made: dict[str, Path], tmp_path: Path) -> None:
+def test_an_empty_corpus_and_one_without_subwords_open(made: dict[str, Path], tmp_path: Path) -> None:
     for name, lines in (("empty", []), ("blank", ["", "\u2028"])):
         text = write_lines(tmp_path / f"{name}.txt", lines)
         corpus = encode(made, tmp_path / name, source_file=text, target_file=text)
@@ -204,13 +199,6 @@ def test_a_last_line_without_its_end_counts(made: dict[str, Path], tmp_path: Pat
     corpus = encode(made, tmp_path / "ids", source_file=whole, target_file=tmp_path / "a")
     tokenizer = Tokenizer.load(made["shared_vocab"])
     assert [tokenizer.decode(corpus.target(i)) for i in range(len(corpus))] == ["the dog", "the field"]
-
-
-def test_another_process_gets_the_path_not_the_ids(made: dict[str, Path], tmp_path: Path) -> None:
-    corpus = encode(made, tmp_path / "ids")
-    pickled = pickle.dumps(corpus)
-    assert len(pickled) < 1000
-    assert contents(pickle.loads(pickled)) == contents(corpus)  # noqa: S301
 
 
 def damage_truncate(folder: Path, name: str) -> None:
@@ -234,41 +222,40 @@ def damage_foreign(folder: Path, name: str) -> None:
 )
 @pytest.mark.parametrize("damage", [damage_truncate, damage_empty, damage_remove, damage_foreign])
 def test_damage_is_detected_and_repaired(made: dict[str, Path], tmp_path: Path, damage: Any, name: str) -> None:
-    folder, short = tmp_path / "ids", tmp_path / "short"
-    write_lines(short, read_lines(made["source"])[:20])
-    expected = contents(encode(made, folder, source_file=short, target_file=short))
-    damage(folder, name)
-    with pytest.raises(BadFileError, match=r"encoded corpus .*ids: .*; delete the folder") as caught:
-        EncodedCorpus.open(folder)
+    short = write_lines(tmp_path / "short", read_lines(made["source"])[:20])
+    sound = encode(made, tmp_path / "ids", source_file=short, target_file=short)
+    expected = contents(sound)
+    damage(sound.folder, name)
+    with pytest.raises(BadFileError, match=r"encoded corpus .*ids-.*: .*; delete the folder") as caught:
+        EncodedCorpus(sound.folder)
     assert "\n" not in str(caught.value)
-    assert contents(encode(made, folder, source_file=short, target_file=short)) == expected
-    assert {path.name for path in tmp_path.iterdir()} == {"ids", "short"}
+    assert contents(encode(made, tmp_path / "ids", source_file=short, target_file=short)) == expected
+    assert list((tmp_path / "ids").iterdir()) == [sound.folder]
 
 
 def test_offsets_that_contradict_the_ids_are_detected(made: dict[str, Path], tmp_path: Path) -> None:
-    corpus = encode(made, tmp_path / "ids")
-    path = tmp_path / "ids" / "target.offsets.npy"
+    corpus = encode(made, tmp_path)
+    path = corpus.folder / "target.offsets.npy"
     sound = np.load(path)
-    for place, value in ((0, 1), (-1, 10**9), (3, -1), (3, 2**40)):
+    for index, value in ((0, 1), (-1, 10**9), (3, -1), (3, 2**40)):
         offsets = sound.copy()
-        offsets[place] = value
+        offsets[index] = value
         np.save(path, offsets)
         with pytest.raises(BadFileError, match=r"target\.offsets\.npy does not fit target\.ids"):
-            EncodedCorpus.open(corpus.folder)
+            EncodedCorpus(corpus.folder)
     np.save(path, np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(BadFileError):
-        EncodedCorpus.open(corpus.folder)
+        EncodedCorpus(corpus.folder)
 
 
-@pytest.mark.parametrize("change", [{"origin": {}}, {"pairs": "many"}, {"source": {"pieces": 1, "dtype": "|O"}}])
+@pytest.mark.parametrize("change", [{"target": {}}, {"pairs": "many"}, {"source": {"ids": 1, "dtype": "|O"}}])
 def test_a_manifest_that_says_something_else_is_refused(
     made: dict[str, Path], tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    encode(made, tmp_path / "ids")
-    path = tmp_path / "ids" / "manifest.json"
+    path = encode(made, tmp_path).folder / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(BadFileError):
-        EncodedCorpus.open(tmp_path / "ids")
+        EncodedCorpus(path.parent)
 
 
 def test_files_of_unequal_length_are_refused_before_any_work(made: dict[str, Path], tmp_path: Path) -> None:
@@ -283,23 +270,21 @@ def test_files_of_unequal_length_are_refused_before_any_work(made: dict[str, Pat
 
 def test_a_folder_that_cannot_be_written_is_named(made: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DiskError, match=r"cannot write the encoded corpus .*file/ids: Not a directory"):
-        encode(made, tmp_path / "file" / "ids")
+    with pytest.raises(DiskError, match=r"cannot write .*file/ids-.*: Not a directory.* another data.cache_dir"):
+        encode(made, tmp_path / "file")
 
 
-def test_a_failure_in_the_middle_leaves_the_old_corpus(
+def test_a_failure_in_the_middle_leaves_nothing(
     made: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = contents(encode(made, tmp_path / "ids"))
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "save", full)
     with pytest.raises(DiskError, match="No space left on device"):
-        encode(made, tmp_path / "ids", max_tokens=20)
-    assert contents(EncodedCorpus.open(tmp_path / "ids")) == old
-    assert [path.name for path in tmp_path.iterdir()] == ["ids"]
+        encode(made, tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_killed_process_left_is_removed_after_a_day(made: dict[str, Path], tmp_path: Path) -> None:
@@ -309,6 +294,6 @@ def test_what_a_killed_process_left_is_removed_after_a_day(made: dict[str, Path]
         (folder / "source.ids").write_bytes(b"half")
     day_ago = time.time() - ABANDONED_SECONDS - 1
     os.utime(old, (day_ago, day_ago))
-    encode(made, tmp_path / "ids-0")
+    encode(made, tmp_path)
     assert not old.exists()
     assert fresh.exists()

@@ -123,13 +123,13 @@ def test_the_table_adds_up() -> None:
         validation=1000,
         test=None,
     )
-    table = report.with_dropped("over 100 pieces", 300_000).table()
+    table = report.with_dropped("over 100 subwords", 300_000).table()
     assert [line.split() for line in table.splitlines()[:6]] == [
         ["training", "pairs", "count", "percent"],
         ["read", "2,000,000", "100.00"],
         ["dropped:", "blank", "side", "5", "0.00"],
         ["dropped:", "duplicate", "pair", "199,995", "10.00"],
-        ["dropped:", "over", "100", "pieces", "300,000", "15.00"],
+        ["dropped:", "over", "100", "subwords", "300,000", "15.00"],
         ["kept", "1,500,000", "75.00"],
     ]
     assert "validation pairs" in table

@@ -68,11 +68,11 @@ def test_planted_pairs_are_all_found_and_nothing_else(trials: Trials) -> None:
     held_out.add("test", held_out_pairs[100:], first_number=1)
     training = [(sentence(random_numbers), sentence(random_numbers)) for _ in range(3000)]
     planted = {}
-    for place, index in zip(
+    for line, index in zip(
         random_numbers.sample(range(3000), 100), random_numbers.sample(range(200), 100), strict=True
     ):
-        training[place] = tuple(disguise(side, random_numbers) for side in held_out_pairs[index])
-        planted[place + 1] = ("validation", index + 1) if index < 100 else ("test", index - 99)
+        training[line] = tuple(disguise(side, random_numbers) for side in held_out_pairs[index])
+        planted[line + 1] = ("validation", index + 1) if index < 100 else ("test", index - 99)
     pair_filter = PairFilter(max_length_ratio=100, remove_copies=False, remove_duplicates=False, held_out=held_out)
     kept = [
         pair

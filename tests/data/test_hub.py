@@ -103,7 +103,7 @@ def test_what_cannot_be_loaded_says_what_to_do(translation: Path, tmp_path: Path
         (corpus(tmp_path / "empty"), "cannot be loaded .*doesn't contain any data files"),
         (corpus(tmp_path / "damaged"), "cannot be loaded .*check data.path"),
         (corpus(tmp_path / "missing"), "cannot be loaded .*Couldn't find any data file"),
-        (corpus("someone/something"), "the Hugging Face Hub cannot be reached and no copy lies in the local cache"),
+        (corpus("someone/something"), "the Hugging Face Hub cannot be reached and the local cache has no copy"),
     ]
     for broken, message in cases:
         with pytest.raises(UserError, match=message) as error:

@@ -33,7 +33,7 @@ def taken(stream: Iterator[StepBatches], count: int) -> list[Item]:
     ]
 
 
-def pieces_of(batches: list[Batch]) -> Counter[tuple[tuple[int, ...], tuple[int, ...]]]:
+def pairs_of(batches: list[Batch]) -> Counter[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The pairs of a step, read back from its tensors."""
     found: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
     for batch in batches:
@@ -46,7 +46,7 @@ def pieces_of(batches: list[Batch]) -> Counter[tuple[tuple[int, ...], tuple[int,
 
 
 @pytest.mark.reliability(7)
-def test_the_stream_is_the_same_from_any_place(trials: Trials) -> None:
+def test_the_stream_is_the_same_from_any_batch(trials: Trials) -> None:
     whole = taken(order().steps(epoch=0, start=0), 60)
     per_epoch = Counter(epoch for epoch, _, _ in whole)
     assert len(per_epoch) >= 3
@@ -62,7 +62,7 @@ def test_an_epoch_holds_every_pair_once() -> None:
     for epoch, index, batches, *_ in order().steps(epoch=5, start=0):
         if epoch > 5:
             break
-        seen += pieces_of(batches)
+        seen += pairs_of(batches)
         indices.append(index)
     assert seen == Counter((tuple(source), tuple(target)) for source, target in PAIRS)
     assert indices == list(range(1, len(indices) + 1))
@@ -73,10 +73,10 @@ def test_cutting_a_step_keeps_its_pairs(micro_batch_tokens: int) -> None:
     whole = order().steps(epoch=0, start=0)
     cut = order(micro_batch_tokens=micro_batch_tokens).steps(epoch=0, start=0)
     most = 0
-    for (_, place, together, *_), (_, same_place, apart, *_) in itertools.islice(zip(whole, cut, strict=True), 30):
+    for (_, index, together, *_), (_, same_index, apart, *_) in itertools.islice(zip(whole, cut, strict=True), 30):
         assert len(together) == 1
-        assert place == same_place
-        assert pieces_of(apart) == pieces_of(together)
+        assert index == same_index
+        assert pairs_of(apart) == pairs_of(together)
         for batch in apart:
             assert max(batch.source.numel(), batch.target_input.numel()) <= micro_batch_tokens
         most = max(most, len(apart))
@@ -104,7 +104,7 @@ def test_ranks_share_the_steps_of_one_process(world_size: int, micro_batch_token
     idle = 0
     for whole, *shares in itertools.islice(zip(alone, *together, strict=True), 40):
         micro_batches = [batch for share in shares for batch in share.micro_batches]
-        assert pieces_of([batch for batch in micro_batches if batch.target_tokens]) == pieces_of(whole.micro_batches)
+        assert pairs_of([batch for batch in micro_batches if batch.target_tokens]) == pairs_of(whole.micro_batches)
         assert {share[:2] + share[3:] for share in shares} == {whole[:2] + whole[3:]}
         assert {len(share.micro_batches) for share in shares} == {-(-len(whole.micro_batches) // world_size)}
         assert sum(batch.target_tokens for batch in micro_batches) == whole.target_tokens
@@ -142,7 +142,7 @@ def test_seeds_give_different_streams() -> None:
 
 
 def test_each_epoch_reads_its_own_corpus() -> None:
-    """As under BPE-dropout, where the pieces of every epoch differ."""
+    """As under BPE-dropout, where the subwords of every epoch differ."""
 
     def corpus_of_epoch(epoch: int) -> ListedPairs:
         return ListedPairs([([10 + epoch] * (1 + i % 5), [20 + epoch]) for i in range(30)])
@@ -177,6 +177,6 @@ def test_a_corpus_without_pairs_is_refused() -> None:
 
 def test_validation_reads_every_pair_once_within_the_budget() -> None:
     batches = list(validation_batches(ListedPairs(PAIRS), batch_tokens=40))
-    assert pieces_of(batches) == Counter((tuple(source), tuple(target)) for source, target in PAIRS)
+    assert pairs_of(batches) == Counter((tuple(source), tuple(target)) for source, target in PAIRS)
     assert all(max(batch.source.numel(), batch.target_input.numel()) <= 40 for batch in batches)
     assert torch.equal(batches[0].source, next(validation_batches(ListedPairs(PAIRS), batch_tokens=40)).source)

@@ -1,4 +1,4 @@
-"""Every pair in exactly one tile with room for both its sides, batches of one shape, the same for the same epoch."""
+"""Every pair in exactly one packed row with room for both sides, batches of one shape, the same for the same epoch."""
 
 import functools
 from collections import Counter
@@ -22,29 +22,29 @@ def corpus(count: int, *, seed: int, longest: int = 120) -> Lengths:
     return source, np.clip(source * random.lognormal(0, 0.2, count), 1, longest).astype(np.int32)
 
 
-def test_tiles_hold_every_pair_once_and_no_more_than_fits() -> None:
+def test_rows_hold_every_pair_once_and_no_more_than_fits() -> None:
     random = np.random.default_rng(0)
     for case in range(300):
-        count, tile = random.integers(0, 40), int(random.integers(5, 60))
-        lengths = random.integers(1, tile + 1, count), random.integers(1, tile + 1, count)
-        tiles = pack(random.permutation(count), *lengths, pack_length=tile)
-        assert sorted(int(i) for one in tiles for i in one) == list(range(count)), case
-        assert all(int(side[one].sum()) <= tile for one in tiles for side in lengths)
+        count, pack_length = random.integers(0, 40), int(random.integers(5, 60))
+        lengths = random.integers(1, pack_length + 1, count), random.integers(1, pack_length + 1, count)
+        rows = pack(random.permutation(count), *lengths, pack_length=pack_length)
+        assert sorted(int(i) for one in rows for i in one) == list(range(count)), case
+        assert all(int(side[one].sum()) <= pack_length for one in rows for side in lengths)
 
 
-def test_tiles_are_full() -> None:
+def test_rows_are_full() -> None:
     lengths = corpus(6000, seed=1)
-    tiles = pack(np.arange(6000), *lengths, pack_length=128)
-    assert all(int(side.sum()) / (128 * len(tiles)) > 0.93 for side in lengths)
+    rows = pack(np.arange(6000), *lengths, pack_length=128)
+    assert all(int(side.sum()) / (128 * len(rows)) > 0.93 for side in lengths)
 
 
 def test_batches_of_a_class_have_one_shape_and_hold_every_pair_once() -> None:
     lengths = corpus(5000, seed=2, longest=300)
     plan = list(plan_packed_rows(*lengths, batch_tokens=1000, pack_length=128, seed=0, epoch=0))
-    assert Counter(int(i) for _, tiles in plan for one in tiles for i in one) == Counter(range(5000))
+    assert Counter(int(i) for _, rows in plan for one in rows for i in one) == Counter(range(5000))
     assert {tokens for tokens, _ in plan} == {128, 256}
     for pack_length in (128, 256):
-        sizes = [len(tiles) for tokens, tiles in plan if tokens == pack_length]
+        sizes = [len(rows) for tokens, rows in plan if tokens == pack_length]
         assert set(sizes[:-1]) == {1000 // pack_length}
         assert sizes[-1] <= sizes[0]
 
@@ -55,8 +55,8 @@ def test_the_plan_is_a_function_of_seed_and_epoch_alone() -> None:
     for seed, epoch in [(0, 0), (0, 1), (1, 0)]:
         plan, again = (
             [
-                [one.tolist() for one in tiles]
-                for _, tiles in plan_packed_rows(*lengths, batch_tokens=512, pack_length=128, seed=seed, epoch=epoch)
+                [one.tolist() for one in rows]
+                for _, rows in plan_packed_rows(*lengths, batch_tokens=512, pack_length=128, seed=seed, epoch=epoch)
             ]
             for _ in range(2)
         )
@@ -65,7 +65,7 @@ def test_the_plan_is_a_function_of_seed_and_epoch_alone() -> None:
     assert len(set(plans.values())) == 3
 
 
-def test_a_pair_too_long_for_a_batch_is_the_users_to_mend() -> None:
+def test_a_pair_too_long_for_a_batch_is_the_users_to_fix() -> None:
     lengths = np.array([5, 140]), np.array([4, 4])
     plan = functools.partial(plan_packed_rows, *lengths, pack_length=128, seed=0, epoch=0)
     assert [tokens for tokens, _ in plan(batch_tokens=140)] == [128, 140]
@@ -110,7 +110,7 @@ def test_micro_batches_have_one_shape_and_bring_every_pair(one_shape: bool) -> N
 @pytest.mark.reliability(10)
 @pytest.mark.parametrize("pack_length", [None, 128])
 def test_no_batch_is_larger_than_the_largest(pack_length: int | None) -> None:
-    """What the trial before training runs needs at least as many places, and rows as long, as any batch."""
+    """What the trial before training runs needs at least as many tokens, and rows as long, as any batch."""
     source, target = corpus(700, seed=5, longest=200)
     pairs = [([7] * int(s - 1), [8] * int(t - 1)) for s, t in zip(source, target, strict=True)]
     order = TrainingOrder(

@@ -14,6 +14,7 @@ import pytest
 from pairs import GeneratedCorpus
 
 import mt.data.text_cache
+from mt.data.cache import ABANDONED_SECONDS
 from mt.data.corpus import Corpus, FileCorpus
 from mt.data.lines import read_lines
 from mt.data.text_cache import PreparedText, prepare_text
@@ -155,11 +156,11 @@ def test_a_failing_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(DiskError, match=r"cannot write the text cache .*: No space left on device; free some space"):
+    with pytest.raises(DiskError, match=r"cannot write .*text-.*: No space left on device: free some space"):
         prepare(tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
     (tmp_path / "file").touch()
-    with pytest.raises(DiskError, match=r"cannot write the text cache .*file"):
+    with pytest.raises(DiskError, match=r"cannot write .*file.* another data.cache_dir"):
         prepare(tmp_path / "file")
 
 
@@ -170,12 +171,12 @@ def test_sides_of_unequal_length_stop_before_any_work(tmp_path: Path) -> None:
     paths = {"source": str(tmp_path / "a.de"), "target": str(tmp_path / "a.en")}
     columns = dict.fromkeys(("file", "source_column", "target_column"))
     unequal = FileCorpus(**paths, **columns, source_language="de", target_language="en")
-    places: list[dict[str, Corpus | list[Corpus]]] = [
+    splits: list[dict[str, Corpus | list[Corpus]]] = [
         {"train": [generated(TRAIN), unequal]}, {"validation": unequal}, {"test": unequal},
     ]  # fmt: skip
-    for place in places:
+    for split in splits:
         with pytest.raises(UserError, match=r"a.de has 2 lines but .*a.en has 1; the two sides"):
-            prepare(tmp_path / "cache", **place)
+            prepare(tmp_path / "cache", **split)
         assert not (tmp_path / "cache").exists()
 
 
@@ -205,7 +206,7 @@ def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> No
     for folder in (old, fresh):
         folder.mkdir()
         (folder / "train.source").write_text("half")
-    day_ago = time.time() - mt.data.text_cache.ABANDONED_SECONDS - 1
+    day_ago = time.time() - ABANDONED_SECONDS - 1
     os.utime(old, (day_ago, day_ago))
     prepare(tmp_path)
     assert not old.exists()

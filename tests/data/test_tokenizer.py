@@ -1,5 +1,4 @@
 import logging
-import pickle
 import subprocess
 import sys
 from collections import Counter
@@ -84,7 +83,7 @@ def test_plain_text_survives_a_round_trip(tokenizer: Tokenizer) -> None:
         ids = tokenizer.encode(text)
         assert tokenizer.decode(ids) == text
         assert UNKNOWN not in ids  # byte fallback knows every text
-        assert "".join(tokenizer.pieces(ids)).replace("▁", " ").strip() == text or not text.isascii()
+        assert "".join(tokenizer.subwords(ids)).replace("▁", " ").strip() == text or not text.isascii()
 
 
 def test_compatibility_forms_and_spaces_are_folded(tokenizer: Tokenizer) -> None:
@@ -112,7 +111,7 @@ def test_a_megabyte_of_one_word_takes_no_time(tokenizer: Tokenizer) -> None:
 
 def test_any_list_of_ids_decodes_to_one_line(tokenizer: Tokenizer) -> None:
     line_break = tokenizer.encode("\0")[-1] + ord("\n")
-    assert tokenizer.pieces([line_break]) == ["<0x0A>"]
+    assert tokenizer.subwords([line_break]) == ["<0x0A>"]
     assert tokenizer.decode([*tokenizer.encode("the"), line_break, *tokenizer.encode("old")]) == "the  old"
     assert tokenizer.decode([PAD, BOS, *tokenizer.encode("the old"), EOS, PAD]) == "the old"
     assert tokenizer.decode([-1, tokenizer.vocab_size, 10**12]) == tokenizer.decode([UNKNOWN] * 3)
@@ -125,9 +124,9 @@ def test_any_list_of_ids_decodes_to_one_line(tokenizer: Tokenizer) -> None:
 
 def test_special_ids_are_the_documented_ones(tokenizer: Tokenizer) -> None:
     assert (PAD, UNKNOWN, BOS, EOS) == (0, 1, 2, 3)
-    assert tokenizer.pieces([PAD, UNKNOWN, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert tokenizer.subwords([PAD, UNKNOWN, BOS, EOS]) == ["<pad>", "<unk>", "<s>", "</s>"]
     with pytest.raises(IndexError):
-        tokenizer.pieces([tokenizer.vocab_size])
+        tokenizer.subwords([tokenizer.vocab_size])
 
 
 def test_lines_as_bytes_encode_like_texts(tokenizer: Tokenizer) -> None:
@@ -187,7 +186,7 @@ def test_dropout_of_zero_drops_nothing_and_of_one_leaves_characters(tokenizer: T
     texts = sentences(10)
     assert tokenizer.encode_sampled(texts, alpha=0.0, seed=1) == tokenizer.encode_many(texts)
     for text, ids in zip(texts, tokenizer.encode_sampled(texts, alpha=1.0, seed=1), strict=True):
-        assert all(len(piece) == 1 for piece in tokenizer.pieces(ids))
+        assert all(len(subword) == 1 for subword in tokenizer.subwords(ids))
         assert tokenizer.decode(ids) == text
 
 
@@ -242,7 +241,7 @@ def test_a_small_corpus_gives_a_smaller_vocabulary_and_a_warning(
     with caplog.at_level(logging.WARNING):
         tokenizer = Tokenizer.load(train(tmp_path, sentences(200), vocab_size=8000))
     assert 256 < tokenizer.vocab_size < 8000
-    assert f"{tokenizer.vocab_size} pieces, fewer than tokenizer.vocab_size=8000" in caplog.text
+    assert f"{tokenizer.vocab_size} subwords, fewer than tokenizer.vocab_size=8000" in caplog.text
     assert tokenizer.decode(tokenizer.encode("the old house")) == "the old house"
 
 
@@ -253,7 +252,7 @@ def test_a_vocabulary_too_large_for_its_text_is_named_with_one_that_suits(
     words = ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz"), size=6)) for _ in range(900)]
     lines = [" ".join(random.choice(words, size=9)) for _ in range(400)]
     train(tmp_path, lines, vocab_size=1500)
-    assert "1,500 pieces are many for 25 kB of text" in caplog.text
+    assert "1,500 subwords are too many for 25 kB of text" in caplog.text
     assert "try tokenizer.vocab_size=512" in caplog.text
     caplog.clear()
     train(tmp_path, lines, vocab_size=512)
@@ -281,7 +280,7 @@ def test_text_that_cannot_be_used_is_refused(tmp_path: Path, lines: list[str], c
 def test_a_model_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("the old house\n")
     (tmp_path / "file").touch()
-    with pytest.raises(DiskError, match=r"cannot write the tokenizer .*file"):
+    with pytest.raises(DiskError, match=r"cannot write .*/file/.* another run_dir"):
         train_tokenizer(
             text_files=[tmp_path / "text"],
             output=tmp_path / "file" / "model",
@@ -298,27 +297,21 @@ def test_training_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[st
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_copy_in_another_process_is_the_same(tokenizer: Tokenizer) -> None:
-    copy = pickle.loads(pickle.dumps(tokenizer))  # noqa: S301
-    assert copy.fingerprint == tokenizer.fingerprint
-    assert copy.encode("the old house") == tokenizer.encode("the old house")
-
-
 @pytest.mark.reliability(19)
 @pytest.mark.parametrize("content", [b"", b"hello", b"\0" * 1000, b"\x80\x04cos\nsystem\n(S'touch canary'\ntR."])
-def test_files_that_are_no_model_are_refused(tmp_path: Path, content: bytes) -> None:
+def test_files_of_another_kind_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "tokenizer.model"
     path.write_bytes(content)
     with pytest.raises(BadFileError, match=r"tokenizer .*tokenizer\.model: .*; train it again"):
         Tokenizer.load(path)
 
 
-@pytest.mark.parametrize("piece", [b"<unk>", b"</s>", b"stands"])
-def test_pieces_that_are_no_text_are_refused(model_path: Path, piece: bytes) -> None:
+@pytest.mark.parametrize("subword", [b"<unk>", b"</s>", b"stands"])
+def test_subwords_that_are_not_text_are_refused(model_path: Path, subword: bytes) -> None:
     model = model_path.read_bytes()
-    assert piece in model
+    assert subword in model
     with pytest.raises(BadFileError, match="not a SentencePiece model, or a damaged one"):
-        Tokenizer(model=model.replace(piece, piece[:-1] + b"\xff"))
+        Tokenizer(model=model.replace(subword, subword[:-1] + b"\xff"))
 
 
 def test_a_missing_model_is_named(tmp_path: Path) -> None:
@@ -364,7 +357,7 @@ for seed in range(int(sys.argv[2])):
         continue
     for ids in tokenizer.encode_many(texts) + tokenizer.encode_sampled(texts, alpha=0.1, seed=1):
         assert all(0 <= i < tokenizer.vocab_size for i in ids)
-        tokenizer.decode(ids), tokenizer.pieces(ids)
+        tokenizer.decode(ids), tokenizer.subwords(ids)
     tokenizer.decode(range(tokenizer.vocab_size))
 print("survived")
 """

@@ -13,18 +13,12 @@ from pairs import builtin_pairs
 from mt.commands.inspect_corpus import inspect
 from mt.config.schema import InspectConfig
 from mt.data.corpus import FileCorpus
-from mt.doctor import profiles
 from mt.doctor.damage import CONTROL, MOJIBAKE, REPLACEMENT, damaged_lines
 from mt.doctor.examine_all import Diagnosis, diagnose
 from mt.doctor.shifts import align
 
 Pair = tuple[str, str]
 PAIRS = 4000
-FRENCH = (
-    "le chat de ma sœur|la fille du roi|un homme avec une valise|les enfants de la ville|mon ami et sa femme|une dame",
-    "dort dans|regarde|ne veut pas voir|est devant|va avec nous dans|cherche encore|a trouvé",
-    "la maison|le jardin de son père|une petite rue|les arbres et la mer|un bateau sur le lac|la cuisine",
-)
 
 
 @pytest.fixture(scope="module")
@@ -60,45 +54,43 @@ def test_a_sound_corpus_gives_no_finding(tmp_path: Path, toy: dict[str, list[Pai
     assert [one.pairs for one in diagnosis.examined] == [PAIRS, 300, 300]
 
 
-def test_a_set_phrase_is_no_third_language(toy: dict[str, list[Pair]]) -> None:
-    """The hat costs ten euros: few words, frequent here and rare elsewhere, but those of a phrase."""
-    things = ["Der Hut", "Die Lampe", "Das Kleid", "Diese Suppe", "Der Kuchen", "Die Blume", "Dieser Ball"]
-    numbers = ["zwei", "drei", "acht", "neun", "zehn", "zwölf", "vierzig", "fünfzig"]
-    priced = [f"{thing} kostet {number} Euro." for thing in things for number in numbers]
-    rest = [target for _, target in toy["train"] if "Euro" not in target]
-    assert profiles._is_foreign(priced, rest, 1.0)[0] is False
-    french = [" ".join(random.Random(line).choice(part.split("|")) for part in FRENCH) for line in range(100)]
-    assert profiles._is_foreign(french, rest, 1.0)[0] is True
-
-
 def test_planted_faults_are_named_and_counted(tmp_path: Path, toy: dict[str, list[Pair]]) -> None:
     """RELIABILITY's planted faults, all at once but for the lost line."""
     random_numbers = random.Random(2)
     train = list(toy["train"])
-    places = iter(random_numbers.sample(range(PAIRS), PAIRS))
+    lines = iter(random_numbers.sample(range(PAIRS), PAIRS))
     for source, target in toy["test"][:50]:
-        train[next(places)] = source.upper().replace(" ", "  "), f"„{target.rstrip('.').lower()}“"
-    foreign = [next(places) for _ in range(PAIRS // 20)]
-    for place in foreign:
-        french = " ".join(random_numbers.choice(choices.split("|")) for choices in FRENCH)
-        train[place] = train[place][0], french.capitalize() + "."
-    copied = [place for place in places if len(train[place][0].split()) >= 3][: PAIRS * 3 // 100]
-    for place in copied:
-        train[place] = train[place][0], train[place][0]
-    taken = {*foreign, *copied}
+        train[next(lines)] = source.upper().replace(" ", "  "), f"„{target.rstrip('.').lower()}“"
+    untranslated = [next(lines) for _ in range(PAIRS // 20)]
+    english = [source for source, _ in toy["validation"] if 30 <= len(source) <= 50]
+    for line in untranslated:
+        train[line] = train[line][0], random_numbers.choice(english)
+    copied = [line for line in lines if len(train[line][0].split()) >= 3][: PAIRS * 3 // 100]
+    for line in copied:
+        train[line] = train[line][0], train[line][0]
+    taken = {*untranslated, *copied}
     damaged = [n for n, (_, target) in enumerate(train) if n not in taken and "ü" in target and "„" not in target][:40]
-    for place in damaged:
-        train[place] = train[place][0], train[place][1].encode().decode("latin-1")
+    for line in damaged:
+        train[line] = train[line][0], train[line][1].encode().decode("latin-1")
     diagnosis = visit(tmp_path, {**toy, "train": train})
     found = {finding.kind: finding for finding in diagnosis.findings if finding.split == "train"}
-    assert found.keys() == {"held-out pair", "third language", "copy", "mojibake"}
+    assert found.keys() == {"held-out pair", "language of the other side", "copy", "mojibake"}
     assert found["held-out pair"].count == 50
     assert found["copy"].count == len(copied)
     assert found["mojibake"].count == len(damaged)
-    assert abs(found["third language"].count - len(foreign)) <= 0.05 * len(foreign)
-    assert "French" in found["third language"].message
+    assert abs(found["language of the other side"].count - len(untranslated)) <= 0.05 * len(untranslated)
+    assert "look like English: untranslated, or the sides swapped" in found["language of the other side"].message
     suspects = {suspect.line - 1 for suspect in diagnosis.examined[0].suspects if suspect.kind == "mojibake"}
     assert suspects == set(damaged)
+
+
+def test_a_side_in_another_language_than_declared_is_named(tmp_path: Path, toy: dict[str, list[Pair]]) -> None:
+    swapped = {split: [(target, source) for source, target in pairs] for split, pairs in toy.items()}
+    found = [finding.message for finding in visit(tmp_path, swapped).findings]
+    assert found == [
+        "the source side looks like German, but data.source_language is en",
+        "the target side looks like English, but data.target_language is de",
+    ]
 
 
 @pytest.mark.parametrize("missing", [400, 2000, 3500])
@@ -185,7 +177,7 @@ def test_sides_without_relation_are_found() -> None:
 def test_damage(line: str, kind: str | None) -> None:
     counts = np.bincount(np.frombuffer(line.encode("utf-32-le"), np.uint32), minlength=0x110000)
     found = damaged_lines(line, counts, np.zeros(1, np.int64))
-    assert [name for name, places in found.items() if places] == ([kind] if kind else [])
+    assert [name for name, lines in found.items() if lines] == ([kind] if kind else [])
 
 
 def test_the_command_writes_its_three_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,8 +187,10 @@ def test_the_command_writes_its_three_files(tmp_path: Path, monkeypatch: pytest.
     assert config.output == "inspection/toy"
     inspect(replace(config, output="seen"))
     report = json.loads((tmp_path / "seen/report.json").read_text(encoding="utf-8"))
-    assert [corpus["split"] for corpus in report["corpora"]] == ["train", "validation", "test"]
+    assert report["findings"] == []
+    assert all("=" in proposal["override"] for proposal in report["proposals"])
     page = (tmp_path / "seen/report.html").read_text(encoding="utf-8")
-    assert "data:image/png;base64," in page
+    assert page.count("data:image/png;base64,") == 3
+    assert "no findings" in page
     assert "http" not in page
     assert (tmp_path / "seen/suspects.jsonl").exists()

@@ -50,19 +50,19 @@ def test_a_sound_corpus_is_passed_and_looked_at_once(
     for path in tmp_path.glob("doctor-*"):
         path.write_text("{")
     with pytest.raises(pytest.fail.Exception):
-        look(tmp_path, text)  # a damaged note is none
+        look(tmp_path, text)  # a damaged note is ignored
 
 
 def test_faults_that_no_filter_removed_are_named_with_the_filter_that_would(
     tmp_path: Path, toy: dict[str, list[Pair]]
 ) -> None:
     train = list(toy["train"])
-    damaged = [place for place, (_, target) in enumerate(train) if "ü" in target][:50]
-    for place in damaged:
-        train[place] = train[place][0], train[place][1].encode().decode("latin-1")
-    leaked = random.Random(3).sample([place for place in range(len(train)) if place not in damaged], 40)
-    for place, pair in zip(leaked, toy["test"], strict=False):
-        train[place] = pair
+    damaged = [line for line, (_, target) in enumerate(train) if "ü" in target][:50]
+    for line in damaged:
+        train[line] = train[line][0], train[line][1].encode().decode("latin-1")
+    leaked = random.Random(3).sample([line for line in range(len(train)) if line not in damaged], 40)
+    for line, pair in zip(leaked, toy["test"], strict=False):
+        train[line] = pair
     filtered = look(tmp_path, prepared(tmp_path, {**toy, "train": train})).findings
     assert len(filtered) == 1
     assert "train: 50 lines" in filtered[0]
@@ -73,10 +73,10 @@ def test_faults_that_no_filter_removed_are_named_with_the_filter_that_would(
     assert whole[0].endswith("; data.filters.remove_held_out=true removes them")
 
 
-def test_a_large_corpus_is_looked_at_in_places(
+def test_a_large_corpus_is_looked_at_in_excerpts(
     tmp_path: Path, toy: dict[str, list[Pair]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first half of the targets stands one line too low."""
+    """The first half of the targets is one line too low."""
     sources, targets = zip(*toy["train"], strict=True)
     half = len(targets) // 2
     moved = (targets[half], *targets[:half], *targets[half + 1 :])
@@ -106,7 +106,7 @@ def test_what_the_doctor_cannot_do_costs_no_training(
     def broken(*_: Any, **__: Any) -> None:
         raise ValueError("a bug")
 
-    monkeypatch.setattr("mt.doctor.report_findings.look", broken)
+    monkeypatch.setattr("mt.doctor.quick.look", broken)
     corpus = [*small_runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=2"]
     assert small_runs.train(corpus) == 0
     assert "corpus doctor: could not look at the corpora (ValueError: a bug)" in capfd.readouterr().err

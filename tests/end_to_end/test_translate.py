@@ -69,6 +69,30 @@ def test_every_format_gives_the_same_translations(finished: Path) -> None:
 
 
 @pytest.mark.usefixtures("place")
+def test_words_that_training_never_saw_are_reported(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    translated(finished, "source='House elephant, tree zebra and House.'")
+    reported = capfd.readouterr().err.splitlines()
+    assert reported == ["words that training never saw, so their translation is a guess: elephant, zebra, and"]
+    Path("new.txt").write_text("".join(f"{word} tree\n" for word in ["house", "a", "tree", "b"]), encoding="utf-8")
+    translated(finished, "input=new.txt", "output=out")
+    assert (
+        "2 of 4 lines have words that training never saw (lines 2, 4); their translation is a guess\n"
+        in capfd.readouterr().err
+    )
+    Path("many.txt").write_text("house\n" + "x1\n" * 12, encoding="utf-8")
+    translated(finished, "input=many.txt", "output=out2", "shard=1/1")
+    assert "12 of 13 lines have words that training never saw (lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)" in (
+        capfd.readouterr().err
+    )
+    translated(finished, "input=a.txt", "output=out3")
+    assert "never saw" not in capfd.readouterr().err
+    words = (finished / "data/source_words.txt").rename(finished / "hidden")
+    translated(finished, "source=elephant")
+    words.rename(finished / "data/source_words.txt")
+    assert "never saw" not in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("place")
 def test_n_best_rows_carry_line_rank_and_score(finished: Path) -> None:
     translated(finished, "input=a.txt", "output=best")
     translated(finished, "input=a.txt", "output=several", "n_best=3", "alignments=true")

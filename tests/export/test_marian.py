@@ -11,7 +11,7 @@ from mt.runs.checkpoint import model_tensors
 OPUS = SpecialIds(pad=21, unknown=1, start=21, eos=0)
 
 
-def test_there_and_back_is_the_same_bit_for_bit() -> None:
+def test_to_marian_and_back_is_the_same_bit_for_bit() -> None:
     tensors = model_tensors(tiny_model(dtype=torch.float32))
     rows = our_ids(OWN, VOCAB_SIZE)
     marian = to_marian(tensors, num_layers=2, source_rows=rows, target_rows=rows)
@@ -22,22 +22,22 @@ def test_there_and_back_is_the_same_bit_for_bit() -> None:
         assert torch.equal(back[name], tensor), name
 
 
-def test_every_parameter_is_carried_once() -> None:
+def test_every_parameter_is_written_once() -> None:
     tensors = model_tensors(tiny_model(dtype=torch.float32, source_vocab_size=30))
     rows = range(30), range(VOCAB_SIZE)
     marian = to_marian(tensors, num_layers=2, source_rows=rows[0], target_rows=rows[1])
     assert layer_names(2) < marian.keys()
-    carried = sum(tensor.numel() for tensor in marian.values()) - VOCAB_SIZE  # the bias of the logits is new
-    assert carried == sum(tensor.numel() for tensor in tensors.values())
+    written = sum(tensor.numel() for tensor in marian.values()) - VOCAB_SIZE  # the bias of the logits is new
+    assert written == sum(tensor.numel() for tensor in tensors.values())
 
 
 @pytest.mark.parametrize(("special", "size"), [(OWN, 23), (OPUS, 22), (SpecialIds(5, 1, 6, 0), 23)])
-def test_ids_translate_there_and_back(special: SpecialIds, size: int) -> None:
+def test_ids_map_to_marian_and_back(special: SpecialIds, size: int) -> None:
     ours = our_ids(special, size)
-    theirs = marian_ids(special, size, num_pieces=23)
-    assert [theirs[piece] for piece in ours] == list(range(size))
+    theirs = marian_ids(special, size, vocab_size=23)
+    assert [theirs[subword] for subword in ours] == list(range(size))
     assert len(set(ours)) == size
 
 
-def test_pieces_that_the_folder_lacks_are_unknown_to_it() -> None:
-    assert marian_ids(OPUS, 22, num_pieces=25)[-2:] == [OPUS.unknown] * 2
+def test_subwords_that_the_folder_lacks_are_unknown_to_it() -> None:
+    assert marian_ids(OPUS, 22, vocab_size=25)[-2:] == [OPUS.unknown] * 2

@@ -105,7 +105,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing() -> None:
     learner = model()
     optimizer = torch.optim.Adam(learner.parameters(), lr=1e-3, fused=True)
     [batches, *_] = tiles()
-    hook = learner.decoder_layers()[0].feed_forward.outer.bias.register_hook(lambda one: one * float("nan"))
+    hook = learner.decoder.layers[0].feed_forward.outer.bias.register_hook(lambda one: one * float("nan"))
     before = [parameter.clone() for parameter in learner.parameters()]
     cast = contextlib.nullcontext
     result = train_step(learner, optimizer, batches, learning_rate=1e-3, label_smoothing=0.1, autocast=cast)

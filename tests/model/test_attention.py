@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mt.fast.fused_attention import attention_by_products, fused_attention
-from mt.model.attention import MultiHeadAttention, scaled_dot_product_attention
+from mt.model.attention import MultiHeadAttention, attention, attention_weights
 
 BATCH, HEADS, QUERY, MEMORY, D_K = 3, 4, 5, 7, 6
 MASK_FORMS = {
@@ -28,7 +28,7 @@ def random_heads(dtype: torch.dtype, *, seed: int = 0) -> tuple[Tensor, Tensor, 
 
 
 def random_mask(shape: tuple[int, ...], *, seed: int = 1) -> Tensor:
-    """About half of the places allowed, at least one in every row."""
+    """About half of the positions allowed, at least one in every row."""
     mask = torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < 0.5
     mask[..., 2] = True
     return mask
@@ -50,7 +50,7 @@ def by_hand(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
 @mask_forms
 def test_the_written_form_is_equation_1(shape: tuple[int, ...]) -> None:
     heads, mask = random_heads(torch.float64), random_mask(shape)
-    output, weights = scaled_dot_product_attention(*heads, mask)
+    output, weights = attention(*heads, mask), attention_weights(*heads[:2], mask)
     torch.testing.assert_close(output, by_hand(*heads, mask), rtol=0, atol=1e-13)
     torch.testing.assert_close(weights.sum(-1), torch.ones(BATCH, HEADS, QUERY).double(), rtol=0, atol=1e-14)
     assert (weights[~mask.expand_as(weights)] == 0).all()
@@ -64,7 +64,7 @@ def test_the_written_form_is_equation_1(shape: tuple[int, ...]) -> None:
 )
 def test_fast_paths_equal_the_formula(fast, shape: tuple[int, ...], dtype: torch.dtype, tolerance: float) -> None:
     heads, mask = random_heads(dtype), random_mask(shape)
-    expected = scaled_dot_product_attention(*(part.double() for part in heads), mask)[0]
+    expected = attention(*(part.double() for part in heads), mask)
     output = fast(*heads, mask)
     assert output.dtype == dtype
     torch.testing.assert_close(output.double(), expected, rtol=tolerance, atol=tolerance)
@@ -83,7 +83,7 @@ def test_what_is_masked_has_no_influence_and_gets_no_gradient(shape: tuple[int, 
     """Bit for bit, on the kernel that the type really takes."""
     query, key, value = random_heads(dtype)
     mask = random_mask(shape)
-    mask[..., 4] = False  # a place that nobody may attend
+    mask[..., 4] = False  # a position that nobody may attend
     key.requires_grad_(), value.requires_grad_()
     before = fused_attention(query, key, value, mask)
     before.float().square().sum().backward()
@@ -95,13 +95,25 @@ def test_what_is_masked_has_no_influence_and_gets_no_gradient(shape: tuple[int, 
     assert torch.equal(fused_attention(query, key, value, mask), before)
 
 
+@fast_paths
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_bias_is_added_to_the_scores(fast, masked: bool) -> None:
+    heads, bias = random_heads(torch.float64), torch.randn(1, HEADS, QUERY, MEMORY, dtype=torch.float64)
+    mask = random_mask((BATCH, 1, 1, MEMORY)) if masked else None
+    scores = heads[0] @ heads[1].mT / D_K**0.5 + bias
+    scores = scores if mask is None else scores.masked_fill(~mask, -math.inf)
+    for form in (attention, fast):
+        torch.testing.assert_close(form(*heads, mask, bias), scores.softmax(-1) @ heads[2], rtol=0, atol=1e-13)
+
+
 @pytest.mark.parametrize("num_queries", [1, 5], ids=["one mask row", "a row per query"])
 def test_heads_attend_each_in_its_own_slice(num_queries: int) -> None:
-    """Section 3.2.2 written with one matrix per head, and the weights beside it."""
-    attention = MultiHeadAttention(d_model=HEADS * D_K, num_heads=HEADS).double()
+    """Section 3.2.2 written with one matrix per head, and the weights next to it."""
+    heads = MultiHeadAttention(d_model=HEADS * D_K, num_heads=HEADS).double()
+    ids = torch.arange(QUERY)[None], torch.arange(MEMORY)[None]
     query, memory = (torch.randn(BATCH, length, HEADS * D_K, dtype=torch.float64) for length in (QUERY, MEMORY))
     mask = random_mask((BATCH, num_queries, MEMORY))
-    parts = attention.projection.weight.chunk(3), attention.projection.bias.chunk(3)
+    parts = heads.projection.weight.chunk(3), heads.projection.bias.chunk(3)
     outputs = []
     for head in range(HEADS):
         rows = slice(head * D_K, (head + 1) * D_K)
@@ -110,16 +122,16 @@ def test_heads_attend_each_in_its_own_slice(num_queries: int) -> None:
         )
         scores = (q @ k.mT / D_K**0.5).masked_fill(~mask, -math.inf)
         outputs.append(scores.softmax(-1) @ v)
-        weights = attention.weights(query, memory, mask)[:, head]
+        weights = heads.weights(query, memory, mask, *ids)[:, head]
         torch.testing.assert_close(weights, scores.softmax(-1), rtol=0, atol=1e-13)
-    expected = attention.output(torch.cat(outputs, dim=-1))
-    torch.testing.assert_close(attention(query, memory, mask), expected, rtol=0, atol=1e-13)
+    expected = heads.output(torch.cat(outputs, dim=-1))
+    torch.testing.assert_close(heads(query, memory, mask, *ids), expected, rtol=0, atol=1e-13)
 
 
 def test_self_attention_by_one_product_equals_attention_over_a_copy() -> None:
-    attention = MultiHeadAttention(d_model=12, num_heads=3).double()
+    heads, ids = MultiHeadAttention(d_model=12, num_heads=3).double(), torch.arange(5)[None]
     x, mask = torch.randn(2, 5, 12, dtype=torch.float64), torch.ones(2, 1, 5, dtype=torch.bool)
-    torch.testing.assert_close(attention(x, x, mask), attention(x, x.clone(), mask), rtol=0, atol=1e-13)
+    torch.testing.assert_close(heads(x, x, mask, ids, ids), heads(x, x.clone(), mask, ids, ids), rtol=0, atol=1e-13)
 
 
 def test_heads_must_divide_the_model() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mt.model.embedding import PositionalEncoding, TokenEmbedding, positional_encoding
+from mt.model.embedding import TokenEmbedding
+from mt.model.positions import SinusoidalPositions, positional_encoding
 
 
 @pytest.fixture
@@ -40,38 +41,31 @@ def test_single_precision_holds_far_positions() -> None:
 
 
 @pytest.mark.parametrize(("length", "start"), [(3, 0), (3, 7), (511, 1), (600, 0), (5, 5000)])
-def test_positions_are_added_from_the_start_on_however_far(length: int, start: int) -> None:
-    positions = PositionalEncoding(d_model=8, dropout=0.5).eval()
+def test_position_ids_choose_the_rows_of_the_table(length: int, start: int) -> None:
+    positions = SinusoidalPositions(d_model=8)
     x = torch.randn(2, length, 8)
-    expected = x + positional_encoding(start + length, 8)[start:]
-    torch.testing.assert_close(positions(x, start=start), expected, rtol=0, atol=1e-6)
+    ids = start + torch.randperm(length)[None]
+    positions.reserve(start + length)
+    expected = x + positional_encoding(start + length, 8)[ids]
+    torch.testing.assert_close(positions.embed(x, ids), expected, rtol=0, atol=1e-6)
 
 
 def test_a_table_grown_while_validating_serves_training() -> None:
-    positions = PositionalEncoding(d_model=8, dropout=0.1)
+    positions, ids = SinusoidalPositions(d_model=8), torch.arange(600)[None]
     with torch.inference_mode():
-        positions(torch.randn(1, 600, 8))
+        positions.embed(torch.randn(1, 600, 8), ids)
     x = torch.randn(1, 600, 8, requires_grad=True)
-    positions(x).sum().backward()
+    positions.embed(x, ids).sum().backward()
     assert x.grad is not None
 
 
-def test_the_table_is_no_part_of_a_checkpoint() -> None:
-    assert not PositionalEncoding(d_model=8, dropout=0.1).state_dict()
-
-
-def test_dropout_falls_on_the_sum() -> None:
-    torch.manual_seed(0)
-    x = torch.full((4, 50, 8), 10.0)
-    y = PositionalEncoding(d_model=8, dropout=0.5)(x)
-    kept = y != 0
-    assert 0.4 < float(kept.double().mean()) < 0.6
-    torch.testing.assert_close(y[kept], 2 * (x + positional_encoding(50, 8))[kept])
+def test_the_table_is_not_part_of_a_checkpoint() -> None:
+    assert not SinusoidalPositions(d_model=8).state_dict()
 
 
 def test_vectors_are_scaled_going_in_and_not_coming_out() -> None:
     embedding = TokenEmbedding(vocab_size=11, d_model=9)
-    embedding.reset_parameters()
+    torch.nn.init.normal_(embedding.weight)
     tokens = torch.tensor([[3, 0, 10]])
     torch.testing.assert_close(embedding(tokens), 3.0 * embedding.weight[[3, 0, 10]][None])
     x = torch.randn(4, 9)

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import Activation, FeedForward
 
 
@@ -14,16 +13,3 @@ def test_it_is_the_formula(activation: Activation) -> None:
     z = x @ network.inner.weight.T + network.inner.bias
     bent = z * (z > 0) if activation == "relu" else z / (1 + (-z).exp())
     torch.testing.assert_close(network(x), bent @ network.outer.weight.T + network.outer.bias, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("output_bias", [False, True])
-def test_logits_are_the_product_that_the_loss_takes(output_bias: bool) -> None:
-    torch.manual_seed(0)
-    embedding, x = TokenEmbedding(vocab_size=9, d_model=6, output_bias=output_bias).double(), torch.randn(5, 6)
-    for parameter in embedding.parameters():
-        torch.nn.init.normal_(parameter)
-    bias = 0 if embedding.bias is None else embedding.bias
-    expected = x.double() @ embedding.weight.T + bias
-    features, weight = embedding.as_product(x.double())
-    torch.testing.assert_close(embedding.logits(x.double()), expected, rtol=0, atol=1e-12)
-    torch.testing.assert_close(features @ weight.T, expected, rtol=0, atol=1e-12)

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.model.transformer import Transformer
+from mt.model.transformer import Transformer, make_transformer
 
 
 def big_enough() -> Transformer:
     torch.manual_seed(0)
-    return Transformer(vocab_size=2000, num_layers=2, d_model=64, d_ff=200, num_heads=4, dropout=0.1, pad=0)
+    return make_transformer(vocab_size=2000, num_layers=2, d_model=64, d_ff=200, num_heads=4, dropout=0.1, pad=0)
 
 
 def size_by_formula(*, vocab_size: int, num_layers: int, d_model: int, d_ff: int) -> int:
@@ -32,7 +32,7 @@ def size_by_formula(*, vocab_size: int, num_layers: int, d_model: int, d_ff: int
 def test_table_3_with_37000_pieces(d_model: int, d_ff: int, num_heads: int, size: int) -> None:
     sizes = {"vocab_size": 37_000, "num_layers": 6, "d_model": d_model, "d_ff": d_ff}
     with torch.device("meta"):
-        model = Transformer(**sizes, num_heads=num_heads, dropout=0.1, pad=0)
+        model = make_transformer(**sizes, num_heads=num_heads, dropout=0.1, pad=0)
     assert sum(parameter.numel() for parameter in model.parameters()) == size == size_by_formula(**sizes)
 
 
@@ -44,7 +44,7 @@ def test_one_matrix_serves_source_target_and_output() -> None:
 
 
 def test_separate_vocabularies_tie_target_and_output_only() -> None:
-    model = Transformer(
+    model = make_transformer(
         vocab_size=30, source_vocab_size=20, num_layers=1, d_model=8, d_ff=8, num_heads=2, dropout=0.0, pad=0
     )
     assert model.source_embedding.weight.shape == (20, 8)

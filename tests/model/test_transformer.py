@@ -5,11 +5,12 @@ import torch
 from tiny_models import BOS, FIRST_PIECE, PAD, VOCAB_SIZE, sentences, tiny_model
 from torch import Tensor, nn
 
+from mt.model import masks
 from mt.model.attention import MultiHeadAttention
-from mt.model.embedding import positional_encoding
 from mt.model.feed_forward import FeedForward
 from mt.model.inspection import cross_attention_weights
-from mt.model.masks import causal_mask, padding_mask, target_mask
+from mt.model.masks import causal_mask, padding_mask
+from mt.model.positions import positional_encoding
 from mt.model.transformer import Transformer
 
 SOURCE_LENGTHS, TARGET_LENGTHS = [7, 2, 5, 1], [4, 9, 1, 6]
@@ -43,18 +44,18 @@ def torch_stacks(model: Transformer) -> tuple[nn.TransformerEncoder, nn.Transfor
     options = {"norm_first": False, "batch_first": True, "dtype": torch.float64}
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(**sizes, **options), 2, enable_nested_tensor=False)
     decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**sizes, **options), 2)
-    for ours, theirs in zip(model.encoder_layers(), encoder.layers, strict=True):
+    for ours, theirs in zip(model.encoder.layers, encoder.layers, strict=True):
         copy_attention(ours.self_attention, theirs.self_attn)
         copy_feed_forward(ours.feed_forward, theirs)
-        theirs.norm1.load_state_dict(ours.self_attention_norm.norm.state_dict())
-        theirs.norm2.load_state_dict(ours.feed_forward_norm.norm.state_dict())
-    for ours, theirs in zip(model.decoder_layers(), decoder.layers, strict=True):
+        theirs.norm1.load_state_dict(ours.self_attention_residual.norm.state_dict())
+        theirs.norm2.load_state_dict(ours.feed_forward_residual.norm.state_dict())
+    for ours, theirs in zip(model.decoder.layers, decoder.layers, strict=True):
         copy_attention(ours.self_attention, theirs.self_attn)
         copy_attention(ours.cross_attention, theirs.multihead_attn)
         copy_feed_forward(ours.feed_forward, theirs)
-        theirs.norm1.load_state_dict(ours.self_attention_norm.norm.state_dict())
-        theirs.norm2.load_state_dict(ours.cross_attention_norm.norm.state_dict())
-        theirs.norm3.load_state_dict(ours.feed_forward_norm.norm.state_dict())
+        theirs.norm1.load_state_dict(ours.self_attention_residual.norm.state_dict())
+        theirs.norm2.load_state_dict(ours.cross_attention_residual.norm.state_dict())
+        theirs.norm3.load_state_dict(ours.feed_forward_residual.norm.state_dict())
     return encoder, decoder
 
 
@@ -92,7 +93,8 @@ def test_equals_torch_with_copied_weights(seed: int) -> None:
 
 def test_masks_say_what_may_be_attended() -> None:
     target = sentences(TARGET_LENGTHS, seed=0)
-    mask = target_mask(target, pad=PAD)
+    mask = masks.padded(target, target, pad=PAD).target_mask
+    assert mask is not None
     for sentence, i, j in torch.cartesian_prod(torch.arange(4), torch.arange(9), torch.arange(9)).tolist():
         assert bool(mask[sentence, i, j]) == (j <= i and j < TARGET_LENGTHS[sentence])
     assert torch.equal(padding_mask(target, pad=PAD)[:, 0].sum(1), torch.tensor(TARGET_LENGTHS))

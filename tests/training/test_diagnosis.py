@@ -17,7 +17,7 @@ from tiny_models import PAD
 
 from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder, read_batch
-from mt.model.transformer import Transformer
+from mt.model.transformer import Transformer, make_transformer
 from mt.reporting import report_beside_progress
 from mt.runs.checkpoint import Checkpoints, TrainingState
 from mt.runs.metrics import MetricsFile
@@ -52,13 +52,13 @@ def train(
     corpus, held_out = sentences(pairs, seed=1), sentences(60, seed=2)
     seed_everything(1, 0)
     sizes = {"num_layers": 1, "d_model": D_MODEL, "d_ff": 64, "num_heads": 4}
-    model = Transformer(vocab_size=4 + 2 * SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
+    model = make_transformer(vocab_size=4 + 2 * SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
     batch = read_batch(held_out, np.arange(len(held_out.pairs)))
 
     def validate() -> Validation:
         sums = step_module.batch_loss(model, batch, label_smoothing=0.1)
-        likelihood = float(sums.negative_log_likelihood) / sums.tokens
-        return Validation(loss=float(sums.smoothed) / sums.tokens, negative_log_likelihood=likelihood, bleu=None)
+        likelihood = float(sums.nll) / sums.tokens
+        return Validation(loss=float(sums.smoothed) / sums.tokens, nll=likelihood, bleu=None)
 
     batches = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=300, micro_batch_tokens=300, seed=5)
     metrics = MetricsFile(folder / "metrics.jsonl", step=0, tensorboard=False)

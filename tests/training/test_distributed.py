@@ -54,7 +54,7 @@ def gradients(ranks: Ranks, case: str, dtype: torch.dtype) -> tuple[list[Tensor]
             assert isinstance(replica.optimizer, Observed)
             found.append(torch.cat([ranks.whole(gradient).flatten() for gradient in replica.optimizer.gradients]))
             tokens = [result.source_tokens, result.target_tokens]
-            said.append([result.loss, result.negative_log_likelihood, result.gradient_norm, *tokens])
+            said.append([result.loss, result.nll, result.gradient_norm, *tokens])
     return found, said
 
 

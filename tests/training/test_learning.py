@@ -14,11 +14,12 @@ from mt.data.batch import source_tensor
 from mt.data.loader import TrainingOrder
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.model.cached_decoder import CachedDecoder
-from mt.model.transformer import Transformer
+from mt.model.transformer import Transformer, make_transformer
 from mt.runtime import seed_everything
 from mt.search.beam import beam_search
+from mt.training.processes import SINGLE_PROCESS
 from mt.training.schedule import learning_rate
-from mt.training.step import train_step
+from mt.training.step import TrainingLoss, train_step
 
 SHORT, LONG = 1, 5
 MOST_STEPS, STEPS_BETWEEN_LOOKS = 1000, 100
@@ -56,18 +57,18 @@ def looks(task: Callable[[list[int]], list[int]], *, seed: int) -> Iterator[floa
     fresh = [sentence for sentence in sentences(2000, seed=seed + 100) if tuple(sentence) not in seen][:200]
     seed_everything(seed, 0)
     sizes = {"num_layers": 2, "d_model": D_MODEL, "d_ff": 128, "num_heads": 4}
-    model = Transformer(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
+    model = make_transformer(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    replica = SINGLE_PROCESS.wrap(TrainingLoss(model, label_smoothing=0.1), optimizer)
     corpus = ListedPairs([(sentence, task(sentence)) for sentence in known])
     order = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=400, micro_batch_tokens=400, seed=seed)
     with contextlib.closing(order.steps(epoch=0, start=0)) as batches:
         for step in range(1, MOST_STEPS + 1):
+            model.train()
             train_step(
-                model.train(),
-                optimizer,
+                replica,
                 next(batches)[2],
                 learning_rate=learning_rate(step, d_model=D_MODEL, warmup_steps=100, factor=0.25),
-                label_smoothing=0.1,
                 autocast=contextlib.nullcontext,
             )
             if step % STEPS_BETWEEN_LOOKS == 0:

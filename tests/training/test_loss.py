@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from mt.fast import chunked_loss
-from mt.fast.chunked_loss import chunked_label_smoothed_loss
-from mt.training.loss import label_smoothed_loss
+from mt.training.loss import LossSums, label_smoothed_loss, projected_loss
 
 TOKENS, D_MODEL, VOCAB_SIZE = 13, 6, 17
 smoothings = pytest.mark.parametrize("label_smoothing", [0.0, 0.1, 0.6])
@@ -23,6 +22,10 @@ def random_inputs(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, T
     hidden = torch.randn(TOKENS, D_MODEL, generator=random, dtype=torch.float64).to(dtype).requires_grad_()
     weight = torch.randn(VOCAB_SIZE, D_MODEL, generator=random, dtype=torch.float64).to(dtype).requires_grad_()
     return hidden, weight, torch.randint(VOCAB_SIZE, (TOKENS,), generator=random)
+
+
+def chunked(hidden: Tensor, weight: Tensor, gold: Tensor, *, label_smoothing: float) -> LossSums:
+    return chunked_loss.chunked_loss(hidden, weight, None, gold, label_smoothing=label_smoothing)
 
 
 def set_chunk(monkeypatch: pytest.MonkeyPatch, positions: int) -> None:
@@ -50,7 +53,7 @@ def test_the_loss_is_cross_entropy_against_the_smoothed_distribution(label_smoot
         likelihood -= float(row[token])
     sums = label_smoothed_loss(logits, gold, label_smoothing=label_smoothing)
     assert float(sums.smoothed) == pytest.approx(smoothed, rel=1e-12)
-    assert float(sums.negative_log_likelihood) == pytest.approx(likelihood, rel=1e-12)
+    assert float(sums.nll) == pytest.approx(likelihood, rel=1e-12)
     assert sums.tokens == TOKENS
 
 
@@ -88,22 +91,33 @@ def test_chunks_give_the_same_sums_and_gradients(
     hidden, weight, gold = random_inputs(dtype)
     exact_hidden, exact_weight = (part.detach().double().requires_grad_() for part in (hidden, weight))
     expected = label_smoothed_loss(exact_hidden @ exact_weight.T, gold, label_smoothing=label_smoothing)
-    sums = chunked_label_smoothed_loss(hidden, weight, gold, label_smoothing=label_smoothing)
+    sums = chunked(hidden, weight, gold, label_smoothing=label_smoothing)
     (0.37 * expected.smoothed).backward()
     (0.37 * sums.smoothed).backward()
     assert float(sums.smoothed) == pytest.approx(float(expected.smoothed), rel=tolerance)
-    assert float(sums.negative_log_likelihood) == pytest.approx(float(expected.negative_log_likelihood), rel=tolerance)
+    assert float(sums.nll) == pytest.approx(float(expected.nll), rel=tolerance)
     assert sums.tokens == TOKENS
     for ours, theirs in ((hidden, exact_hidden), (weight, exact_weight)):
         assert ours.grad.dtype == dtype
         assert relative_error(ours.grad, theirs.grad) <= tolerance
 
 
+def test_the_bias_of_the_output_is_learned_too() -> None:
+    found = []
+    for form in (projected_loss, chunked_loss.chunked_loss):
+        hidden, weight, gold = random_inputs()
+        bias = torch.linspace(-1, 1, VOCAB_SIZE, dtype=torch.float64).requires_grad_()
+        sums = form(hidden, weight, bias, gold, label_smoothing=0.1)
+        found.append([sums.smoothed, *torch.autograd.grad(sums.smoothed, (hidden, weight, bias))])
+    for plain, fast in zip(*found, strict=True):
+        torch.testing.assert_close(fast, plain, rtol=1e-12, atol=1e-12)
+
+
 def test_the_gradient_is_that_of_finite_differences() -> None:
     hidden, weight, gold = random_inputs()
 
     def loss(hidden: Tensor, weight: Tensor) -> Tensor:
-        return chunked_label_smoothed_loss(hidden, weight, gold, label_smoothing=0.1).smoothed
+        return chunked(hidden, weight, gold, label_smoothing=0.1).smoothed
 
     assert torch.autograd.gradcheck(loss, (hidden, weight), fast_mode=False)
 
@@ -114,7 +128,7 @@ def test_without_gradients_the_sums_are_the_same_and_none_are_computed(
 ) -> None:
     set_chunk(monkeypatch, 4)
     hidden, weight, gold = random_inputs()
-    expected = chunked_label_smoothed_loss(hidden, weight, gold, label_smoothing=0.1)
+    expected = chunked(hidden, weight, gold, label_smoothing=0.1)
     real, asked = chunked_loss._sums_then_gradient, []
 
     def noted(logits: Tensor, gold: Tensor, label_smoothing: float, learning: bool) -> Tensor:
@@ -123,29 +137,29 @@ def test_without_gradients_the_sums_are_the_same_and_none_are_computed(
 
     monkeypatch.setattr(chunked_loss, "_sums_then_gradient", noted)
     with without():
-        sums = chunked_label_smoothed_loss(hidden * 1.0, weight, gold, label_smoothing=0.1)
+        sums = chunked(hidden * 1.0, weight, gold, label_smoothing=0.1)
     assert asked == [False] * 4
     assert not sums.smoothed.requires_grad
     assert float(sums.smoothed) == float(expected.smoothed)
-    assert float(sums.negative_log_likelihood) == float(expected.negative_log_likelihood)
+    assert float(sums.nll) == float(expected.nll)
 
 
 def test_one_side_may_be_frozen() -> None:
     for frozen in (0, 1):
         inputs = random_inputs()
         inputs[frozen].requires_grad_(False)
-        chunked_label_smoothed_loss(*inputs, label_smoothing=0.1).smoothed.backward()
+        chunked(*inputs, label_smoothing=0.1).smoothed.backward()
         full = random_inputs()
-        chunked_label_smoothed_loss(*full, label_smoothing=0.1).smoothed.backward()
+        chunked(*full, label_smoothing=0.1).smoothed.backward()
         assert inputs[frozen].grad is None
         assert torch.equal(inputs[1 - frozen].grad, full[1 - frozen].grad)
 
 
 def test_no_positions_cost_nothing() -> None:
     hidden, weight, gold = random_inputs()
-    sums = chunked_label_smoothed_loss(hidden[:0], weight, gold[:0], label_smoothing=0.1)
+    sums = chunked(hidden[:0], weight, gold[:0], label_smoothing=0.1)
     sums.smoothed.backward()
-    assert (float(sums.smoothed), float(sums.negative_log_likelihood), sums.tokens) == (0.0, 0.0, 0)
+    assert (float(sums.smoothed), float(sums.nll), sums.tokens) == (0.0, 0.0, 0)
     assert not weight.grad.any()
 
 
@@ -153,7 +167,7 @@ def test_under_autocast_products_are_bf16_and_sums_fp32(monkeypatch: pytest.Monk
     set_chunk(monkeypatch, 5)
     hidden, weight, gold = random_inputs(torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        sums = chunked_label_smoothed_loss(hidden, weight, gold, label_smoothing=0.1)
+        sums = chunked(hidden, weight, gold, label_smoothing=0.1)
     sums.smoothed.backward()
     exact = [part.detach().bfloat16().double().requires_grad_() for part in (hidden, weight)]
     expected = label_smoothed_loss(exact[0] @ exact[1].T, gold, label_smoothing=0.1).smoothed
@@ -162,13 +176,13 @@ def test_under_autocast_products_are_bf16_and_sums_fp32(monkeypatch: pytest.Monk
     assert float(sums.smoothed) == pytest.approx(float(expected), rel=5e-3)
     assert relative_error(weight.grad, exact[1].grad) < 2e-2
     assert relative_error(hidden.grad, exact[0].grad) < 2e-2
-    plain = chunked_label_smoothed_loss(hidden, weight, gold, label_smoothing=0.1).smoothed
+    plain = chunked(hidden, weight, gold, label_smoothing=0.1).smoothed
     assert float(sums.smoothed) != pytest.approx(float(plain), rel=1e-6)
 
 
 def test_far_logits_stay_finite() -> None:
     hidden, weight, gold = random_inputs(torch.float32)
-    sums = chunked_label_smoothed_loss(1e4 * hidden.detach(), weight, gold, label_smoothing=0.1)
+    sums = chunked(1e4 * hidden.detach(), weight, gold, label_smoothing=0.1)
     sums.smoothed.backward()
     assert sums.smoothed.isfinite()
     assert weight.grad.isfinite().all()

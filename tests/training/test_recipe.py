@@ -14,7 +14,8 @@ from mt import build
 from mt.api import empty_model, load_tokenizers
 from mt.commands.preparation import filtered_text, train_tokenizers, training_order
 from mt.config.schema import TrainConfig
-from mt.model.transformer import Transformer
+from mt.model.transformer import make_transformer
+from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import StepResult, train_step
 
 RECIPES = ("paper_base", "paper_big", "paper_big_en_fr")
@@ -82,7 +83,7 @@ def test_every_number_is_the_papers(recipe: str) -> None:
 def test_recipes_build(recipe: str, millions: int) -> None:
     config = config_of(f"experiment={recipe}")
     with torch.device("meta"):
-        model = Transformer(vocab_size=config.tokenizer.vocab_size, pad=0, **vars(config.model))
+        model = make_transformer(vocab_size=config.tokenizer.vocab_size, pad=0, **vars(config.model))
     assert round(sum(parameter.numel() for parameter in model.parameters()) / 1e6) == millions
 
 
@@ -94,6 +95,8 @@ def two_steps(config: TrainConfig) -> list[StepResult]:
     train_tokenizers(config, text)
     model = empty_model(config, load_tokenizers(config, run_dir), torch.device("cpu")).train()
     optimizer = build.optimizer(config.training, list(model.parameters()))
+    loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
+    replica = SINGLE_PROCESS.wrap(loss, optimizer)
     rate, results = build.schedule(config), []
     before = [parameter.detach().clone() for parameter in model.parameters()]
     for step, (_, _, batches, *_) in enumerate(
@@ -101,11 +104,9 @@ def two_steps(config: TrainConfig) -> list[StepResult]:
     ):
         results.append(
             train_step(
-                model,
-                optimizer,
+                replica,
                 batches,
                 learning_rate=rate(step),
-                label_smoothing=config.training.label_smoothing,
                 autocast=build.training_autocast(config.training, torch.device("cpu")),
             )
         )

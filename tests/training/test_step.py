@@ -15,7 +15,8 @@ from torch.nn import functional
 from mt.data.batch import Batch
 from mt.data.loader import read_batch
 from mt.model.transformer import Transformer
-from mt.training.step import StepResult, batch_loss, train_step
+from mt.training.processes import SINGLE_PROCESS
+from mt.training.step import StepResult, TrainingLoss, train_step
 
 PAIRS = ListedPairs(random_pairs(11, longest=9, vocab_size=VOCAB_SIZE, seed=0))
 CUTS = {
@@ -41,14 +42,8 @@ def batches(cut: list[range] | list[list[int]]) -> list[Batch]:
 
 
 def step(model: Transformer, optimizer: torch.optim.Optimizer, micro_batches: list[Batch]) -> StepResult:
-    return train_step(
-        model,
-        optimizer,
-        micro_batches,
-        learning_rate=0.01,
-        label_smoothing=0.1,
-        autocast=contextlib.nullcontext,
-    )
+    replica = SINGLE_PROCESS.wrap(TrainingLoss(model, label_smoothing=0.1), optimizer)
+    return train_step(replica, micro_batches, learning_rate=0.01, autocast=contextlib.nullcontext)
 
 
 def gradient_of(model: Transformer, cut: list[range] | list[list[int]]) -> tuple[Tensor, StepResult]:
@@ -76,7 +71,7 @@ def test_micro_batches_give_the_gradient_of_one_batch(
     gradient, result = gradient_of(model, cut)
     assert float((gradient - whole).norm() / whole.norm()) <= tolerance
     assert result.loss == pytest.approx(expected.loss, rel=1e-6)
-    assert result.negative_log_likelihood == pytest.approx(expected.negative_log_likelihood, rel=1e-6)
+    assert result.nll == pytest.approx(expected.nll, rel=1e-6)
     assert result.gradient_norm == pytest.approx(float(whole.norm()), rel=1e-5)
     assert (result.source_tokens, result.target_tokens) == (expected.source_tokens, expected.target_tokens)
 
@@ -90,7 +85,7 @@ def test_the_gradient_is_that_of_the_mean_over_real_target_tokens(output_bias: b
     assert float((gradient - expected).norm() / expected.norm()) <= 1e-12
     assert result.loss == pytest.approx(loss.item(), rel=1e-6)
     likelihood = float(mean_over_tokens(model, label_smoothing=0.0))
-    assert result.negative_log_likelihood == pytest.approx(likelihood, rel=1e-6)
+    assert result.nll == pytest.approx(likelihood, rel=1e-6)
     assert result.source_tokens == sum(len(source) + 1 for source, _ in PAIRS.pairs)
     assert result.target_tokens == sum(len(target) + 1 for _, target in PAIRS.pairs)
 
@@ -121,7 +116,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing(damage: float, at: int, f
     weights = copy.deepcopy(model.state_dict())
     moments = copy.deepcopy(optimizer.state_dict())
     calls = iter([damage, 1.0] if at == 0 else [1.0, damage])
-    bias = model.decoder_layers()[0].feed_forward.outer.bias
+    bias = model.decoder.layers[0].feed_forward.outer.bias
     hook = bias.register_hook(lambda gradient: gradient * next(calls))
     result = step(model, optimizer, batches(CUTS["two"]))
     assert not result.finite
@@ -150,8 +145,7 @@ def test_a_loss_that_is_not_finite_is_skipped_too(fused: bool) -> None:
 def test_validation_counts_real_tokens_only() -> None:
     model = tiny_model()
     with torch.inference_mode():
-        sums = [batch_loss(model, batch, label_smoothing=0.1) for batch in batches(CUTS["shuffled"])]
-    tokens = sum(one.tokens for one in sums)
-    assert tokens == sum(len(target) + 1 for _, target in PAIRS.pairs)
-    mean = float(sum(one.smoothed for one in sums)) / tokens
+        sums = [TrainingLoss(model, label_smoothing=0.1)(batch)[0] for batch in batches(CUTS["shuffled"])]
+    tokens = sum(len(target) + 1 for _, target in PAIRS.pairs)
+    mean = float(sum(sums)) / tokens
     assert mean == pytest.approx(float(mean_over_tokens(model, label_smoothing=0.1)), rel=1e-12)

@@ -19,7 +19,7 @@ from reliability import Trials
 from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder
 from mt.errors import DivergedError, StoppedError
-from mt.model.transformer import Transformer
+from mt.model.transformer import Transformer, make_transformer
 from mt.runs.atomic import read_folder
 from mt.runs.checkpoint import Checkpoints, TrainingState, model_tensors
 from mt.runs.metrics import MetricsFile
@@ -82,7 +82,7 @@ class Run:
     def start(self) -> TrainingState:
         torch.manual_seed(1)
         sizes = {"num_layers": 1, "d_model": 8, "d_ff": 8, "num_heads": 2}
-        self.model = Transformer(vocab_size=VOCABULARY, dropout=0.3, pad=0, **sizes)
+        self.model = make_transformer(vocab_size=VOCABULARY, dropout=0.3, pad=0, **sizes)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.0, fused=True)
         checkpoints = Checkpoints(self.folder / "checkpoints", keep=self.keep)
         loaded = checkpoints.load_newest(self.model, self.optimizer)
@@ -126,7 +126,7 @@ class Run:
         assert not self.model.training
         total = sum(float(parameter.sum()) for parameter in self.model.parameters())
         score = total if self.scores is None else self.scores(self.step)
-        return Validation(loss=abs(total), negative_log_likelihood=abs(total), bleu=score)
+        return Validation(loss=abs(total), nll=abs(total), bleu=score)
 
     def lines(self) -> list[dict[str, Any]]:
         text = (self.folder / "metrics.jsonl").read_text(encoding="utf-8")

@@ -182,7 +182,7 @@ ODD = ["½ ﷺ x", "\u200b", " ", "a▁b", "\x1c", "\ud800 x"]
 @pytest.mark.parametrize("text", WORDY + ODD)
 def test_words_of_pieces_are_the_words_of_the_text(tokenizer: Tokenizer, text: str) -> None:
     """As many words as spaces separate, each piece's own letters in its word."""
-    pieces, words = tokenizer.pieces(tokenizer.encode(text)), tokenizer.words_of_text(text)
+    pieces, words = tokenizer.subwords(tokenizer.encode(text)), tokenizer.words_of_text(text)
     assert len(words) == len(pieces)
     assert words == sorted(words)
     if text in WORDY:

@@ -250,7 +250,7 @@ def test_words_stay_whole_where_no_sentence_ends(
     line = " ".join(WORDS * 4)
     translator(model, tokenizer, max_source_tokens=13).translate_all([line])
     assert len(given) > 5
-    assert all(tokenizer.pieces(part)[0].startswith("▁") for part in given)
+    assert all(tokenizer.subwords(part)[0].startswith("▁") for part in given)
 
 
 # ---------------------------------------------------------------------------- any text

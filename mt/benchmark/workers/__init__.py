@@ -1,1 +1,1 @@
-"""What runs inside a system's process, a peer's environment included: torch and numpy, and nothing else of mt."""
+"""What runs in a system's process, also in the other systems' environment: torch and numpy, nothing else of mt."""

@@ -1,4 +1,4 @@
-"""What every engine is asked in the decoding contest, and what is measured meanwhile."""
+"""What every system is asked in the decoding benchmark, and what is measured meanwhile."""
 
 import json
 import statistics
@@ -10,24 +10,24 @@ from typing import Any
 import torch
 
 from mt.benchmark.workers.meter import measured
-from mt.benchmark.workers.serve import Answer, Request
+from mt.benchmark.workers.serve import Answer, Handler, Request
 
-Pieces = list[str]
-Translate = Callable[..., list[Pieces]]
+Subwords = list[str]
+Translate = Callable[..., list[Subwords]]
 
 
-def timed_translation(translate: Translate, task: Request) -> Callable[[Request], Answer]:
+def timed_translation(translate: Translate, task: Request) -> Handler:
     """Answer requests with `beam_size` and `batch` over the sentences in the task's file.
 
     With a batch of 1 every sentence is a call of its own, and the answer has the median and the ninth decile of the
     latency. Generated tokens count the end of sentence.
     """
-    sentences: list[Pieces] = json.loads(Path(task["sentences"]).read_text(encoding="utf-8"))
+    sentences: list[Subwords] = json.loads(Path(task["sentences"]).read_text(encoding="utf-8"))
 
     def answer(request: Request) -> Answer:
         asked = sentences[: request["sentences"]]
         settings = {"beam_size": request["beam_size"], "batch": request["batch"]}
-        outputs: list[Pieces] = []
+        outputs: list[Subwords] = []
         seconds: list[float] = []
 
         def run() -> None:

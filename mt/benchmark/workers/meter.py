@@ -1,4 +1,4 @@
-"""Time, peak memory and versions, alike for every system."""
+"""Time, peak memory and versions, measured in the same way for every system."""
 
 import contextlib
 import importlib.metadata
@@ -18,8 +18,8 @@ _PROCESSES = Path("/proc")
 def measured(action: Callable[[], None], device: torch.device) -> dict[str, float]:
     """Seconds of an action, the device's queue included, and the peak of memory meanwhile in bytes.
 
-    On a GPU that is what tensors took at most; on a CPU the most that the process held, and what its children hold in
-    the end without sharing it (Linux tells; elsewhere it is left out).
+    On a GPU that is the most that tensors took. On a CPU it is the peak of the process, and what its children have at
+    the end without sharing it, so that pages of several processes count once (from Linux's /proc; elsewhere left out).
     """
     _forget_peak(device)
     _synchronise(device)
@@ -50,7 +50,7 @@ def _forget_peak(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
         return
-    with contextlib.suppress(OSError):  # elsewhere than on Linux; proc(5): the peak becomes what is held now
+    with contextlib.suppress(OSError):  # elsewhere than on Linux; proc(5): the peak becomes the current value
         (_PROCESSES / str(os.getpid()) / "clear_refs").write_text("5", encoding="ascii")
 
 
@@ -59,17 +59,17 @@ def _peak_bytes(device: torch.device) -> int | None:
         return torch.cuda.max_memory_allocated()
     own = _PROCESSES / str(os.getpid())
     children = _text(own / "task" / own.name / "children").split()
-    held = _bytes(own / "status", "VmHWM")
-    return held + sum(_bytes(_PROCESSES / number / "smaps_rollup", r"Private_\w+") for number in children) or None
+    resident = _bytes(own / "status", "VmHWM")
+    return resident + sum(_bytes(_PROCESSES / number / "smaps_rollup", r"Private_\w+") for number in children) or None
 
 
 def _bytes(path: Path, name: str) -> int:
-    """All that the file says of what is called so."""
+    """The sum of the file's entries of that name."""
     return sum(1024 * int(kilobytes) for kilobytes in re.findall(rf"(?m)^{name}:\s*(\d+) kB", _text(path)))
 
 
 def _text(path: Path) -> str:
-    """What Linux tells there; nothing of a process that has ended, and elsewhere."""
+    """The content; nothing of a process that has ended, and elsewhere than on Linux."""
     try:
         return path.read_text(encoding="ascii")
     except OSError:

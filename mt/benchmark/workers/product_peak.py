@@ -1,4 +1,4 @@
-"""How fast this machine multiplies matrices at best: the ceiling that utilisation is measured against."""
+"""How fast this machine multiplies matrices at best: what utilisation is measured against."""
 
 import time
 

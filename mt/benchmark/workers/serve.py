@@ -9,18 +9,19 @@ from typing import Any
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
+Handler = Callable[[Request], Answer]
 
 
-def serve(prepare: Callable[[Request], tuple[Answer, Callable[[Request], Answer]]]) -> None:
+def serve(prepare: Callable[[Request], tuple[Answer, Handler]]) -> None:
     """Answer requests until standard input ends.
 
     The first request describes the task: `prepare` answers it and returns the function for all later ones. What
-    libraries print goes to standard error, so that standard output holds answers alone. A request that fails is
-    answered by `{"error": "..."}` with its traceback on standard error; after a task that fails nothing follows.
+    libraries print goes to standard error, so that standard output has only answers. A request that fails is
+    answered by `{"error": "..."}` with its traceback on standard error; a task that fails ends the process.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    handle: Callable[[Request], Answer] | None = None
+    handle: Handler | None = None
     for line in sys.stdin:
         request = json.loads(line)
         try:

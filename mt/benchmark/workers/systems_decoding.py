@@ -1,6 +1,6 @@
-"""The other systems in decoding: Hugging Face's `generate` and CTranslate2, both with the weights that our run has.
+"""The other systems in decoding: Hugging Face's `generate` and CTranslate2, both with the weights of our run.
 
-Sentences come and go as pieces, written out, so that every engine reads the same ones whatever its ids are.
+Sentences come and go as written subwords, so that every system reads the same ones, though their ids differ.
 """
 
 import json
@@ -10,16 +10,16 @@ from typing import Any
 
 import torch
 
-from mt.benchmark.workers.decoding_task import Pieces, timed_translation
+from mt.benchmark.workers.decoding_task import Subwords, timed_translation
 from mt.benchmark.workers.meter import versions
-from mt.benchmark.workers.serve import Answer, Request, serve
+from mt.benchmark.workers.serve import Answer, Handler, Request, serve
 
 
-class HuggingFace:
-    """`MarianMTModel.generate`; its batches are cut from the sentences sorted by length, as its users do."""
+class MarianMT:
+    """`MarianMTModel.generate` of transformers; as its users do, batches are cut from sentences sorted by length."""
 
     def __init__(self, task: Request) -> None:
-        from transformers import MarianMTModel  # noqa: PLC0415  the other peer does without
+        from transformers import MarianMTModel  # noqa: PLC0415  CTranslate2 is measured without
 
         torch.set_num_threads(task["threads"])
         self.length_penalty = task["search"]["length_penalty"]
@@ -27,12 +27,12 @@ class HuggingFace:
         folder = Path(task["folder"])
         self.model: Any = MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()
         self.ids: dict[str, int] = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
-        self.pieces = {number: piece for piece, number in self.ids.items()}
+        self.subwords = {number: subword for subword, number in self.ids.items()}
 
-    def translate(self, sentences: Sequence[Pieces], *, beam_size: int, batch: int, longest: int) -> list[Pieces]:
+    def translate(self, sentences: Sequence[Subwords], *, beam_size: int, batch: int, longest: int) -> list[Subwords]:
         """The best output of each sentence."""
         order = sorted(range(len(sentences)), key=lambda index: -len(sentences[index]))
-        outputs: list[Pieces] = [[]] * len(sentences)
+        outputs: list[Subwords] = [[]] * len(sentences)
         for start in range(0, len(order), batch):
             chosen = order[start : start + batch]
             found = self._batch([sentences[index] for index in chosen], beam_size=beam_size, longest=longest)
@@ -40,7 +40,7 @@ class HuggingFace:
                 outputs[index] = output
         return outputs
 
-    def _batch(self, sentences: list[Pieces], *, beam_size: int, longest: int) -> list[Pieces]:
+    def _batch(self, sentences: list[Subwords], *, beam_size: int, longest: int) -> list[Subwords]:
         config = self.model.config
         rows = [[*map(self.ids.__getitem__, sentence), config.eos_token_id] for sentence in sentences]
         width = max(map(len, rows))
@@ -55,14 +55,16 @@ class HuggingFace:
                 early_stopping=bool(self.early_stopping),
                 max_new_tokens=longest,
             )
-        return [[self.pieces[number] for number in _until(row[1:], config.eos_token_id)] for row in found.tolist()]
+        rows = [row[1:] for row in found.tolist()]
+        ends = (row.index(config.eos_token_id) if config.eos_token_id in row else None for row in rows)
+        return [[self.subwords[number] for number in row[:end]] for row, end in zip(rows, ends, strict=True)]
 
 
 class CTranslate2:
     """`ctranslate2.Translator` with `workers` parallel translators of `threads` threads each."""
 
     def __init__(self, task: Request) -> None:
-        import ctranslate2  # noqa: PLC0415  the other peer does without
+        import ctranslate2  # noqa: PLC0415  transformers is measured without
 
         self.length_penalty = task["search"]["length_penalty"]
         self.translator: Any = ctranslate2.Translator(
@@ -73,7 +75,7 @@ class CTranslate2:
             intra_threads=task["threads"],
         )
 
-    def translate(self, sentences: Sequence[Pieces], *, beam_size: int, batch: int, longest: int) -> list[Pieces]:
+    def translate(self, sentences: Sequence[Subwords], *, beam_size: int, batch: int, longest: int) -> list[Subwords]:
         """The best output of each sentence; the engine sorts them by length itself."""
         results = self.translator.translate_batch(
             list(sentences),
@@ -86,13 +88,9 @@ class CTranslate2:
         return [result.hypotheses[0] for result in results]
 
 
-def _until(tokens: list[int], end: int) -> list[int]:
-    return tokens[: tokens.index(end)] if end in tokens else tokens
-
-
-def prepare(task: Request) -> tuple[Answer, Any]:
+def prepare(task: Request) -> tuple[Answer, Handler]:
     """Take `engine`, `folder`, `sentences`, `threads`, and for CTranslate2 `workers` and `compute_type`."""
-    engine: Any = {"huggingface": HuggingFace, "ctranslate2": CTranslate2}[task["engine"]](task)
+    engine: Any = {"huggingface": MarianMT, "ctranslate2": CTranslate2}[task["engine"]](task)
     package = {"huggingface": "transformers", "ctranslate2": "ctranslate2"}[task["engine"]]
     return versions("torch", package), timed_translation(engine.translate, task)
 

@@ -1,10 +1,9 @@
 """The other systems in training: torch.nn.Transformer's layers and Hugging Face's MarianMTModel, as one would use them.
 
-Both get the paper's dropout places (after each sublayer and on the sums of embeddings and positions), tied
+Both have dropout where the paper has it (after each sublayer and on the sums of embeddings and positions), tied
 embeddings, scaled dot-product attention by torch's kernels, the fused Adam, and torch's label-smoothed cross-entropy.
 """
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mt.benchmark.workers.meter import measured, versions
-from mt.benchmark.workers.serve import Answer, Request, serve
-from mt.benchmark.workers.token_batches import read_token_batches
+from mt.benchmark.workers.meter import versions
+from mt.benchmark.workers.serve import Answer, Handler, Request, serve
+from mt.benchmark.workers.training_task import TokenBatch, read_token_batches, timed_training
 
 _PAD, _BOS, _EOS = 0, 2, 3
 _LONGEST = 1024
@@ -67,12 +66,12 @@ class TorchTransformer(nn.Module):
         return functional.linear(hidden, self.embedding.weight)
 
 
-class Marian(nn.Module):
+class MarianMT(nn.Module):
     """Hugging Face's MarianMTModel with the configuration of a fresh training."""
 
     def __init__(self, sizes: dict[str, Any]) -> None:
         super().__init__()
-        from transformers import MarianConfig, MarianMTModel  # noqa: PLC0415  the other peer does without
+        from transformers import MarianConfig, MarianMTModel  # noqa: PLC0415  torch's layers are measured without
 
         sides = ("encoder", "decoder")
         config = MarianConfig(
@@ -106,57 +105,36 @@ class Marian(nn.Module):
         ).logits
 
 
-class Training:
-    """A model in training over batches of a file; one call is a round, a step for each batch."""
+def prepare(task: Request) -> tuple[Answer, Handler]:
+    """Take `system`, `variant` (empty or `compiled`), `sizes`, `batches`, `label_smoothing`, `device` from the task."""
+    torch.manual_seed(1)
+    device = torch.device(task["device"])
+    batches = read_token_batches(task["batches"])
+    model = {"torch": TorchTransformer, "hf_marian": MarianMT}[task["system"]](task["sizes"]).to(device).train()
+    forward: Callable[[Tensor, Tensor], Tensor] = torch.compile(model) if task["variant"] == "compiled" else model
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
-    def __init__(self, task: Request) -> None:
-        torch.manual_seed(1)
-        self.device = torch.device(task["device"])
-        self.batches = read_token_batches(task["batches"])
-        model: nn.Module = {"torch": TorchTransformer, "marian": Marian}[task["model"]](task["sizes"])
-        self.model = model.to(self.device).train()
-        self.forward: Callable[[Tensor, Tensor], Tensor] = self.model
-        if task["variant"] == "compiled":
-            self.forward = torch.compile(self.model)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
-        self.label_smoothing = task["label_smoothing"]
+    def step(batch: TokenBatch, precision: torch.dtype) -> Tensor:
+        arrays = (batch.source, batch.target_input, batch.target_output)
+        source, target, labels = (torch.from_numpy(array).to(device, non_blocking=True) for array in arrays)
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == torch.bfloat16):
+            logits = forward(source, target)
+        loss = functional.cross_entropy(
+            logits.float().flatten(0, 1),
+            labels.flatten(),
+            ignore_index=_PAD,
+            label_smoothing=task["label_smoothing"],
+        )
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
 
-    def __call__(self, request: Request) -> Answer:
-        """Seconds, real tokens, places, peak memory of the round's steps, and the last loss per target token."""
-        losses: list[Tensor] = []
-        steps = functools.partial(self._steps, request["precision"], losses)
-        return {
-            **measured(steps, self.device),
-            "source_tokens": sum(batch.source_tokens for batch in self.batches),
-            "target_tokens": sum(batch.target_tokens for batch in self.batches),
-            "places": sum(batch.places for batch in self.batches),
-            "loss": float(losses[-1]),
-        }
-
-    def _steps(self, precision: str, losses: list[Tensor]) -> None:
-        for batch in self.batches:
-            arrays = (batch.source, batch.target_input, batch.target_output)
-            source, target, gold = (torch.from_numpy(array).to(self.device, non_blocking=True) for array in arrays)
-            with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=precision == "bf16"):
-                logits = self.forward(source, target)
-            loss = functional.cross_entropy(
-                logits.float().flatten(0, 1),
-                gold.flatten(),
-                ignore_index=_PAD,
-                label_smoothing=self.label_smoothing,
-            )
-            loss.backward()
-            self.optimizer.step()
-            self.optimizer.zero_grad(set_to_none=True)
-            losses.append(loss.detach())
-
-
-def prepare(task: Request) -> tuple[Answer, Training]:
-    """Take `model`, `variant` (empty or `compiled`), `sizes`, `batches`, `label_smoothing`, `device` from the task."""
-    packages = ("torch", "transformers") if task["model"] == "marian" else ("torch",)
-    training = Training(task)
-    parameters = sum(parameter.numel() for parameter in training.model.parameters() if parameter.requires_grad)
-    return {**versions(*packages), "parameters": parameters}, training
+    packages = ("torch", "transformers") if task["system"] == "hf_marian" else ("torch",)
+    parameters = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
+    positions = sum(batch.positions for batch in batches)
+    handler = timed_training(step, batches, task, positions=positions)
+    return {**versions(*packages), "parameters": parameters}, handler
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ from mt.fast.native.norm_of_sum import NormOfSum
 from mt.fast.native.tiled_linear import Products, TiledLinear
 from mt.model.attention import MultiHeadAttention
 from mt.model.feed_forward import FeedForward
-from mt.model.stacks import AddAndNorm, DecoderLayer, EncoderLayer
+from mt.model.residual import PostNorm
+from mt.model.stacks import DecoderLayer, EncoderLayer
 
 FEW = 64  # positions, for which products of matrices are not yet worth while
 
@@ -31,8 +32,9 @@ def attend(
 class PreparedNorm:
     """LayerNorm of a residual sum; its gains and biases keep the model's precision."""
 
-    def __init__(self, add_and_norm: AddAndNorm, *, precision: torch.dtype) -> None:
-        norm = add_and_norm.norm
+    def __init__(self, residual: nn.Module, *, precision: torch.dtype) -> None:
+        assert isinstance(residual, PostNorm)
+        norm = residual.norm
         self.shape, self.epsilon = norm.normalized_shape, norm.eps
         self.weight, self.bias = norm.weight.detach().clone(), norm.bias.detach().clone()
         self.of_sum = NormOfSum.of(self.weight, self.bias, self.epsilon, precision=precision)
@@ -53,11 +55,11 @@ class PreparedFeedForward:
     """Equation (2) with its residual sum and norm."""
 
     def __init__(
-        self, feed_forward: FeedForward, norm: AddAndNorm, *, precision: torch.dtype, products: Products | None
+        self, feed_forward: FeedForward, residual: nn.Module, *, precision: torch.dtype, products: Products | None
     ) -> None:
         self.inner = packed(feed_forward.inner, precision=precision, products=products)
         self.outer = packed(feed_forward.outer, precision=precision, products=products)
-        self.norm = PreparedNorm(norm, precision=precision)
+        self.norm = PreparedNorm(residual, precision=precision)
         self.activation = feed_forward.activation
 
     def __call__(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length d_model"]:
@@ -76,9 +78,9 @@ class PreparedEncoderLayer:
         self.num_heads = layer.self_attention.num_heads
         self.projection = packed(layer.self_attention.projection, precision=precision, products=products)
         self.output = packed(layer.self_attention.output, precision=precision, products=products)
-        self.norm = PreparedNorm(layer.self_attention_norm, precision=precision)
+        self.norm = PreparedNorm(layer.self_attention_residual, precision=precision)
         self.feed_forward = PreparedFeedForward(
-            layer.feed_forward, layer.feed_forward_norm, precision=precision, products=products
+            layer.feed_forward, layer.feed_forward_residual, precision=precision, products=products
         )
 
     def __call__(
@@ -111,14 +113,14 @@ class PreparedDecoderLayer:
         self.num_heads = attention.num_heads
         self.projection = packed(layer.self_attention.projection, precision=precision, products=products)
         self.output = packed(layer.self_attention.output, precision=precision, products=products)
-        self.norm = PreparedNorm(layer.self_attention_norm, precision=precision)
+        self.norm = PreparedNorm(layer.self_attention_residual, precision=precision)
         self.cross_query = packed(
             attention.projection, precision=precision, products=products, rows=slice(attention.d_model)
         )
         self.cross_output = packed(attention.output, precision=precision, products=products)
-        self.cross_norm = PreparedNorm(layer.cross_attention_norm, precision=precision)
+        self.cross_norm = PreparedNorm(layer.cross_attention_residual, precision=precision)
         self.feed_forward = PreparedFeedForward(
-            layer.feed_forward, layer.feed_forward_norm, precision=precision, products=products
+            layer.feed_forward, layer.feed_forward_residual, precision=precision, products=products
         )
 
     def parts(self) -> LayerParts:

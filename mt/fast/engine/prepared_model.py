@@ -13,7 +13,9 @@ from mt.fast.engine.prepared_layers import FEW, PreparedDecoderLayer, PreparedEn
 from mt.fast.native.all_layers import DecoderInOneCall, EncoderInOneCall
 from mt.fast.native.indexed_attention import CellAttention
 from mt.fast.native.tiled_linear import Products
-from mt.model.embedding import TokenEmbedding, positional_encoding
+from mt.model.architecture import unknown_part
+from mt.model.embedding import TokenEmbedding
+from mt.model.positions import SinusoidalPositions, positional_encoding
 from mt.model.transformer import Transformer
 from mt.runtime import DecodingPrecision
 
@@ -37,6 +39,11 @@ class Memory:
     mask: Float[Tensor, "sentences 1 1 source"]
 
 
+def unsupported(model: Transformer) -> str | None:
+    """What of a model this engine does not compute, by name; None where it computes all of it."""
+    return unknown_part(model)
+
+
 class PreparedModel:
     """The weights of a trained model in `precision`; later training of that model does not reach them.
 
@@ -48,19 +55,24 @@ class PreparedModel:
 
     @torch.no_grad()
     def __init__(self, model: Transformer, *, precision: DecodingPrecision) -> None:
+        if (reason := unsupported(model)) is not None:
+            raise ValueError(f"the fast engine does not support this model: {reason}")
+        assert isinstance(model.positions, SinusoidalPositions)
         dtype, products = _ARITHMETIC[precision]
         self.pad = model.pad
+        encoder: list[Any] = list(model.encoder.layers)
+        decoder: list[Any] = list(model.decoder.layers)
         self.precision = dtype
-        self.num_heads = model.decoder_layers()[0].self_attention.num_heads
+        self.num_heads = decoder[0].self_attention.num_heads
         self.d_model = model.target_embedding.weight.shape[1]
         self.target_embedding = model.target_embedding.weight.detach().to(dtype, copy=True)
         self.source_embedding = self.target_embedding
         if model.source_embedding is not model.target_embedding:
             self.source_embedding = model.source_embedding.weight.detach().to(dtype, copy=True)
         arithmetic: dict[str, Any] = {"precision": dtype, "products": products}
-        self.encoder = [PreparedEncoderLayer(layer, **arithmetic) for layer in model.encoder_layers()]
-        self.decoder = [PreparedDecoderLayer(layer, **arithmetic) for layer in model.decoder_layers()]
-        self.cross = cross_projection(model.decoder_layers(), **arithmetic)
+        self.encoder = [PreparedEncoderLayer(layer, **arithmetic) for layer in encoder]
+        self.decoder = [PreparedDecoderLayer(layer, **arithmetic) for layer in decoder]
+        self.cross = cross_projection(decoder, **arithmetic)
         self.output, self.scored = _output(model.target_embedding, self.target_embedding, products)
         self.table = model.positions.table.to(dtype)
         self.cell_attention = CellAttention.of(
@@ -70,11 +82,11 @@ class PreparedModel:
             device=self.target_embedding.device,
         )
         self.encoder_in_one_call = self.decoder_in_one_call = None
-        encoder, decoder = ([layer.parts() for layer in layers] for layers in (self.encoder, self.decoder))
-        if self.cell_attention is not None and all(layer.complete for layer in (*encoder, *decoder)):
+        encoder_parts, decoder_parts = ([layer.parts() for layer in layers] for layers in (self.encoder, self.decoder))
+        if self.cell_attention is not None and all(layer.complete for layer in (*encoder_parts, *decoder_parts)):
             heads = {"num_heads": self.num_heads, "d_k": self.d_model // self.num_heads}
-            self.encoder_in_one_call = EncoderInOneCall(encoder, **heads)
-            self.decoder_in_one_call = DecoderInOneCall(decoder, **heads)
+            self.encoder_in_one_call = EncoderInOneCall(encoder_parts, **heads)
+            self.decoder_in_one_call = DecoderInOneCall(decoder_parts, **heads)
 
     @property
     def device(self) -> torch.device:

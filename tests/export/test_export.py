@@ -1,4 +1,4 @@
-"""The doors: another engine computes the same from what is written, and what is not the same is not written."""
+"""Another engine computes the same from what is exported, and what is not equal is not written."""
 
 import json
 from collections.abc import Callable
@@ -12,15 +12,18 @@ from torch import nn
 
 import mt.export.marian
 from mt.api import empty_model, load_tokenizers, translator_of_run
-from mt.commands import export as export_job
-from mt.commands import import_model as import_job
+from mt.commands import export as export_command
+from mt.commands import import_model as import_command
 from mt.commands.entry_point import run as run_command
 from mt.commands.preparation import prepare
 from mt.config.schema import ExportConfig
 from mt.errors import BadFileError, UserError
-from mt.export import proving as prove
-from mt.export.engines import HuggingFaceEngine
-from mt.export.marian_folder import read_marian_folder
+from mt.export.huggingface import HuggingFaceEngine
+from mt.export.marian_folder import read_marian_folder, read_weights
+from mt.export.proof import prove_here
+from mt.export.supported import unsupported
+from mt.model.residual import PostNorm
+from mt.model.transformer import Transformer
 from mt.runs.checkpoint import model_tensors
 from mt.runs.delivery import model_file
 from mt.runs.folder import load_run, run_identity
@@ -44,12 +47,8 @@ TYPED = [
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """The proof in this process, which saves the start of another."""
-
-    def prove_here(run_dir: Path, folder: Path, *, engine: str, **rest: Any) -> Any:
-        return prove._prove(str(run_dir), str(folder), engine, rest["vocabularies"], rest["texts"])
-
-    for job in (export_job, import_job):
-        monkeypatch.setattr(job, "prove_apart", prove_here)
+    for command in (export_command, import_command):
+        monkeypatch.setattr(command, "prove_apart", prove_here)
 
 
 def folder_of(corpus: list[str]) -> Path:
@@ -89,7 +88,7 @@ def randomised(model: Any) -> Any:
 
 def export(run_dir: Path, output: Path, **changes: Any) -> None:
     values = {"format": "huggingface", "quantization": "float32", "sentences": None}
-    export_job.export(ExportConfig(run_dir=str(run_dir), output=str(output), **{**values, **changes}))
+    export_command.export(ExportConfig(run_dir=str(run_dir), output=str(output), **{**values, **changes}))
 
 
 LANGUAGES = ["data.source_language=en", "data.target_language=de"]
@@ -109,12 +108,12 @@ def test_transformers_computes_the_same(
     assert "the same tokens in 100.00% of 17 sentences" in capsys.readouterr().err
     engine = HuggingFaceEngine(tmp_path / "out")
     translator = translator_of_run(run_dir, device="cpu")
-    assert engine.pieces(TYPED) == translator.source_tokenizer.encode_many(TYPED)
+    assert engine.encode(TYPED) == translator.source_tokenizer.encode_many(TYPED)
     assert engine.model.generation_config.num_beams == translator.search.beam_size
     assert "greedy search on 17 sentences" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
-    if "tokenizer.shared_vocab=false" not in changes:  # the way in knows one vocabulary
+    if "tokenizer.shared_vocab=false" not in changes:  # an import has one vocabulary
         words = [f"folder={tmp_path / 'out'}", f"run_dir={tmp_path / 'back'}", f"sentences={sentences}", *LANGUAGES]
-        assert run_command("import", import_job.import_model, words) == 0, capsys.readouterr().err
+        assert run_command("import", import_command.import_model, words) == 0, capsys.readouterr().err
         before, after = (
             safetensors.torch.load_file(path / "model.safetensors") for path in (run_dir, tmp_path / "back")
         )
@@ -145,7 +144,7 @@ def test_what_is_not_equal_is_not_written(
     make_run: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     run_dir = make_run()
-    monkeypatch.setattr(mt.export.marian, "_sines_then_cosines", torch.arange)
+    monkeypatch.setattr(mt.export.marian, "sines_then_cosines", torch.arange)
     table = torch.zeros if engine == "ctranslate2" else mt.export.ctranslate2.positional_encoding
     monkeypatch.setattr(mt.export.ctranslate2, "positional_encoding", table)
     with pytest.raises(UserError, match=r"not equal to the model: its logits differ by up to .*; nothing was written"):
@@ -153,16 +152,61 @@ def test_what_is_not_equal_is_not_written(
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
 
 
+class PreNorm(PostNorm):
+    """Another residual, with the same parameters."""
+
+
+def pre_norm(model: Transformer) -> None:
+    model.decoder.layers[1].feed_forward_residual = PreNorm(d_model=16, dropout=nn.Dropout(0.0))
+
+
+def other_positions(model: Transformer) -> None:
+    model.positions = nn.Identity()
+
+
+def other_activation(model: Transformer) -> None:
+    model.encoder.layers[0].feed_forward.activation = "gelu"
+
+
+def other_layers(model: Transformer) -> None:
+    del model.decoder.layers[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (pre_norm, "decoder.layers.1.feed_forward_residual is PreNorm: only post-norm"),
+        (other_positions, "positions is Identity: only .* sinusoidal"),
+        (other_activation, "encoder.layers.0.feed_forward has the activation gelu: only .* relu or swish"),
+        (other_layers, "its layers differ in number or size"),
+    ],
+)
+def test_a_model_that_the_engine_cannot_represent_is_refused_by_name(
+    make_run: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Transformer], None],
+    named: str,
+) -> None:
+    translator = translator_of_run(make_run("model.num_layers=2"), device="cpu")
+    assert unsupported(translator.model) is None
+    change(translator.model)
+    monkeypatch.setattr(export_command, "load_translator", lambda _: translator)
+    with pytest.raises(UserError, match=named):
+        export(tmp_path / "run", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_that_exists_is_left_alone(make_run: Callable[..., Path], tmp_path: Path) -> None:
     with pytest.raises(UserError, match="exists already"):
         export(make_run(), tmp_path / "run")
 
 
-# ---------------------------------------------------------------------------- in
+# ---------------------------------------------------------------------------- import
 
 
-def pieces_of(text: Path, model: Path) -> list[str]:
-    """A unigram model for one side, as OPUS-MT has them."""
+def train_unigram(text: Path, model: Path) -> list[str]:
+    """The pieces of a unigram model for one side, as OPUS-MT has them."""
     import sentencepiece  # noqa: PLC0415  only to write what others wrote
 
     sentencepiece.SentencePieceTrainer.train(
@@ -182,7 +226,7 @@ def opus(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
         folder = tmp_path / "opus"
         folder.mkdir()
         sides = [
-            pieces_of(folder_of(corpus) / f"train.{end}", folder / f"{side}.spm")
+            train_unigram(folder_of(corpus) / f"train.{end}", folder / f"{side}.spm")
             for side, end in (("source", "en"), ("target", "de"))
         ]
         union = sorted({*sides[0], *sides[1]})[:-2]
@@ -208,13 +252,13 @@ def opus(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("activation", ["swish", "relu"])
-def test_what_transformers_wrote_comes_in_goes_out_and_trains_on(
+def test_what_transformers_wrote_is_imported_exported_and_finetuned(
     opus: Callable[..., Path], tmp_path: Path, corpus: list[str], activation: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, run_dir = opus(activation), tmp_path / "imported"
     lines = folder_of(corpus) / "test.en"
     words = [f"folder={folder}", f"run_dir={run_dir}", f"sentences={lines}", *LANGUAGES]
-    assert run_command("import", import_job.import_model, words) == 0, capsys.readouterr().err
+    assert run_command("import", import_command.import_model, words) == 0, capsys.readouterr().err
     assert "the same tokens in 100.00% of 8 sentences" in capsys.readouterr().err
     translator = translator_of_run(run_dir, device="cpu")
     decoding = load_run(run_dir).decoding
@@ -277,6 +321,20 @@ def test_files_that_could_run_code_or_are_damaged_are_refused(tmp_path: Path) ->
         (tmp_path / "vocab.json").write_bytes(content)
         with pytest.raises(BadFileError, match=r"vocab\.json"):
             read_marian_folder(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": 10**12}), encoding="utf-8")
+    (tmp_path / "vocab.json").write_text(json.dumps({"</s>": 0, "<unk>": 10**12 - 1}), encoding="utf-8")
+    with pytest.raises(BadFileError, match="its ids are not 0 to 999999999999"):
+        read_marian_folder(tmp_path)
+
+
+def test_a_tensor_of_another_shape_is_refused(opus: Callable[..., Path]) -> None:
+    folder = opus("relu")
+    found = read_marian_folder(folder)
+    tensors = safetensors.torch.load_file(folder / "model.safetensors")
+    tensors["model.decoder.layers.1.fc2.weight"] = torch.zeros(3)
+    safetensors.torch.save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(BadFileError, match=r"not of the shape that config\.json implies"):
+        read_weights(folder, found, vocab_size=len(found.tokens) + 2)
 
 
 def test_a_training_on_no_data_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,0 +1,122 @@
+"""What must hold for every model that `mt.build` can make, whichever options and fast forms are chosen.
+
+A new variant is a new entry in `CHOICES`. It is causal, blind to padding and neighbours, the same packed, the same
+step by step, and the fast engine computes the same or refuses it by name.
+"""
+
+from typing import Any
+
+import pytest
+import torch
+from jaxtyping import Float
+from tiny_models import BOS, FIRST_PIECE, VOCAB_SIZE, sentences, tiny_model
+from torch import Tensor, nn
+
+from mt.data.batch import make_batch, make_packed_batch
+from mt.fast.dropout import Dropout
+from mt.fast.engine.batched_decoder import BatchedDecoder
+from mt.fast.engine.prepared_model import PreparedModel, unsupported
+from mt.fast.fused_attention import attention_by_products, fused_attention
+from mt.model import masks
+from mt.model.cached_decoder import CachedDecoder
+from mt.model.feed_forward import FeedForward
+from mt.model.positions import SinusoidalPositions
+from mt.model.transformer import Transformer
+
+CHOICES: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "fused attention": {"attention": fused_attention, "make_dropout": Dropout},
+    "attention by products": {"attention": attention_by_products},
+    "swish, output bias": {"activation": "swish", "output_bias": True},
+    "separate vocabularies": {"source_vocab_size": VOCAB_SIZE},
+    "fan-in initialisation": {"initialisation": "fan_in"},
+    "one head, one layer": {"num_heads": 1, "num_layers": 1},
+}
+SOURCE_LENGTHS, TARGET_LENGTHS = [6, 2, 4], [5, 7, 1]
+
+
+@pytest.fixture(params=CHOICES.values(), ids=CHOICES.keys())
+def model(request: pytest.FixtureRequest) -> Transformer:
+    return tiny_model(**request.param)
+
+
+def ragged() -> tuple[torch.Tensor, torch.Tensor]:
+    return sentences(SOURCE_LENGTHS, seed=0), sentences(TARGET_LENGTHS, seed=1, begin=BOS)
+
+
+def test_nothing_comes_from_ahead(model: Transformer) -> None:
+    source, target = ragged()
+    before = model(source, target)
+    for t in range(6):
+        changed = target.clone()
+        changed[:, t + 1 :] = FIRST_PIECE + (changed[:, t + 1 :] + 5) % (VOCAB_SIZE - FIRST_PIECE)
+        after = model(source, changed)
+        torch.testing.assert_close(after[:, : t + 1], before[:, : t + 1], rtol=0, atol=1e-10)
+        assert not torch.allclose(after[:, t + 1 :], before[:, t + 1 :], atol=1e-3)
+
+
+def test_padding_and_neighbours_have_no_influence(model: Transformer) -> None:
+    source, target = ragged()
+    together = model(source, target)
+    for row, (source_length, target_length) in enumerate(zip(SOURCE_LENGTHS, TARGET_LENGTHS, strict=True)):
+        alone = model(source[row : row + 1, :source_length], target[row : row + 1, :target_length])
+        torch.testing.assert_close(together[row, :target_length], alone[0], rtol=0, atol=1e-10)
+
+
+def test_packed_rows_equal_padded_rows(model: Transformer) -> None:
+    pairs = [([5, 6, 7], [8, 9]), ([10], [11, 12, 13]), ([14, 15], [16])]
+    padded = make_batch(*zip(*pairs, strict=True))
+    packed = make_packed_batch([pairs], pack_length=12, rows=1)
+    assert packed.source_segments is not None
+    assert packed.target_segments is not None
+    layout = masks.packed(packed.source_segments, packed.target_segments)
+    found = model.hidden(packed.source, packed.target_input, layout)
+    expected = model.hidden(padded.source, padded.target_input)
+    for number, (_, target) in enumerate(pairs):
+        own = packed.target_segments[0] == number
+        torch.testing.assert_close(found[0, own], expected[number, : len(target) + 1], rtol=0, atol=1e-10)
+
+
+def test_step_by_step_equals_the_whole(model: Transformer) -> None:
+    source, target = sentences(SOURCE_LENGTHS, seed=0), sentences([6, 6, 6], seed=1, begin=BOS)
+    whole = model(source, target)
+    decoder = CachedDecoder(model, source)
+    for t in range(6):
+        torch.testing.assert_close(decoder(target[:, t]), whole[:, t], rtol=0, atol=1e-10)
+
+
+def test_the_fast_engine_computes_the_same_or_refuses_by_name(model: Transformer) -> None:
+    reason = unsupported(model)
+    if reason is not None:
+        assert reason
+        with pytest.raises(ValueError, match=reason):
+            PreparedModel(model, precision="fp64")
+        return
+    source, target = sentences(SOURCE_LENGTHS, seed=0), sentences([6, 6, 6], seed=1, begin=BOS)
+    with torch.inference_mode():
+        plain = CachedDecoder(model, source)
+        fast = BatchedDecoder(PreparedModel(model, precision="fp64"), source, rows_per_sentence=1)
+        for t in range(6):
+            torch.testing.assert_close(fast(target[:, t]), plain(target[:, t]), rtol=0, atol=1e-10)
+
+
+class Doubled(FeedForward):
+    """A variant that the engine cannot know."""
+
+    def forward(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length d_model"]:
+        return 2 * super().forward(x)
+
+
+@pytest.mark.parametrize("place", ["feed_forward", "self_attention.positions", "feed_forward_residual"])
+def test_a_class_that_the_engine_does_not_know_is_refused_by_name(place: str) -> None:
+    model = tiny_model()
+    variants = {
+        "feed_forward": Doubled(d_model=16, d_ff=24).double(),
+        "self_attention.positions": SinusoidalPositions(d_model=16),
+        "feed_forward_residual": nn.Identity(),
+    }
+    model.decoder.layers[1].set_submodule(place, variants[place])
+    reason = f"decoder.layers.1.{place} is {type(variants[place]).__name__}"
+    assert unsupported(model) == reason
+    with pytest.raises(ValueError, match=reason):
+        PreparedModel(model, precision="fp64")
