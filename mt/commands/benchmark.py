@@ -64,10 +64,10 @@ def _token_batches(config: BenchmarkConfig, run_dir: Path) -> list[TokenBatch]:
     run_dir.mkdir(parents=True, exist_ok=True)
     training = replace(config.training, micro_batch_tokens=config.training.batch_tokens, packing=False)
     config = replace(config, training=training)
-    text = filtered_text(config.data)
-    check_same_run(config, text.fingerprint, run_dir)
-    train_tokenizers(config, text)
-    steps = training_order(config, text, torch.device("cpu")).steps(epoch=0, start=0)
+    prepared = filtered_text(config.data)
+    check_same_run(config, prepared.fingerprint, run_dir)
+    train_tokenizers(config, prepared)
+    steps = training_order(config, prepared, torch.device("cpu")).steps(epoch=0, start=0)
     taken = [step.micro_batches[0] for step in itertools.islice(steps, config.steps_per_round)]
     sides = ("source", "target_input", "target_output")
     return [TokenBatch(*(getattr(batch, side).numpy() for side in sides)) for batch in taken]

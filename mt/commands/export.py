@@ -51,8 +51,7 @@ def export(config: ExportConfig) -> None:
             proof = prove(run_dir, aside, vocabularies=vocabularies)
             proof.refuse_failure("the folder that transformers loads")
         else:
-            sizes = (translator.source_tokenizer.vocab_size, translator.target_tokenizer.vocab_size)
-            vocabularies = Vocabularies(OWN, *sizes)
+            vocabularies = Vocabularies(OWN, *(Tokenizer.load(path).vocab_size for path in paths))
             write_ctranslate2(aside, translator=translator, decoding=run.decoding, quantization="float32")
             proof = prove(run_dir, aside, vocabularies=vocabularies)
             proof.refuse_failure("the folder that CTranslate2 loads")

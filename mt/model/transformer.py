@@ -1,6 +1,7 @@
 """Figure 1: the whole model, and the one place where its parts are put together."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -96,12 +97,8 @@ def make_transformer(
     With separate vocabularies (`source_vocab_size` is not None) the source has an embedding matrix of its own and
     the other two stay tied.
     """
-
-    def multi_head_attention() -> MultiHeadAttention:
-        return MultiHeadAttention(d_model=d_model, num_heads=num_heads, attention=attention)
-
-    def feed_forward() -> FeedForward:
-        return FeedForward(d_model=d_model, d_ff=d_ff, activation=activation)
+    multi_head_attention = partial(MultiHeadAttention, d_model=d_model, num_heads=num_heads, attention=attention)
+    feed_forward = partial(FeedForward, d_model=d_model, d_ff=d_ff, activation=activation)
 
     def residual() -> PostNorm:
         return PostNorm(d_model=d_model, dropout=make_dropout(dropout))

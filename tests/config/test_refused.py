@@ -199,7 +199,7 @@ WRONG_ELSEWHERE = [
     (
         "translate",
         [*GIVEN, "ensemble=[run,other]"],
-        ["ensemble: other has not the vocabulary of run", "tokenizer.model"],
+        ["ensemble: other does not have the vocabulary of run", "tokenizer.model"],
     ),
     ("train", ["decoding=sampling"], ["decoding.sampling:", "mt-translate"]),
     ("evaluate", ["run_dir=run", "split=train"], ["split:", "test, validation"]),

@@ -105,12 +105,12 @@ def test_transformers_computes_the_same(
     run_dir = make_run(*changes)
     sentences = run_dir / "data/validation.source"
     export(run_dir, tmp_path / "out")
-    assert "the same tokens in 100.00% of 17 sentences" in capsys.readouterr().err
+    assert "the same tokens in 100.00% of 25 sentences" in capsys.readouterr().err
     engine = HuggingFaceEngine(tmp_path / "out")
     translator = translator_of_run(run_dir, device="cpu")
     assert engine.encode(TYPED) == translator.source_tokenizer.encode_many(TYPED)
     assert engine.model.generation_config.num_beams == translator.search.beam_size
-    assert "greedy search on 17 sentences" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
+    assert "greedy search on 25 sentences" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
     if "tokenizer.shared_vocab=false" not in changes:  # an import has one vocabulary
         words = [f"folder={tmp_path / 'out'}", f"run_dir={tmp_path / 'back'}", f"sentences={sentences}", *LANGUAGES]
         assert run_command("import", import_command.import_model, words) == 0, capsys.readouterr().err
@@ -124,7 +124,7 @@ def test_transformers_computes_the_same(
 def test_ctranslate2_computes_the_same_in_a_process_of_its_own(make_run: Callable[..., Path], tmp_path: Path) -> None:
     export(make_run(*IMPORTED), tmp_path / "out", format="ctranslate2")
     card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
-    assert "greedy search on 17 sentences: the same tokens in 100.00%" in card
+    assert "greedy search on 25 sentences: the same tokens in 100.00%" in card
     settings = json.loads((tmp_path / "out/translate_batch.json").read_bytes())
     assert settings["suppress_sequences"] == [["<pad>"], ["<s>"]]
 
@@ -133,7 +133,7 @@ def test_ctranslate2_computes_the_same_in_a_process_of_its_own(make_run: Callabl
 def test_small_types_are_proved_in_float32_and_counted(make_run: Callable[..., Path], tmp_path: Path) -> None:
     export(make_run("tokenizer.shared_vocab=false"), tmp_path / "out", format="ctranslate2", quantization="int8")
     card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
-    assert "greedy search on 17 sentences: the same tokens in 100.00%" in card
+    assert "greedy search on 25 sentences: the same tokens in 100.00%" in card
     assert "with the weights in int8: the same tokens as in float32 in " in card
     assert (tmp_path / "out/source_vocabulary.json").is_file()
 
