@@ -2,7 +2,7 @@
 
 Here the special subwords are always the first four. A model that was trained here leaves with the same ids. A Marian
 folder may number its tokens otherwise, in OPUS-MT's layout `</s>` 0, `<unk>` 1 and `<pad>` last, and start the
-decoder from `<pad>`. A run that was imported from one records that order in its identity, so that it can be
+decoder from `<pad>`. A run that was imported from one notes that order in `identity.json`, so that it can be
 exported again as it was.
 """
 
@@ -43,15 +43,15 @@ class Vocabularies:
     target_size: int
 
     def note(self) -> dict[str, Any]:
-        """What the identity of an imported run says of its origin."""
+        """What an imported run notes of them."""
         return {"special": asdict(self.special), "tokens": self.target_size}
 
 
 def vocabularies_of_run(run_dir: Path) -> Vocabularies:
     """The token ids with which a run is exported: its own, or those it was imported with. Raises BadFileError."""
-    paths = tokenizer_paths(run_dir, shared_vocab=load_run(run_dir).tokenizer.shared_vocab)
     note = read_identity(run_dir).get("imported")
     if note is None:
+        paths = tokenizer_paths(run_dir, shared_vocab=load_run(run_dir).tokenizer.shared_vocab)
         return Vocabularies(OWN, *(Tokenizer.load(side).vocab_size for side in paths))
     try:
         return Vocabularies(SpecialIds(**note["special"]), int(note["tokens"]), int(note["tokens"]))
