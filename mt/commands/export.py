@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mt.api import translator_of_run
 from mt.config.schema import ExportConfig
+from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
 from mt.export.card import model_card
 from mt.export.ctranslate2 import write_ctranslate2
@@ -37,8 +38,7 @@ def export(config: ExportConfig) -> None:
     languages = run.data.source_language, run.data.target_language
     texts = proof_sentences(run_dir, config.sentences)
     paths = tokenizer_paths(run_dir, shared_vocab=run.tokenizer.shared_vocab)
-    spm = zip(("source.spm", "target.spm"), paths, strict=True)
-    tokenizer_files = {name: path.read_bytes() for name, path in spm}
+    tokenizer_files = {name: path.read_bytes() for name, path in zip(("source.spm", "target.spm"), paths, strict=True)}
     prove = functools.partial(prove_apart, load=load_translator, engine=config.format, texts=texts)
     same_as_float32 = None
     with written_aside(output) as aside:
