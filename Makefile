@@ -6,21 +6,21 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# A Python 3.11 or 3.12 that really starts; PYTHON=/path/to/python chooses another.
+# A Python 3.11 or 3.12 that starts; PYTHON=/path/to/python chooses another.
 SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
 PYTHON ?= $(shell for python in python3.12 python3.11 python3 python; do \
   if $$python -c '$(SUITS)' 2>/dev/null; then echo $$python; break; fi; done)
-# Overrides for the program, as one would type them: ARGS="seed=2 training.max_steps=100"
+# Options for the command, as one would type them: ARGS="seed=2 training.max_steps=100"
 ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 # Tests run in as many processes as there are cores, at most four; ARGS="-n0 --pdb" runs them in one.
 WORKERS := --numprocesses=auto --maxprocesses=4 --dist=worksteal
 READY := $(VENV)/.ready
-# The systems that benchmarks compare with live in an environment of their own.
+# The systems that benchmarks compare with have an environment of their own.
 SYSTEMS := .venv-systems
 
-# SRC, RUN, FROM and OUT may hold any text: taken unexpanded, handed over in the environment, never pasted into a command.
+# SRC, RUN, FROM and OUT may hold any text: they are not expanded, and reach commands through the environment.
 unexport SRC RUN FROM OUT
 export MT_SOURCE := $(value SRC)
 export MT_RUN := $(value RUN)
@@ -44,7 +44,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-train: $(READY) ## train a translator; the generated corpus unless ARGS say otherwise
+train: $(READY) ## train a translator; the built-in corpus unless ARGS say otherwise
 	@$(BIN)/mt-train $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
 translate: $(READY) ## translate SRC="A sentence." with the newest finished run, or RUN=folder
@@ -70,7 +70,7 @@ benchmark: $(READY) $(SYSTEMS)/.ready ## measure training against other systems;
 benchmark-decode: $(READY) $(SYSTEMS)/.ready ## measure decoding against other systems with the weights of RUN=folder
 	@$(BIN)/mt-benchmark-decode $${MT_RUN:+run_dir="$$MT_RUN"} systems_python=$(SYSTEMS)/bin/python $(ARGS)
 
-benchmark-gpu: $(READY) $(SYSTEMS)/.ready ## all that needs a GPU: its tests, training and decoding speed, a training; results in docs/
+benchmark-gpu: $(READY) $(SYSTEMS)/.ready ## everything that needs a GPU: tests, training and decoding speed, a training; results in docs/
 	@scripts/gpu.sh $(ARGS)
 
 $(SYSTEMS)/.ready: requirements-systems.txt
@@ -82,7 +82,7 @@ $(SYSTEMS)/.ready: requirements-systems.txt
 export: $(READY) ## write the newest finished run, or RUN=folder, for FORMAT=huggingface or ctranslate2 into OUT=folder
 	@$(BIN)/mt-export format=$(FORMAT) $${MT_RUN:+run_dir="$$MT_RUN"} $${MT_OUT:+output="$$MT_OUT"} $(ARGS)
 
-import: $(READY) ## make RUN=folder of the Marian model (Hugging Face layout) in FROM=folder
+import: $(READY) ## make RUN=folder of the HF MarianMT model in FROM=folder
 	@if [ -z "$$MT_FROM" ]; then echo 'error: give a folder: make import FROM=...' >&2; exit 2; fi
 	@$(BIN)/mt-import folder="$$MT_FROM" $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 

@@ -18,7 +18,7 @@ from mt.fast.fused_attention import fused_attention
 from mt.model.transformer import Transformer, make_transformer
 from mt.runtime import autocast, choose_precision, decoding_precision, seed_everything
 from mt.search.search import Sampling
-from mt.training.schedule import cooling, learning_rate
+from mt.training.schedule import decay, learning_rate, peak_learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.translator import Translator
 
@@ -85,10 +85,13 @@ def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -
 
 def schedule(config: schema.TrainConfig) -> Callable[[int], float]:
     """The learning rate of a step."""
-    training, d_model = config.training, config.model.d_model
-    rate = functools.partial(learning_rate, d_model=d_model, warmup_steps=training.warmup_steps)
-    cooled = functools.partial(cooling, max_steps=training.max_steps, share=training.decay_fraction)
-    return lambda step: rate(step, factor=training.learning_rate_factor) * cooled(step)
+    training = config.training
+    sizes = {"d_model": config.model.d_model, "warmup_steps": training.warmup_steps}
+    factor = training.learning_rate_factor
+    if training.learning_rate is not None:
+        factor = training.learning_rate / peak_learning_rate(**sizes)
+    decayed = functools.partial(decay, max_steps=training.max_steps, fraction=training.decay_fraction)
+    return lambda step: learning_rate(step, **sizes, factor=factor) * decayed(step)
 
 
 def training_autocast(training: schema.Training, device: torch.device) -> Callable[[], AbstractContextManager[None]]:
@@ -118,6 +121,7 @@ def translator(
         **vars(decoding),
         "sampling": decoding.sampling and Sampling(**vars(decoding.sampling)),
         "precision": decoding_precision(decoding.precision, device),
+        "compute_type": "int8" if decoding.precision == "int8" else None,
     }
     return Translator(
         model=model,

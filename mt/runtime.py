@@ -3,14 +3,11 @@
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from mt.errors import UserError
-
-# Of the weights and sums of a search: fp64 for proofs, int8 for products of int8 limbs of bf16 numbers.
-DecodingPrecision = Literal["fp64", "fp32", "bf16", "int8"]
 
 Result = TypeVar("Result")
 
@@ -34,11 +31,14 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     return torch.float32
 
 
-def decoding_precision(choice: DecodingPrecision | Literal["auto"] | None, device: torch.device) -> DecodingPrecision:
-    """The precision of a search; `auto` and None are fp32 on a CPU, because bf16 rounds scores to 8 bits."""
-    if choice is None or choice == "auto":
-        return "bf16" if device.type != "cpu" and _computes_bf16(device) else "fp32"
-    return choice
+def decoding_precision(name: str, device: torch.device) -> torch.dtype:
+    """The type of a search's numbers; `auto` is fp32 on a CPU, because bf16 rounds scores to 8 bits.
+
+    `int8` is bf16: only its matrix products are computed otherwise.
+    """
+    if name == "auto" and device.type == "cpu":
+        return torch.float32
+    return choose_precision("bf16" if name == "int8" else name, device)
 
 
 def autocast(device: torch.device, precision: torch.dtype) -> contextlib.AbstractContextManager[None]:
@@ -48,7 +48,10 @@ def autocast(device: torch.device, precision: torch.dtype) -> contextlib.Abstrac
 
 @contextlib.contextmanager
 def bf16_factors(*, enabled: bool) -> Iterator[None]:
-    """Let oneDNN round the factors of fp32 products to bf16; sums and results stay fp32. For the whole process."""
+    """Let oneDNN round the factors of fp32 products to bf16; sums and results stay fp32. For the whole process.
+
+    oneDNN does so only where it gains time: on processors with AMX. Elsewhere the products stay fp32.
+    """
     matmul = getattr(torch.backends.mkldnn, "matmul")  # noqa: B009  made at run time, unknown to type checkers
     before = matmul.fp32_precision
     if enabled:

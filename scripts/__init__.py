@@ -1,1 +1,1 @@
-"""The commands: each a door of a few lines, without logic."""
+"""The entry points of the commands: a few lines each, without logic."""

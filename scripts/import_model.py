@@ -1,4 +1,4 @@
-"""Make a run of a Marian model of the Hugging Face layout: mt-import folder=DIR run_dir=DIR."""
+"""Make a run of an HF MarianMT model: mt-import folder=DIR run_dir=DIR."""
 
 import sys
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 if not __package__:  # run as a file: a checkout works without being installed
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from mt.commands.entry_point import door
+from mt.commands.entry_point import command
 from mt.config.schema import ImportConfig
 
 
-@door("import")
+@command("import")
 def main(config: ImportConfig) -> None:
     """Hands the checked configuration over; torch is imported here and not before."""
     from mt.commands.import_model import import_model

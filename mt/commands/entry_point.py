@@ -1,13 +1,14 @@
-"""The door: a command line goes in, a checked configuration reaches the job, an exit code comes out.
+"""The entry point of every command: from a command line to a checked configuration, and to an exit code.
 
-Hydra composes the configuration. What Hydra lets pass is refused here, before torch is imported: unknown
-keys with `+`, a key given twice, wrong types. No error leaves as a traceback unless it is a bug.
+Hydra composes the configuration. What Hydra accepts wrongly is refused here, before torch is imported: unknown
+keys with `+`, a key given twice, wrong types. Only a bug shows a traceback.
 """
 
 import contextlib
 import functools
 import io
 import os
+import re
 import signal
 import sys
 import traceback
@@ -25,6 +26,7 @@ from omegaconf.errors import OmegaConfBaseException
 import mt
 from mt.commands.inputs import check_files, check_split
 from mt.config.loading import checked
+from mt.config.names import unknown_choice
 from mt.config.overrides import Overrides
 from mt.config.schema import (
     AttentionConfig,
@@ -38,8 +40,9 @@ from mt.config.schema import (
     TrainConfig,
     TranslateConfig,
 )
-from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system, has_left, leave_on_signal
+from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system
 from mt.runs.folder import load_run, newest_run
+from mt.runs.signals import end_on_signals, received_signal, reported_signal
 
 SCHEMAS: dict[str, Any] = {
     "train": TrainConfig,
@@ -56,23 +59,23 @@ SCHEMAS: dict[str, Any] = {
 
 Job = Callable[[Any], None]
 
-_CLUSTER_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # told as the SIGTERM that would follow them
+_CHOICES = {"data": "data=files or data=hub", "decoding": "decoding=sampling"}  # which bring more options than others
 
 
 def configuration_folder() -> Path:
-    """`mt/conf` in an installed package, `conf` beside `mt` in a checkout."""
+    """`mt/conf` in an installed package, `conf` next to `mt` in a checkout."""
     package = Path(mt.__file__).resolve().parent
     return next(folder for folder in (package / "conf", package.parent / "conf") if folder.is_dir())
 
 
-def door(name: str) -> Callable[[Job], Callable[[], None]]:
-    """Makes a job that takes the checked configuration `name` into a command; the process exits with its code."""
+def command(name: str) -> Callable[[Job], Callable[[], None]]:
+    """Decorates a job that takes the checked configuration `name`: a command, which exits with the job's code."""
 
     def decorate(job: Job) -> Callable[[], None]:
         @functools.wraps(job)
         def main() -> None:
             _speak_utf8()
-            _leave_on_signals()
+            end_on_signals()
             sys.exit(run(name, job, sys.argv[1:]))
 
         return main
@@ -83,8 +86,8 @@ def door(name: str) -> Callable[[Job], Callable[[], None]]:
 def run(name: str, job: Job, arguments: Sequence[str]) -> int:
     """Composes, checks and runs; returns the exit code. Flags such as --help and --cfg are Hydra's."""
     codes: list[int] = []
-    # torchrun starts several processes with one command line: one on each machine tells what is wrong with it.
-    tells = os.environ.get("LOCAL_RANK", "0") == "0"
+    # torchrun starts several processes with one command line: one on each machine reports what is wrong with it.
+    reports = os.environ.get("LOCAL_RANK", "0") == "0"
 
     def enter() -> None:
         folder = configuration_folder()
@@ -99,7 +102,7 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
                 job(load(name, composed, overrides))
                 return
             configs: list[Any] = []
-            refused = exit_code(lambda: configs.append(load(name, composed, overrides)), tells=tells)
+            refused = exit_code(lambda: configs.append(load(name, composed, overrides)), reports=reports)
             codes.append(refused or exit_code(lambda: job(configs[0])))
             if codes[-1] >= 128:
                 raise SystemExit(codes[-1])
@@ -107,7 +110,7 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
         with _command_line([f"mt-{name}", *overrides.arguments]):
             hydra.main(version_base="1.3", config_path=str(folder), config_name=name)(task)()
 
-    code = exit_code(enter, tells=tells)
+    code = exit_code(enter, reports=reports)
     return code or max(codes, default=0)
 
 
@@ -142,9 +145,9 @@ def check_sweep(name: str, overrides: Overrides, folder: Path) -> None:
                 run_dirs.add(config.run_dir)
 
 
-def exit_code(action: Callable[[], None], *, tells: bool = True) -> int:
+def exit_code(action: Callable[[], None], *, reports: bool = True) -> int:
     """Runs an action and reports what went wrong in one line; only a bug shows its traceback."""
-    report = _report if tells else lambda _, code: code
+    report = _report if reports else lambda _, code: code
     try:
         action()
     except StoppedError as error:
@@ -154,17 +157,17 @@ def exit_code(action: Callable[[], None], *, tells: bool = True) -> int:
     except (HydraException, OmegaConfBaseException) as error:
         return report(f"error: {_explain(error)}", UserError.exit_code)
     except KeyboardInterrupt as error:
-        has_left()
+        received_signal()
         return _stopped_by(error.number if isinstance(error, SignalledError) else signal.SIGINT, report)
     except BrokenPipeError:
         with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else leaving complains again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains at exit
         return 128 + signal.SIGPIPE
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except Exception as error:
-        number = has_left()
-        if number is not None:  # what broke is what the signal interrupted
+        number = received_signal()
+        if number is not None:  # the signal interrupted what failed
             return _stopped_by(number, report)
         refused = from_system(error)
         if refused is not None:
@@ -175,19 +178,12 @@ def exit_code(action: Callable[[], None], *, tells: bool = True) -> int:
 
 
 def _stopped_by(number: int, report: Callable[[str, int], int]) -> int:
-    why = f"stopped by {signal.Signals(number).name}: nothing unfinished has taken the place of a file"
-    return report(why, 128 + (signal.SIGTERM if number in _CLUSTER_SIGNALS else number))
-
-
-def _leave_on_signals() -> None:
-    """What asks a process to end ends it in order, unless somebody else listens."""
-    for number in (signal.SIGTERM, signal.SIGINT, *_CLUSTER_SIGNALS):
-        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
-            signal.signal(number, leave_on_signal)
+    message = f"stopped by {signal.Signals(number).name}: no unfinished file has replaced a finished one"
+    return report(message, 128 + reported_signal(number))
 
 
 def _speak_utf8() -> None:
-    """Standard output and error take any text, whatever the locale; a closed one swallows it."""
+    """Standard output and error take any text in any locale; where one is closed, its text is dropped."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -203,10 +199,11 @@ def _report(message: str, code: int) -> int:
 
 def _explain(error: Exception) -> str:
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
-    if isinstance(error, MissingConfigException) and error.options:
-        return f"{lines[0]}; choose one of {', '.join(error.options)}"
-    if "'decoding.sampling." in lines[0]:
-        return f"{lines[0]} Choose decoding=sampling first."
+    if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
+        group, _, choice = error.missing_cfg_file.rpartition("/")
+        return str(unknown_choice(group, choice, error.options))
+    if match := re.match(r"Could not override '((data|decoding)\..*?)'", lines[0]):
+        return f"{match[1]} needs another choice first, such as {_CHOICES[match[2]]}"
     return " ".join(lines[:2])
 
 

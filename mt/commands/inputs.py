@@ -1,4 +1,4 @@
-"""Files and run folders that a command reads or would overwrite, looked at before anything is computed."""
+"""Files and run folders that a command reads or would overwrite, checked before anything is computed."""
 
 import os
 from functools import singledispatch
@@ -38,7 +38,7 @@ def _(config: TrainConfig) -> None:
         raise UserError(f"run_dir: {run_dir} is a file, not a folder")
     if not config.resume and (run_dir / CONFIG).exists():
         raise UserError(
-            f"run_dir: {run_dir} holds a run already; resume=true continues it, another run_dir starts anew"
+            f"run_dir: {run_dir} holds a run already; resume=true continues it, another run_dir starts a new one"
         )
     if config.finetune_from is not None:
         check_run(config.finetune_from, key="finetune_from")
@@ -48,7 +48,7 @@ def _(config: TrainConfig) -> None:
 @check_files.register
 def _(config: ImportConfig) -> None:
     if not Path(config.folder).is_dir():
-        raise UserError(f"folder: {config.folder} is no folder")
+        raise UserError(f"folder: {config.folder} is not a folder")
     _check_readable("sentences", config.sentences)
 
 
@@ -134,11 +134,11 @@ def _check_readable(key: str, path: str | None) -> None:
     if Path(path).is_dir():
         raise UserError(f"{key}: {path} is a folder, not a file")
     if not os.access(path, os.R_OK):
-        raise UserError(f"{key}: {path} may not be read")
+        raise UserError(f"{key}: {path} is not readable")
 
 
 def _check_writable(key: str, path: str) -> None:
-    """Refuses an output that is no file, or in no folder; whether the disk takes it shows on writing."""
+    """Refuses an output that is a folder, or whose folder does not exist."""
     if not path or Path(path).is_dir():
         raise UserError(f"{key}: expected a file, got {f'the folder {path}' if path else 'an empty name'}")
     if not Path(path).parent.is_dir():

@@ -181,9 +181,12 @@ def _describe(
     begin = f"continues after step {state.step:,}" if state.step else "begins"
     devices = device.type if ranks.world_size == 1 else f"{ranks.world_size} × {device.type}"
     subwords = model.target_embedding.weight.shape[0]
+    peak_step = min(config.training.warmup_steps, config.training.max_steps)
+    peak = build.schedule(config)(peak_step)
     return (
         f"{config.name}: training {begin}: {size:,} parameters, {subwords:,} subwords, {precision} on {devices}, "
-        f"micro-batches of {order.micro_batch_tokens:,} tokens, to step {config.training.max_steps:,}; "
+        f"micro-batches of {order.micro_batch_tokens:,} tokens, peak learning rate {peak:.3g} "
+        f"at step {peak_step:,}, to step {config.training.max_steps:,}; "
         f"run folder {config.run_dir}"
     )
 

@@ -1,4 +1,4 @@
-"""Combinations of options that cannot work, and files that are not there; found before anything is computed."""
+"""Combinations of options that cannot work; no file is looked at."""
 
 import re
 from functools import singledispatch
@@ -16,22 +16,20 @@ from mt.config.schema import (
     TrainConfig,
     TranslateConfig,
 )
-from mt.data.lines import compression_suffix
+from mt.data.lines import TABLE_ENDINGS, compression_suffix, is_table
 from mt.errors import UserError
 
-SPECIAL_PIECES = 4  # pad, unk, bos, eos
-BYTE_PIECES = 256
-COLUMN_FILES = (".tsv", ".tsv.gz", ".tsv.xz", ".jsonl", ".jsonl.gz", ".jsonl.xz", ".parquet")
+SPECIAL_TOKENS = 4  # pad, unk, bos, eos
+BYTE_TOKENS = 256
 
-
-_TAKEN = ("line", "rank", "score", "alignment", "n_best")  # what may stand beside a translation
+_TAKEN = ("line", "rank", "score", "alignment", "n_best")  # other columns and fields of an output
 _SHARD = re.compile(r"(\d{1,9})/(\d{1,9})")
 
 
 def check_decoding(decoding: Decoding) -> None:
     """Refuse search settings that contradict each other. Raises UserError."""
     if decoding.sampling is not None and decoding.beam_size > 1:
-        raise UserError(f"decoding.beam_size: sampling keeps no beam, give 1 instead of {decoding.beam_size}")
+        raise UserError(f"decoding.beam_size: sampling has no beam; give 1 instead of {decoding.beam_size}")
     shortest, longest = decoding.min_output_tokens, decoding.max_output_tokens
     if shortest is not None and longest is not None and shortest > longest:
         raise UserError(f"decoding.min_output_tokens: {shortest} is more than decoding.max_output_tokens = {longest}")
@@ -47,7 +45,7 @@ def check_translation(config: TranslateConfig) -> None:
     check_decoding(config.decoding)
     beam_size = config.decoding.beam_size
     if config.n_best is not None and config.n_best > beam_size and config.decoding.sampling is None:
-        raise UserError(f"n_best: a beam of {beam_size} has no {config.n_best} best; raise decoding.beam_size")
+        raise UserError(f"n_best={config.n_best} exceeds decoding.beam_size={beam_size}")
     if config.column is not None and config.field is not None:
         raise UserError("column, field: give column= for TSV or field= for JSONL, not both")
     for key in ("column", "field", "shard"):
@@ -60,7 +58,7 @@ def check_translation(config: TranslateConfig) -> None:
     if config.shard is not None:
         shard_numbers(config.shard)
         if config.input == "-":
-            raise UserError("shard: standard input cannot be counted beforehand; give input=FILE")
+            raise UserError("shard: the lines of standard input cannot be counted first; give input=FILE")
 
 
 def shard_numbers(shard: str) -> tuple[int, int]:
@@ -91,24 +89,24 @@ def _(config: TrainConfig) -> None:
         )
     if data.filters.max_tokens + 1 > micro_batch_tokens:
         raise UserError(
-            f"data.filters.max_tokens: a sentence of {data.filters.max_tokens} pieces and its end "
+            f"data.filters.max_tokens: a sentence of {data.filters.max_tokens} subwords and its end "
             f"do not fit training.micro_batch_tokens = {micro_batch_tokens}"
         )
     if training.fsdp and training.micro_batch_tokens == "auto":
         raise UserError("training.micro_batch_tokens=auto does not work with training.fsdp=true; give a number")
     if training.keep_checkpoints < training.average_checkpoints:
         raise UserError(
-            f"training.keep_checkpoints: {training.keep_checkpoints} are too few for "
+            f"training.keep_checkpoints: {training.keep_checkpoints} is less than "
             f"training.average_checkpoints = {training.average_checkpoints}"
         )
-    smallest = SPECIAL_PIECES + 1 + (BYTE_PIECES if tokenizer.byte_fallback else 0)
+    smallest = SPECIAL_TOKENS + 1 + (BYTE_TOKENS if tokenizer.byte_fallback else 0)
     if tokenizer.vocab_size < smallest:
         raise UserError(
             f"tokenizer.vocab_size: at least {smallest} with tokenizer.byte_fallback="
             f"{str(tokenizer.byte_fallback).lower()}, got {tokenizer.vocab_size}"
         )
     if config.decoding.sampling is not None:
-        raise UserError("decoding.sampling: validation and test are searched, not sampled; sample with mt-translate")
+        raise UserError("decoding.sampling: validation and test use beam search; sample with mt-translate")
     check_decoding(config.decoding)
     _check_data(data)
 
@@ -126,7 +124,7 @@ def _(config: AttentionConfig) -> None:
 def _(config: EvaluateConfig) -> None:
     check_decoding(config.decoding)
     if config.source is not None and config.hypothesis is not None:
-        raise UserError("source, hypothesis: give one of them beside reference=FILE")
+        raise UserError("source, hypothesis: give one of them with reference=FILE")
     text = "source" if config.source is not None else "hypothesis" if config.hypothesis is not None else None
     if text and config.reference is None:
         raise UserError(f"reference: {text}=FILE needs reference=FILE")
@@ -177,5 +175,5 @@ def _check_corpus(key: str, corpus: Corpus) -> None:
         raise UserError(f"{key}: give {{source: FILE, target: FILE}} or {{file: FILE}}, not both")
     if (columns[0] is None) != (columns[1] is None) or (columns[0] is not None and columns[0] == columns[1]):
         raise UserError(f"{key}.source_column: give two different columns or none")
-    if not corpus.file.lower().endswith(COLUMN_FILES):
-        raise UserError(f"{key}.file: expected one of {', '.join(COLUMN_FILES)}; got {corpus.file}")
+    if not is_table(corpus.file):
+        raise UserError(f"{key}.file: expected {TABLE_ENDINGS}; got {corpus.file}")

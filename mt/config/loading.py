@@ -1,9 +1,8 @@
-"""From a composed configuration to the checked classes of `mt.config.schema`, and between them and a run folder.
+"""From a composed configuration, or a run's `config.yaml`, to the checked classes of `mt.config.schema`.
 
 Everything here runs before torch is imported, so that a wrong configuration is answered at once.
 """
 
-import difflib
 import reprlib
 import types
 from collections.abc import Iterator
@@ -14,20 +13,26 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_
 import yaml
 
 from mt.config.checks import check_combinations
+from mt.config.names import unknown_option
 from mt.config.schema import Bounds, FilePath, TrainConfig
 from mt.errors import BadFileError, UserError
 
 MISSING = "???"  # what a composed configuration holds where the user must choose
 LARGEST_NUMBER = 2**63
 LARGEST_CONFIG_BYTES = 1_000_000
-# What a run did that was written before an option existed.
-BEFORE_THE_OPTION: dict[str, dict[str, Any]] = {
-    "": {"finetune_from": None},
-    "model": {"activation": "relu", "output_bias": False},
-    "training": {"packing": "auto", "pack_length": 128, "compile": "auto", "fsdp": False},
-}
-# What PyYAML lets through on hostile text, beside its own errors: dates, numbers, depth.
+# What PyYAML lets through on hostile text, besides its own errors: dates, numbers, depth.
 PARSER_ERRORS = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
+# What an option that must be given may look like, as it is typed.
+EXAMPLES = {
+    "source_language": "en",
+    "target_language": "de",
+    "train": "[{source: a.en, target: a.de}]",
+    "validation": "{source: v.en, target: v.de}",
+    "path": "wmt/wmt14",
+    "source": "A sentence.",
+    "format": "huggingface",
+    "folder": "opus-mt-en-de",
+}
 
 Schema = TypeVar("Schema")
 
@@ -44,34 +49,32 @@ def to_yaml(config: TrainConfig) -> str:
     return str(yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True, width=120))
 
 
-def save(config: TrainConfig, path: str | Path) -> None:
-    """Writes the resolved configuration; `load_config` reads it back equal."""
-    Path(path).write_text(to_yaml(config), encoding="utf-8", newline="\n")
-
-
 def load_config(path: Path) -> TrainConfig:
-    """The configuration in a run folder's file; raises `BadFileError` for a damaged one.
-
-    Options that the run does not know because it is older are null.
-    """
+    """The configuration that `to_yaml` wrote into a file; raises `BadFileError` for a damaged or an older one."""
     if path.stat().st_size > LARGEST_CONFIG_BYTES:
         raise BadFileError(f"{path}: too large for a configuration; restore it or train again")
     try:
         values = yaml.safe_load(path.read_bytes().decode("utf-8"))
     except PARSER_ERRORS as error:
         raise BadFileError(f"{path}: not readable as YAML ({_first_line(error)})") from error
-    _complete(values)
     try:
-        return checked(TrainConfig, values)
+        config = checked(TrainConfig, values)
+        _check_complete(values, asdict(config))
     except UserError as error:
-        raise BadFileError(f"{path}: {error}") from error
+        raise BadFileError(f"{path}: {error}; an older version wrote it, or it is damaged: train again") from error
+    return config
 
 
-def _complete(values: Any) -> None:
-    for group, options in BEFORE_THE_OPTION.items():
-        place = values.get(group) if group and isinstance(values, dict) else values
-        if isinstance(place, dict):
-            place.update({key: value for key, value in options.items() if key not in place})
+def _check_complete(values: Any, whole: Any, prefix: str = "") -> None:
+    """Refuses values that leave to null what a run folder states."""
+    if isinstance(whole, dict):
+        for name, value in whole.items():
+            if name not in values:
+                raise UserError(f"{prefix}{name} is missing")
+            _check_complete(values[name], value, f"{prefix}{name}.")
+    if isinstance(whole, list):
+        for given, value in zip(values, whole, strict=True):
+            _check_complete(given, value, prefix)
 
 
 def known_keys(schema: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -88,17 +91,6 @@ def alternatives(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
 
 
-def nearest(word: str, candidates: list[str]) -> str:
-    """The candidate most like a word, by the whole dotted key or by its last part."""
-
-    def likeness(candidate: str) -> float:
-        whole = difflib.SequenceMatcher(None, word, candidate).ratio()
-        last = difflib.SequenceMatcher(None, word.rpartition(".")[2], candidate.rpartition(".")[2]).ratio()
-        return max(whole, 0.99 * last)
-
-    return max(candidates, key=likeness)
-
-
 # ---------------------------------------------------------------------------- types
 
 
@@ -107,8 +99,6 @@ def _convert(kind: Any, value: Any, key: str) -> Any:
     if get_origin(kind) is Annotated:
         kind, *bounds_list = get_args(kind)
         bounds = tuple(bounds_list)
-    if value == MISSING:
-        raise UserError(f"{key}: must be given")
     if get_origin(kind) in (Union, types.UnionType):
         return _convert_union(kind, value, key)
     if is_dataclass(kind):
@@ -156,7 +146,9 @@ def _convert_class(kind: Any, value: Any, key: str) -> Any:
     prefix = f"{key}." if key else ""
     for name in value:
         if name not in hints:
-            raise unknown_key(f"{prefix}{name}", [prefix + hint for hint in hints])
+            raise unknown_option(f"{prefix}{name}", [prefix + hint for hint in hints])
+    if missing := [name for name in hints if value.get(name) == MISSING]:
+        raise _must_be_given(key, value, missing)
     converted = {}
     for name, hint in hints.items():
         if name not in value and type(None) not in alternatives(hint):
@@ -165,9 +157,12 @@ def _convert_class(kind: Any, value: Any, key: str) -> Any:
     return kind(**converted)
 
 
-def unknown_key(key: str, candidates: list[str]) -> UserError:
-    """The error for a key that no option has."""
-    return UserError(f"{key}: unknown key; the nearest is {nearest(key, candidates)}")
+def _must_be_given(key: str, value: dict[str, Any], missing: list[str]) -> UserError:
+    prefix = f"{key}." if key else ""
+    typed = [f"{prefix}{name}={EXAMPLES.get(name, '…')}" for name in missing]
+    example = " ".join(f"'{word}'" if " " in word else word for word in typed)
+    named = f"{key}={value['kind']} also needs" if "kind" in value else "please give"
+    return UserError(f"{named} {', '.join(missing)}, for example {example}")
 
 
 def _convert_scalar(kind: Any, value: Any, key: str) -> Any:

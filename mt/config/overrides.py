@@ -3,24 +3,26 @@
 import hashlib
 import re
 from collections.abc import Collection, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Annotated, Any, get_args, get_origin
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
-from mt.config.loading import alternatives, known_keys, unknown_key
+from mt.config.loading import alternatives, known_keys
+from mt.config.names import unknown_flag, unknown_option
 from mt.config.schema import Verbatim
 from mt.errors import UserError
 
 OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@:\[\]-]*)=(?P<value>.*)", re.DOTALL)
 DELETION = re.compile(r"~[\w./@-]+")
+CALLS_CODE = re.compile(r"[+~]*hydra\b(.*_target_|(\.(job|hydra)_logging|[./]callbacks)\b)", re.DOTALL)
 OWN_SWEEP_FLAGS = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn")
 UNCHECKED_FLAGS = {"--shell-completion", "-sc", "--help", "-h", "--hydra-help", "--version"}
-FLAGS_WITH_VALUE = {*OWN_SWEEP_FLAGS, "--cfg", "-c", "--package", "-p", "--info", "-i", "--experimental-rerun"}
+FLAGS_WITH_VALUE = {*OWN_SWEEP_FLAGS, "--cfg", "-c", "--package", "-p", "--info", "-i"}
 MULTIRUN_FLAGS = {"--multirun", "-m"}
+FLAGS = {*UNCHECKED_FLAGS, *FLAGS_WITH_VALUE, *MULTIRUN_FLAGS, "--resolve", "--run", "-r"}
 LONGEST_FILE_NAME = 200  # bytes; file systems allow 255
 # `batch_tokens` is the recipe's and stays what it is; what can be found out is how much of it fits at once.
 SAME_AS = {"training.batch_tokens=auto": "training.micro_batch_tokens=auto"}
@@ -42,19 +44,22 @@ class Overrides:
         self.keys: set[str] = set()
         self._groups = groups
         self._parsed: list[Override] = []
+        for word in arguments:
+            if CALLS_CODE.match(word):
+                raise UserError(f"{word}: an override may not choose code that Hydra calls; leave it out")
         if self.are_checked:
             self._types = dict(known_keys(schema))
             words = [word for word in arguments if OVERRIDE.fullmatch(word) or DELETION.fullmatch(word)]
             flags = [word for word in arguments if word not in words]
-            _check_flags(flags)
+            _check_flags(flags, self._known())
             self.arguments = [*flags, *(self._read(word) for word in words)]
 
     def jobs(self) -> list[list[str]]:
         """The overrides of every job of a sweep."""
-        return [job for batch in BasicSweeper.split_arguments(self._parsed, None) for job in batch]
+        return [list(job) for job in product(*map(_choices, self._parsed))]
 
     def own_suffix(self, job_overrides: list[str]) -> str:
-        """What tells one job of a sweep from the others, as the end of a folder's name."""
+        """What distinguishes one job of a sweep, as the end of a folder's name."""
         fixed = {
             f"{override.get_key_element()}={override.get_value_element_as_str()}"
             for override in self._parsed
@@ -65,6 +70,9 @@ class Overrides:
         if len(name.encode()) > LONGEST_FILE_NAME:
             name = hashlib.sha256(own.encode()).hexdigest()[:16]
         return f",{name}" if name else ""
+
+    def _known(self) -> list[str]:
+        return list(dict.fromkeys([*self._types, *self._groups]))
 
     def _read(self, word: str) -> str:
         word = SAME_AS.get(word, word)
@@ -84,7 +92,7 @@ class Overrides:
             raise UserError(f"{key}: given twice")
         self.keys.add(override.get_key_element().lstrip("+~"))
         if "/" not in key and key not in self._types and key not in self._groups:
-            raise unknown_key(key, list(dict.fromkeys([*self._types, *self._groups])))
+            raise unknown_option(key, self._known())
         optional = key not in self._types and override.value() is None  # experiment=null
         if key in self._groups and not (override.is_sweep_override() or isinstance(override.value(), str) or optional):
             raise UserError(f"{key}: expected the name of a choice, as in --help; got {override.value()}")
@@ -92,10 +100,12 @@ class Overrides:
             raise UserError(f"{key}: several values need -m (a sweep), or quotes if the commas are meant")
 
 
-def _check_flags(words: list[str]) -> None:
+def _check_flags(words: list[str], options: list[str]) -> None:
     for before, word in pairwise(["", *words]):
+        if word.startswith("-") and word.partition("=")[0] not in FLAGS:
+            raise unknown_flag(word, options)
         if not word.startswith("-") and before not in FLAGS_WITH_VALUE:
-            raise UserError(f"{word}: not of the form key=value")
+            raise UserError(f"{word}: options are written key=value")
 
 
 def _parse(word: str) -> Override:
@@ -103,7 +113,17 @@ def _parse(word: str) -> Override:
         return OverridesParser.create().parse_override(word)
     except HydraException as error:
         reason = str(error).split("\n")[0]
-        raise UserError(f"{word}: not of the form key=value ({reason})") from error
+        raise UserError(f"{word}: not readable as key=value ({reason})") from error
+
+
+def _choices(override: Override) -> list[str]:
+    """The overrides that an override of a sweep becomes, one in each job. Raises UserError for an endless sweep."""
+    key = override.get_key_element()
+    if not override.is_sweep_override():
+        return [f"{key}={override.get_value_element_as_str()}"]
+    if not override.is_discrete_sweep():
+        raise UserError(f"{key}: a sweep over an interval has no values to try; list them: {key}=1,2,3")
+    return [f"{key}={value}" for value in override.sweep_string_iterator()]
 
 
 def _as_text(word: str, kind: Any, multirun: bool) -> str:
@@ -119,11 +139,11 @@ def _as_text(word: str, kind: Any, multirun: bool) -> str:
         parsed = OverridesParser.create().parse_override(word)
     except HydraException:
         parsed = None
-    value = parsed._value if parsed else None
+    value = parsed.value() if parsed else None
     if _is_verbatim(kind):
-        text = value.text if isinstance(value, QuotedString) else match["value"]
-        return f"{match['sign'] or ''}{match['key']}={quoted(text)}"
-    if parsed is None or not (isinstance(value, str | QuotedString) or (multirun and parsed.is_sweep_override())):
+        in_quotes = isinstance(value, str) and match["value"].lstrip().startswith(("'", '"'))
+        return f"{match['sign'] or ''}{match['key']}={quoted(str(value) if in_quotes else match['value'])}"
+    if parsed is None or not (isinstance(value, str) or (multirun and parsed.is_sweep_override())):
         return f"{match['sign'] or ''}{match['key']}={QuotedString(match['value'], Quote.double).with_quotes()}"
     return word
 

@@ -1,8 +1,8 @@
-"""Every option of the program: its name, its type, its bounds and its unit; the values stand in `conf/`.
+"""Every option of the program: its name, its type, its bounds and its unit; the values are in `conf/`.
 
 There are no defaults here, so that a value has one home. `mt.config.loading` turns a composed configuration
-into these classes and refuses what does not fit. A key is named as the argument it becomes, and as the
-field of `metrics.jsonl` where it is logged.
+into these classes and refuses what does not fit. A key has the name of the argument it becomes, and of the
+field of `metrics.jsonl` where it is logged. `docs/reference.md` is generated from this file and `conf/`.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Bounds:
     open_high: bool = False
 
     def hold(self, value: float) -> bool:
-        """Whether the value lies inside; NaN never does."""
+        """Whether the value is inside; NaN never is."""
         above = self.low < value or (value == self.low and not self.open_low)
         below = value < self.high or (value == self.high and not self.open_high)
         return above and below
@@ -32,18 +32,20 @@ class Bounds:
 
 
 class FilePath:
-    """Marks a file of the user's; it is kept as an absolute path, so that a run folder works from anywhere."""
+    """Marks a file of the user; it becomes an absolute path, so that a run folder works from anywhere."""
 
 
 class Verbatim:
-    """Marks text that the command line takes as it is typed, whatever Hydra's grammar would make of it."""
+    """Marks text that the command line takes as it is typed, without Hydra's grammar."""
 
 
 Count = Annotated[int, Bounds(1, inf)]
 CountOrZero = Annotated[int, Bounds(0, inf)]
 Size = Annotated[int, Bounds(1, 1_000_000)]  # of a model or a search: beyond, no machine answers
 Tokens = Annotated[int, Bounds(1, 1_000_000_000)]  # in a batch, padding counted
+Coverage = Annotated[float, Bounds(0.98, 1)]
 Fraction = Annotated[float, Bounds(0, 1, open_high=True)]
+Percent = Annotated[float, Bounds(0, 100)]
 Positive = Annotated[float, Bounds(0, inf, open_low=True, open_high=True)]
 
 File = Annotated[str, FilePath()]
@@ -65,85 +67,76 @@ Device = Literal["auto", "cpu", "cuda", "mps"]
 class Filters:
     """Which training pairs are left out; validation and test are never filtered."""
 
-    max_tokens: Count  # pieces on either side
-    max_length_ratio: Annotated[float, Bounds(1, inf)]  # longer side over shorter side, in pieces
-    remove_copies: bool  # source equals target
-    remove_duplicates: bool
+    max_tokens: Count  # longest side of a pair, in subwords
+    max_length_ratio: Annotated[float, Bounds(1, inf)]  # longer side over shorter side, in UTF-8 bytes
+    remove_copies: bool  # pairs whose source equals their target
+    remove_duplicates: bool  # pairs that occurred before
     remove_held_out: bool  # pairs whose source or target occurs in validation or test
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuiltinData:
+class AnyData:
+    """What every kind of data has."""
+
+    name: str  # the run is called after it
+    source_language: str  # such as en
+    target_language: str  # such as de
+    cache_dir: str  # prepared text and ids, shared by all runs
+    filters: Filters
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltinData(AnyData):
     """The English-German corpus that ships with the package."""
 
     kind: Literal["builtin"]
-    name: str
-    source_language: str
-    target_language: str
-    cache_dir: str
-    filters: Filters
 
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
     """One parallel corpus on disk: two aligned text files, or one file with two columns.
 
-    Text files may be plain, .gz or .xz; `file` is .tsv, .jsonl (also .gz, .xz) or .parquet.
+    Text files may be plain, .gz, .xz or .bz2; `file` is .tsv, .jsonl (also compressed) or .parquet.
     Keys that are not written are null.
     """
 
-    source: File | None
-    target: File | None
-    file: File | None
-    source_column: str | None
-    target_column: str | None
+    source: File | None  # text, one sentence per line
+    target: File | None  # text, its translations
+    file: File | None  # both sides in one file, instead of source and target
+    source_column: str | None  # of the file: a number from 1 (TSV) or a name
+    target_column: str | None  # of the file
 
 
 @dataclass(frozen=True, kw_only=True)
-class FilesData:
+class FilesData(AnyData):
     """The user's own corpora; any number for training."""
 
     kind: Literal["files"]
-    name: str
-    source_language: str
-    target_language: str
-    cache_dir: str
-    filters: Filters
     train: list[Corpus]
     validation: Corpus
     test: Corpus | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class HubData:
+class HubData(AnyData):
     """A Hugging Face dataset: a `translation` feature keyed by language, or two columns if they are named."""
 
     kind: Literal["hub"]
-    name: str
-    source_language: str
-    target_language: str
-    cache_dir: str
-    filters: Filters
-    path: str
-    subset: str | None
-    revision: str | None
+    path: str  # the dataset's name, or a local folder of the same layout
+    subset: str | None  # the dataset's configuration
+    revision: str | None  # a commit; null is the newest
     train_split: str
     validation_split: str | None
     test_split: str | None
-    source_column: str | None
+    source_column: str | None  # null: a `translation` column keyed by language
     target_column: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoData:
-    """The data of a run that was imported: none, only what a training from it would share with others."""
+class NoData(AnyData):
+    """The data of an imported run: none, only what a training from it would share with others."""
 
     kind: Literal["none"]
-    name: str
-    source_language: str
-    target_language: str
-    cache_dir: str
-    filters: Filters
 
 
 Data = BuiltinData | FilesData | HubData | NoData
@@ -153,14 +146,12 @@ Data = BuiltinData | FilesData | HubData | NoData
 class Tokenizer:
     """SentencePiece BPE, trained on the training split only (section 5.1)."""
 
-    vocab_size: Annotated[int, Bounds(8, 10_000_000)]  # pieces, special ones included
+    vocab_size: Annotated[int, Bounds(8, 10_000_000)]  # subwords, special tokens included
     shared_vocab: bool  # one vocabulary for both languages
-    character_coverage: Annotated[
-        float, Bounds(0.98, 1)
-    ]  # 1.0 for small alphabets, 0.9995 for Chinese, Japanese, Korean
-    byte_fallback: bool  # unknown characters become bytes, never <unk>
-    bpe_dropout: Fraction  # 0 is off; training side only
-    input_sentence_size: Count
+    character_coverage: Coverage  # 1.0 for small alphabets, 0.9995 for Chinese, Japanese, Korean
+    byte_fallback: bool  # unknown characters become bytes, never the unknown token
+    bpe_dropout: Fraction  # share of merges left out in training, drawn again every epoch; 0 is off
+    input_sentence_size: Count  # sentences that the tokenizer is trained on, at most
 
 
 # ---------------------------------------------------------------------------- model and training
@@ -170,79 +161,80 @@ class Tokenizer:
 class Model:
     """Section 3, with the symbols of table 3: N, d_model, d_ff, h, P_drop."""
 
-    num_layers: Annotated[int, Bounds(1, 1000)]
-    d_model: Annotated[int, Bounds(1, 100_000)]
-    d_ff: Size
-    num_heads: Size
-    dropout: Fraction
+    num_layers: Annotated[int, Bounds(1, 1000)]  # N, of the encoder and of the decoder
+    d_model: Annotated[int, Bounds(1, 100_000)]  # width of the layers
+    d_ff: Size  # inner width of the feed-forward networks
+    num_heads: Size  # h, attention heads; they divide d_model
+    dropout: Fraction  # P_drop
     initialisation: Literal["glorot", "fan_in"]  # of the layers' matrices: Glorot-uniform, or uniform in ±1/√fan_in
     activation: Literal["relu", "swish"]  # in the feed-forward networks; relu is the paper's
-    output_bias: bool  # one per piece, added to its logit; the paper has none
+    output_bias: bool  # one per subword, added to its logit; the paper does not have it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
     """Section 5. A step is one update of the optimizer."""
 
-    max_steps: Count
+    max_steps: Count  # the last step
     max_minutes: Positive | None  # stop by the clock, with the state saved
-    batch_tokens: Tokens  # of source and of target in one step, each at most
+    batch_tokens: Tokens  # of source and of target in one step, each at most (fairseq's max-tokens)
     micro_batch_tokens: Tokens | Auto  # of source and of target in one forward; gradients accumulate to a step
-    packing: bool | Auto  # several sentences in a row; auto: on a GPU
-    pack_length: Tokens  # of source and of target in such a row
+    packing: bool | Auto  # several sentences in a row; false: one, similar lengths together; auto: on a GPU
+    pack_length: Tokens  # of source and of target in a packed row
     compile: bool | Auto  # the layers, by torch.compile; auto: on a GPU
-    warmup_steps: Count
-    learning_rate_factor: Positive  # 1 is the schedule of section 5.3
-    decay_fraction: Fraction  # the last share of max_steps, over which the rate falls to nothing; 0 is off
+    warmup_steps: Count  # the rate rises to its peak over these
+    learning_rate: Positive | None  # the peak of the schedule; null: learning_rate_factor sets it
+    learning_rate_factor: Positive  # 1 is section 5.3: a peak of 1/√(d_model · warmup_steps)
+    decay_fraction: Fraction  # the last share of max_steps, over which the rate falls linearly to zero; 0 is off
     adam_beta1: Fraction
     adam_beta2: Fraction
-    adam_epsilon: Annotated[float, Bounds(1e-30, 1)]  # single precision takes less for 0, and divides by it
-    label_smoothing: Fraction
-    precision: Literal["auto", "bf16", "fp32"]
-    fsdp: bool  # each of several ranks holds a shard of parameters and optimizer (FSDP2)
+    adam_epsilon: Annotated[float, Bounds(1e-30, 1)]  # single precision rounds less to 0, and divides by it
+    label_smoothing: Fraction  # ε_ls
+    precision: Literal["auto", "bf16", "fp32"]  # auto: bf16 where the device has it
+    fsdp: bool  # each rank holds a shard of parameters and optimizer state (FSDP2)
     validate_every_steps: Count
     checkpoint_every_steps: Count
-    average_checkpoints: Count  # how many of the newest make the delivered model (section 6.1)
-    keep_checkpoints: Count
-    patience: Count | None  # validations without a better loss; null is off
+    average_checkpoints: Count  # the number of newest checkpoints in the delivered model (section 6.1)
+    keep_checkpoints: Count  # the number of newest checkpoints on disk
+    patience: Count | None  # validations without a better loss before training stops; null is off
     log_every_steps: Count
-    tensorboard: bool
+    tensorboard: bool  # also write events for TensorBoard
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Drawing the output piece by piece; first the temperature is applied, then top-k, then top-p."""
+    """Drawing the output token by token; first the temperature is applied, then top-k, then top-p."""
 
     temperature: Annotated[float, Bounds(0.01, 100)]  # divides the log-probabilities; 1 is the model's own
-    top_k: Count | None  # draw among so many of the most probable pieces; null is all
+    top_k: Count | None  # draw among the k most probable tokens; null is all
     top_p: Annotated[float, Bounds(0, 1, open_low=True, open_high=True)] | None  # among the fewest with this share
-    seed: CountOrZero  # each line draws by the seed and its number, whatever is translated beside it
+    seed: CountOrZero  # a line's draws depend on the seed and its line number alone
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """Section 6.1: beam search; a beam of 1 is greedy. What is null is off, also where an older run lacks it."""
+    """Section 6.1: beam search; a beam of 1 is greedy. What is null is off."""
 
     beam_size: Annotated[int, Bounds(1, 1000)]
     length_penalty: Annotated[float, Bounds(0, 10)]  # α; far higher ones overflow
     length_penalty_form: Literal["gnmt", "power"]  # ((5 + length) / 6)^α, or length^α
     max_extra_tokens: Annotated[int, Bounds(0, 100_000)]  # longest output = source length + this
-    batch_tokens: Count  # padded source tokens, times beam_size
-    max_source_tokens: Count
+    batch_tokens: Count  # padded source tokens times beam_size
+    max_source_tokens: Count  # longer lines are translated in segments
     min_output_tokens: Count | None  # the end not counted
-    max_output_tokens: Count | None  # the end not counted; the longest output whatever the source
-    precision: Literal["auto", "fp32", "bf16", "int8"] | None  # of matrix products; null is auto
-    no_repeat_ngram_size: Count | None  # so many successive pieces never occur twice in an output
-    early_stopping: bool | None  # beam_size hypotheses that ended end a search, although a better one may be left
-    sampling: Sampling | None  # instead of a search
+    max_output_tokens: Count | None  # the end not counted; the longest output for any source
+    precision: Literal["auto", "fp32", "bf16", "int8"]  # of matrix products; auto: bf16 on a GPU that has it, else fp32
+    no_repeat_ngram_size: Count | None  # no n-gram of this length occurs twice in an output
+    early_stopping: bool | None  # true ends a search at beam_size finished hypotheses, although a better one may come
+    sampling: Sampling | None  # instead of a search; decoding=sampling sets it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """The score a recipe promises, and which BLEU that is."""
+    """The score that a recipe promises."""
 
-    bleu: Annotated[float, Bounds(0, 100)]
-    tolerance: Annotated[float, Bounds(0, 100)]
+    bleu: Percent  # on the test split
+    tolerance: Percent  # how far from it the score may be
     form: Literal["sacrebleu", "tokenised_compound_split"]
 
 
@@ -253,12 +245,12 @@ class Expected:
 class TrainConfig:
     """`mt-train`, and `config.yaml` in a run folder."""
 
-    name: str
-    run_dir: str
-    resume: bool  # false refuses a folder that holds a run
+    name: str  # in messages, and of the run folder
+    run_dir: str  # the run folder: configuration, tokenizer, checkpoints, model, scores
+    resume: bool  # running again continues; false refuses a folder that holds a run
     seed: CountOrZero
     device: Device
-    finetune_from: File | None  # a run whose model, tokenizer and sizes this training begins with
+    finetune_from: File | None  # a run folder: begin with its model, tokenizer and sizes
     data: Data
     tokenizer: Tokenizer
     model: Model
@@ -271,14 +263,14 @@ class TrainConfig:
 class InspectConfig(TrainConfig):
     """`mt-inspect`: the corpora of a training, so that its command line serves unchanged."""
 
-    output: str  # a folder
+    output: str  # a folder for report.html, report.json and suspects.jsonl
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportConfig(TrainConfig):
     """`mt-import`: a run as a training would have left it; model and tokenizer are those of the folder."""
 
-    folder: str  # of the Hugging Face layout, with a Marian model
+    folder: str  # an HF MarianMT model: config.json, vocab.json, source.spm, target.spm, model.safetensors
     sentences: File | None  # to prove the equality with; null is the text of the built-in corpus
 
 
@@ -286,9 +278,9 @@ class ImportConfig(TrainConfig):
 class ExportConfig:
     """`mt-export`: a finished run as a folder for another engine."""
 
-    run_dir: str  # null in `conf/` stands for the newest finished run under runs/
+    run_dir: str  # null is the newest finished run under runs/
     format: Literal["huggingface", "ctranslate2"]
-    output: str | None  # a new folder; null is export/ in the run folder
+    output: str | None  # a new folder; null is export/FORMAT in the run folder
     quantization: Literal["float32", "float16", "bfloat16", "int16", "int8", "int8_float16", "int8_bfloat16"]
     sentences: File | None  # to prove the equality with; null is the run's validation and test text
 
@@ -297,19 +289,19 @@ class ExportConfig:
 class TranslateConfig:
     """`mt-translate`. Exactly one of `source` and `input` is given."""
 
-    run_dir: str  # null in `conf/` stands for the newest finished run under runs/
+    run_dir: str  # null is the newest finished run under runs/
     ensemble: list[str]  # further run folders with the same vocabulary; the mean of the probabilities decides
     device: Device
     source: Sentence | None  # the sentence itself
     input: str | None  # a file, or - for standard input
     column: str | None  # the input is TSV; a column's number counted from 1, or its name in the first line
     field: str | None  # the input is JSONL; the field with the text
-    shard: str | None  # number/count: of that many parts of the input, this one
+    shard: str | None  # 3/16 translates the third of sixteen parts of the input, into OUTPUT.03-of-16
     output: str  # a file, or - for standard output
-    translation_field: str  # the name of what is added to TSV with names and to JSONL
-    n_best: Size | None  # so many translations of each line, with their scores
-    scores: bool
-    alignments: bool  # word alignments in Pharaoh format
+    translation_field: str  # the name of the column or field that is added
+    n_best: Size | None  # the number of translations of each line: line number, rank, translation, score
+    scores: bool  # adds a column or field
+    alignments: bool  # adds a column or field with word alignments, such as 0-0 1-2 (source-target)
     target_prefix: Sentence | None  # every translation begins with it
     decoding: Decoding
 
@@ -318,12 +310,12 @@ class TranslateConfig:
 class EvaluateConfig:
     """`mt-evaluate`: a split of the run's data, or source and reference files, or hypothesis and reference files."""
 
-    run_dir: str | None  # None only where a hypothesis is scored, which needs no model
+    run_dir: str | None  # null is the newest finished run under runs/; a hypothesis is scored without a model
     device: Device
-    split: Literal["test", "validation"]
-    source: File | None
-    reference: File | None
-    hypothesis: File | None
+    split: Literal["test", "validation"]  # of the run's own data
+    source: File | None  # text to translate and score, with a reference
+    reference: File | None  # raw text, one line per line of the source or hypothesis
+    hypothesis: File | None  # finished translations
     target_language: str | None  # null is that of the run; it chooses the tokenisation of BLEU
     decoding: Decoding
 
@@ -332,7 +324,7 @@ class EvaluateConfig:
 class AverageConfig:
     """`mt-average`: the mean of the newest checkpoints' parameters (section 6.1)."""
 
-    run_dir: str  # null in `conf/` stands for the newest run under runs/
+    run_dir: str  # null is the newest run under runs/
     checkpoints: Count
     output: str | None  # null is model.safetensors in the run folder
 
@@ -341,7 +333,7 @@ class AverageConfig:
 class AttentionConfig:
     """`mt-attention`: a picture of the decoder's attention over one source sentence."""
 
-    run_dir: str  # null in `conf/` stands for the newest finished run under runs/
+    run_dir: str  # null is the newest finished run under runs/
     source: Sentence
     output: str  # a .png file
     decoding: Decoding
@@ -349,31 +341,31 @@ class AttentionConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkConfig(TrainConfig):
-    """`mt-benchmark`: the step of a training against other systems' on the same batches."""
+    """`mt-benchmark`: the step of a training, ours and that of other systems, on the same batches."""
 
     systems: list[System]
     precisions: list[Literal["fp32", "bf16"]]
-    rounds: Count
+    rounds: Count  # measured ones, after one to warm up
     steps_per_round: Count
     profile: bool  # one more step of ours, with a table of where its time goes
     systems_python: str  # of an environment with requirements-systems.txt
-    output: str  # a folder
+    output: str  # a folder for training-NAME-DEVICE.json and .md
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchmarkDecodeConfig:
-    """`mt-benchmark-decode`: a run's translations against other systems' with the same weights."""
+    """`mt-benchmark-decode`: the decoding of a run, ours and that of other systems, with the same weights."""
 
-    run_dir: str  # null in `conf/` stands for the newest finished run under runs/
+    run_dir: str  # null is the newest finished run under runs/
     huggingface: str | None  # a folder of mt-export; null is export/huggingface in the run folder
     ctranslate2: str | None  # a folder of mt-export, in float32; null is export/ctranslate2 in the run folder
     systems: list[DecodingSystem]
-    sentences: Count  # of the test split
+    sentences: Count  # the number of sentences of the test split
     batches: list[Count]  # sentences at a time
-    single_sentences: Count  # of the test split, where they come one by one
+    single_sentences: Count  # the number of them where they are translated one by one
     beam_sizes: list[Count]
-    rounds: Count
+    rounds: Count  # measured ones, after one to warm up
     threads: Count  # of each system
     systems_python: str  # of an environment with requirements-systems.txt
-    output: str  # a folder
+    output: str  # a folder for decoding-NAME.json and .md
     decoding: Decoding

@@ -11,11 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from mt.data.lines import compression_suffix, count_lines, read_lines, uncompressed_suffix, unreadable
+from mt.data.lines import (
+    TABLE_ENDINGS,
+    compression_suffix,
+    count_lines,
+    is_table,
+    read_lines,
+    uncompressed_suffix,
+    unreadable,
+)
 from mt.data.tables import read_jsonl, read_tsv, tsv_has_header
 from mt.errors import UserError
-
-TABLE_SUFFIXES = (".tsv", ".jsonl", ".parquet")
 
 
 @runtime_checkable
@@ -58,8 +64,8 @@ class FileCorpus:
         if given not in (["source", "target"], ["file"]):
             found = " and ".join(given) or "nothing"
             raise UserError(f"a corpus needs source and target, or file alone, but has {found}")
-        if self.file is not None and uncompressed_suffix(self.file) not in TABLE_SUFFIXES:
-            raise UserError(f"{self.file}: a file of both sides must end in .tsv, .jsonl or .parquet")
+        if self.file is not None and not is_table(self.file):
+            raise UserError(f"{self.file}: a file of both sides must end in {TABLE_ENDINGS}")
 
     @property
     def name(self) -> str:

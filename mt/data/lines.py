@@ -20,6 +20,7 @@ from mt.errors import UserError
 
 STANDARD_INPUT = "-"
 COMPRESSED_SUFFIXES = (".gz", ".xz", ".bz2")
+TABLE_ENDINGS = f".tsv or .jsonl, also with {', '.join(COMPRESSED_SUFFIXES)}, or .parquet"
 BLOCK_BYTES = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
@@ -118,6 +119,11 @@ def compression_suffix(path: str) -> str:
     """Return the ending by which a file is decompressed, in lower case: ".gz", ".xz", ".bz2" or ""."""
     suffix = Path(path).suffix.lower()
     return suffix if suffix in COMPRESSED_SUFFIXES else ""
+
+
+def is_table(path: str) -> bool:
+    """Return whether a file's ending is one of `TABLE_ENDINGS`: the file of both sides of a corpus."""
+    return uncompressed_suffix(path) in (".tsv", ".jsonl") or Path(path).suffix.lower() == ".parquet"
 
 
 def _open(path: str) -> Any:

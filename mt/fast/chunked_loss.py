@@ -1,10 +1,10 @@
-"""The output projection and the label-smoothed loss together, without ever holding all logits.
+"""The output projection and the label-smoothed loss together, without ever storing all logits.
 
 For base the logits of 25,000 tokens would be 3.7 GB in fp32, and reading and writing them costs more time than the
-arithmetic. Here a chunk of positions at a time goes through the projection, the loss and the gradient, which is
-formed at once: with p = softmax(z), the gradient of the loss (mt/training/loss.py) by the logits z is
-p - (1 - ε) · one-hot - ε / V. Products run in the precision of autocast; the softmax, the loss and the sums over
-chunks in fp32, on a CPU for so many positions at once as its cache holds.
+arithmetic. Here one chunk of positions at a time passes through the projection and the loss, and its gradient is
+computed at once: with p = softmax(z), the gradient of the loss (mt/training/loss.py) with respect to the logits z is
+p - (1 - ε) · one-hot - ε / V. Matrix products are in the precision of autocast. The softmax, the loss and the sums over
+chunks are in fp32; a CPU computes them for as many positions at once as its cache holds.
 """
 
 from typing import Any
@@ -59,12 +59,12 @@ class _ChunkedLoss(torch.autograd.Function):
         matrix = weight.detach().to(dtype)
         size = max(1, _LOGITS_PER_CHUNK.get(hidden.device.type, 2**24) // weight.shape[0])
         for start in range(0, hidden.shape[0], size):
-            part = hidden[start : start + size].to(dtype)
-            logits = part @ matrix.T
+            rows = hidden[start : start + size].to(dtype)
+            logits = rows @ matrix.T
             sums += _sums_then_gradient(logits, gold[start : start + size], label_smoothing, learning)
             if hidden_gradient is not None and weight_gradient is not None:
                 hidden_gradient[start : start + size] = logits @ matrix
-                weight_gradient += logits.T @ part
+                weight_gradient += logits.T @ rows
         context.save_for_backward(hidden_gradient, weight_gradient)
         context.types = hidden.dtype, weight.dtype
         smoothed, likelihood = sums.unbind()
@@ -82,12 +82,12 @@ class _ChunkedLoss(torch.autograd.Function):
 def _sums_then_gradient(
     logits: Float[Tensor, "chunk vocabulary"], gold: Int[Tensor, " chunk"], label_smoothing: float, learning: bool
 ) -> Float[Tensor, "2"]:
-    """Smoothed loss and negative log-likelihood of a chunk; then turns `logits` into the gradient in place."""
+    """Smoothed loss and negative log-likelihood of a chunk; then replaces `logits` by the gradient."""
     wide = torch.promote_types(logits.dtype, torch.float32)
     sums = torch.zeros(2, dtype=wide, device=logits.device)
     rows = max(1, _LOGITS_AT_ONCE.get(logits.device.type, logits.numel()) // logits.shape[1])
-    for part, right in zip(logits.split(rows), gold.unsqueeze(1).split(rows), strict=True):
-        log_probability = part.log_softmax(dim=1, dtype=wide)
+    for chunk, right in zip(logits.split(rows), gold.unsqueeze(1).split(rows), strict=True):
+        log_probability = chunk.log_softmax(dim=1, dtype=wide)
         gold_log_probability = log_probability.gather(1, right)
         likelihood = -gold_log_probability.sum()
         smoothing = label_smoothing * (gold_log_probability - log_probability.mean(dim=1, keepdim=True)).sum()
@@ -95,5 +95,5 @@ def _sums_then_gradient(
         if learning:
             gradient = log_probability.exp_().sub_(label_smoothing / logits.shape[1])
             gradient.scatter_add_(1, right, torch.full_like(gold_log_probability, label_smoothing - 1.0))
-            part.copy_(gradient)
+            chunk.copy_(gradient)
     return sums

@@ -1,7 +1,7 @@
 """torch.compile, one layer at a time: all layers of a stack share one program, so that compiling takes seconds.
 
-Packed tiles keep one shape (`mt/data/packing.py`), and a program made for it is never made again. Validation has
-batches of any shape and runs without.
+Batches of packed rows keep one shape (mt/data/packing.py), so that their program is compiled only once. Validation has
+batches of any shape and runs uncompiled.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ def compile_layers(model: Transformer, *, static_shapes: bool, backend: str = "i
 
 
 def uncompiled() -> contextlib.AbstractContextManager[object]:
-    """Inside, compiled layers run as they are written and nothing is compiled."""
+    """Within this context compiled layers run as they are written, and nothing is compiled."""
     return torch.compiler.set_stance("force_eager")
 
 
 def programs_made() -> int:
-    """How many programs torch.compile has made in this process; it stays when nothing is compiled again."""
+    """The number of programs that torch.compile has made in this process."""
     return int(torch._dynamo.utils.counters["stats"]["unique_graphs"])

@@ -157,7 +157,10 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
             raise UserError(
                 f"{run_dir} holds an imported model: choose another run_dir, and finetune_from={run_dir} to train it"
             )
-        _check_equal(run_dir, identity.get("settings", {}), settings)
+        noted = identity.get("settings", {})
+        if lacking := [key for key in settings if key not in noted]:
+            raise UserError(f"{run_dir}: an older version made this run, without {lacking[0]}: choose another run_dir")
+        _check_equal(run_dir, noted, settings)
     except (UserError, BadFileError):
         if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):
             raise

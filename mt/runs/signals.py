@@ -1,4 +1,4 @@
-"""Signals that ask a run to save its state and leave, and the lock that keeps a second run out of its folder."""
+"""Signals that stop a training with its state saved, or end another command; the lock on a run folder."""
 
 import fcntl
 import os
@@ -7,19 +7,53 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import NoReturn
 
-from mt.errors import DiskError, LockedError, StoppedError, leave_on_signal
+from mt.errors import DiskError, LockedError, SignalledError, StoppedError
 from mt.runs.folder import LOCK
 
-_CLUSTER_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # of a job that makes room for another, or whose time ends
+_CLUSTER_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # of a job that is preempted, or whose time ends
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, *_CLUSTER_SIGNALS)
+_RAISE_AGAIN_SECONDS = 2.0
+_received: list[int] = []  # the first signal to a command without a StopRequest
+
+
+def end_on_signals() -> None:
+    """Make the signals that ask a process to end raise SignalledError, where nothing else handles them yet."""
+    for number in _SIGNALS:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _raise_signalled)
+
+
+def _raise_signalled(number: int, _frame: FrameType | None) -> NoReturn:
+    """The handler. What it raises in the middle of an import or of a library's callback may be swallowed there.
+
+    It is therefore raised again and again until `received_signal` is asked.
+    """
+    _received[:] = _received[:1] or [number]
+    signal.signal(signal.SIGALRM, _raise_signalled)
+    signal.setitimer(signal.ITIMER_REAL, _RAISE_AGAIN_SECONDS, _RAISE_AGAIN_SECONDS)
+    raise SignalledError(_received[0])
+
+
+def received_signal() -> int | None:
+    """The signal that ended this command, None without one; it is not raised again."""
+    if not _received:
+        return None
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return _received.pop()
+
+
+def reported_signal(number: int) -> int:
+    """The signal whose exit code is reported: SIGUSR1 and SIGUSR2 count as the SIGTERM that would follow them."""
+    return signal.SIGTERM if number in _CLUSTER_SIGNALS else number
 
 
 class StopRequest:
     """Set by the first SIGINT, SIGTERM, SIGUSR1 or SIGUSR2 (SLURM's and submitit's preemption); raises StoppedError.
 
-    Where a state must not be torn, `held_back` waits with raising, and within it `at_once` allows it again.
-    A second SIGINT interrupts at once.
+    Inside `held_back`, where a state must stay whole, it is raised on leaving; inside `at_once` therein, at once.
+    A second SIGINT raises KeyboardInterrupt at once.
     """
 
     def __init__(self) -> None:
@@ -31,13 +65,13 @@ class StopRequest:
         return self.signal_number != 0
 
     def note(self, number: int, _frame: FrameType | None) -> None:
-        """The handler. SIGUSR1 and SIGUSR2 are reported as the SIGTERM that would follow them."""
+        """The handler."""
         if self:
             if number == signal.SIGINT:
                 raise KeyboardInterrupt
             return
         self.received = number
-        self.signal_number = signal.SIGTERM if number in _CLUSTER_SIGNALS else number
+        self.signal_number = reported_signal(number)
         if not self._held_back:
             self._stop()
 
@@ -54,7 +88,7 @@ class StopRequest:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Inside `held_back`: a stretch that may be long and changes nothing. Raises StoppedError on a signal."""
+        """Inside `held_back`: for long work that changes no state. Raises StoppedError as soon as a signal comes."""
         self._held_back = False
         try:
             if self:
@@ -65,7 +99,7 @@ class StopRequest:
 
     def _stop(self) -> None:
         raise StoppedError(
-            "a signal asked to stop: nothing was half done; the same command continues",
+            "stopped by a signal: no file is half written; the same command continues",
             signal_number=self.signal_number,
         )
 
@@ -74,7 +108,7 @@ class StopRequest:
 def stop_on_signals() -> Iterator[StopRequest]:
     """While inside, the signals go to the request.
 
-    What a cluster's launcher does at its own signal, such as to queue the job again, it does afterwards.
+    The handler that a cluster's launcher had set for its signal, which may requeue the job, runs afterwards.
     """
     request = StopRequest()
     before = {number: signal.signal(number, request.note) for number in _SIGNALS}
@@ -84,7 +118,7 @@ def stop_on_signals() -> Iterator[StopRequest]:
         for number, handler in before.items():
             signal.signal(number, handler)
         launcher = before.get(signal.Signals(request.received)) if request.received in _CLUSTER_SIGNALS else None
-        if callable(launcher) and launcher is not leave_on_signal:
+        if callable(launcher) and launcher is not _raise_signalled:
             launcher(request.received, None)
 
 

@@ -11,10 +11,15 @@ def learning_rate(step: int, *, d_model: int, warmup_steps: int, factor: float =
     return factor * d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
 
 
-def cooling(step: int, *, max_steps: int, share: float) -> float:
-    """What the rate of a step is multiplied by: over the last `share` of all steps it falls in a line to nothing.
+def peak_learning_rate(*, d_model: int, warmup_steps: int, factor: float = 1.0) -> float:
+    """The highest rate of equation (3), reached at step `warmup_steps`: factor / √(d_model · warmup_steps)."""
+    return factor * (d_model * warmup_steps) ** -0.5
 
-    The paper has no cooldown (0: 1 throughout). A short training ends lower with one: what a high rate still
-    shakes about settles (Zhai et al. 2022, "Scaling Vision Transformers").
+
+def decay(step: int, *, max_steps: int, fraction: float) -> float:
+    """The factor on the rate of a step: 1, then falling linearly to zero over the last `fraction` of all steps.
+
+    The paper does not decay to zero (0: a factor of 1 throughout). A short training reaches a lower loss with it
+    (Zhai et al. 2022, "Scaling Vision Transformers").
     """
-    return max(0.0, min(1.0, (max_steps + 1 - step) / (share * max_steps + 1)))
+    return max(0.0, min(1.0, (max_steps + 1 - step) / (fraction * max_steps + 1)))

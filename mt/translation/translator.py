@@ -12,10 +12,11 @@ from mt.data.tokenizer import BOS, EOS, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
+from mt.fast.native.tiled_linear import ComputeType
 from mt.fast.workers import WorkerProcesses, can_fork
 from mt.model.inspection import alignment_attention
 from mt.model.transformer import Transformer
-from mt.runtime import DecodingPrecision, bf16_factors, in_threads
+from mt.runtime import bf16_factors, in_threads
 from mt.search.ensemble import Ensemble
 from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.search import Sampling, Search
@@ -53,7 +54,8 @@ class Translator:
         model: Transformer,
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
-        precision: DecodingPrecision,
+        precision: torch.dtype,
+        compute_type: ComputeType | None = None,
         threads: int,
         copied: bool = False,
         forbidden: Sequence[int],
@@ -74,7 +76,7 @@ class Translator:
         alignments: bool = False,
     ) -> None:
         self.model, self.models = model, [each.eval() for each in (model, *ensemble)]
-        self.prepared = [PreparedModel(each, precision=precision) for each in self.models]
+        self.prepared = [PreparedModel(each, precision=precision, compute_type=compute_type) for each in self.models]
         self.threads, self.copied = threads, copied and can_fork()
         self.copies: WorkerProcesses[list[list[Translation]]] | None = None
         self.source_tokenizer, self.target_tokenizer = source_tokenizer, target_tokenizer
@@ -169,7 +171,7 @@ class Translator:
         with torch.inference_mode():
             source = source_tensor([part.pieces for part in parts]).to(device)
             decoders = [
-                BatchedDecoder(model, source, rows_per_sentence=rows_per_sentence, places=places)
+                BatchedDecoder(model, source, rows_per_sentence=rows_per_sentence, slots=places)
                 for model in self.prepared
             ]
             found = self.search.run(

@@ -1,6 +1,6 @@
-"""Values live in `conf/`, names and types in `mt/config.py`, and neither holds anything that the other lacks."""
+"""Values are in `conf/`, names and types in `mt/config/schema.py`, and neither has anything that the other lacks."""
 
-import ast
+import re
 import tomllib
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
@@ -8,9 +8,11 @@ from typing import Any, get_type_hints
 
 import hydra
 import pytest
+import reference
 import yaml
 from composed import FILES, composed
 from omegaconf import OmegaConf
+from option_reads import ALL, OptionReads
 
 import mt.config.schema
 from mt.commands.entry_point import SCHEMAS
@@ -87,83 +89,49 @@ def test_no_option_has_a_value_in_the_code(kind: Any) -> None:
     assert all(field.default is MISSING and field.default_factory is MISSING for field in fields(kind))
 
 
-def used_names() -> set[str]:
-    """Every name that the program below the door reads: as an attribute, a keyword, a parameter or a text."""
-    door = {
-        "config.py",
-        "benchmark_config.py",
-        "checks.py",
-        "translation_checks.py",
-        "loading.py",
-        "overrides.py",
-        "command.py",
-    }
-    found: set[str] = set()
-    for path in (ROOT / "mt").rglob("*.py"):
-        if path.name in door:
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                found.add(node.attr)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and path.name == "build.py":
-                found.add(node.value)
-            elif isinstance(node, ast.arg) and path.parent.name == "data":
-                found.add(node.arg)
+READS = OptionReads(
+    CLASSES, (path.read_text(encoding="utf-8") for path in (ROOT / "mt").rglob("*.py") if path.parent.name != "config")
+)
+
+
+def unread(declared: dict[str, set[str]]) -> set[str]:
+    """The options, by the class that declares them, which no expression of that class or of one below it reads."""
+    found = set()
+    for kind in CLASSES:
+        read = {name for below in CLASSES if issubclass(below, kind) for name in READS.of(below)}
+        found |= {f"{kind.__name__}.{name}" for name in declared[kind.__name__] - read if ALL not in read}
     return found
 
 
+DECLARED = {kind.__name__: set(kind.__annotations__) - {"kind"} for kind in CLASSES}  # kind chooses the class
+
+
 def test_every_option_is_used() -> None:
-    used = used_names()
-    used |= {"kind", "resume"}  # read at the door: which class of data, and whether a used folder is refused
-    unused = [f"{kind.__name__}.{name}" for kind in CLASSES for name in get_type_hints(kind) if name not in used]
-    assert not unused
+    assert not unread(DECLARED)
 
 
-def test_the_paper_is_copied_exactly() -> None:
-    """Table 3, sections 5.1, 5.3, 5.4 and 6.1."""
-
-    def values(path: str) -> dict[str, Any]:
-        loaded = yaml.safe_load((CONF / path).read_text(encoding="utf-8"))
-        assert isinstance(loaded, dict)
-        return loaded
-
-    names = ("num_layers", "d_model", "d_ff", "num_heads", "dropout")
-    assert [values("model/base.yaml")[name] for name in names] == [6, 512, 2048, 8, 0.1]
-    assert [values("model/big.yaml")[name] for name in names] == [6, 1024, 4096, 16, 0.3]
-    assert values("experiment/paper_big_en_fr.yaml")["model"] == {"dropout": 0.1}
-    seconds = {"paper_base": 0.4, "paper_big": 1.0}
-    for name, steps, averaged in (("paper_base", 100_000, 5), ("paper_big", 300_000, 20)):
-        training = values(f"training/{name}.yaml")
-        wanted = {
-            "max_steps": steps,
-            "batch_tokens": 25_000,
-            "warmup_steps": 4000,
-            "learning_rate_factor": 1.0,
-            "adam_beta1": 0.9,
-            "adam_beta2": 0.98,
-            "adam_epsilon": 1e-9,
-            "label_smoothing": 0.1,
-            "average_checkpoints": averaged,
-        }
-        assert {key: training[key] for key in wanted} == wanted
-        assert training["checkpoint_every_steps"] * seconds[name] == 600
-    assert values("tokenizer/wmt14_en_de.yaml")["vocab_size"] == 289 * 128
-    assert values("tokenizer/wmt14_en_fr.yaml")["vocab_size"] == 32_000
-    beam = values("decoding/beam.yaml")
-    assert (beam["beam_size"], beam["length_penalty"], beam["length_penalty_form"]) == (4, 0.6, "gnmt")
-    assert beam["max_extra_tokens"] == 50
-    expected = {"paper_base": 27.3, "paper_big": 28.4, "paper_big_en_fr": 41.8}
-    for name, bleu in expected.items():
-        assert values(f"experiment/{name}.yaml")["expected"]["bleu"] == bleu
+@pytest.mark.parametrize("name", ["Training", "Model", "Tokenizer", "TrainConfig", "TranslateConfig", "HubData"])
+@pytest.mark.parametrize("planted", ["count", "norm", "encode", "append"])
+def test_an_unused_option_is_seen_although_other_objects_have_its_name(name: str, planted: str) -> None:
+    assert unread({**DECLARED, name: DECLARED[name] | {planted}}) == {f"{name}.{planted}"}
 
 
-def test_the_wheel_holds_every_room() -> None:
+def test_the_reference_is_up_to_date() -> None:
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), f"run python {reference.__file__}"
+    assert reference.page().count("\n") <= 90
+    for kind in CLASSES:
+        for name, hint in get_type_hints(kind).items():
+            if name != "kind" and not any(map(is_dataclass, alternatives(hint))):
+                assert re.search(rf"`([a-z]+\.)?{name}(=.*?)?`", reference.page()), f"{kind.__name__}.{name}"
+
+
+def test_the_wheel_has_every_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     listed = set(project["tool"]["setuptools"]["packages"])
-    rooms = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "mt").rglob("__init__.py")}
+    packages = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "mt").rglob("__init__.py")}
     groups = {f"mt.conf.{path.name}" for path in CONF.iterdir() if path.is_dir()}
-    assert listed == rooms | groups | {"mt.conf", "mt.scripts"}
-    # `inspect.py` would hide the standard library's module from a script that is run as a file; `import` is no name.
+    assert listed == packages | groups | {"mt.conf", "mt.scripts"}
+    # `inspect.py` would hide the standard library's module from a script that is run as a file; `import` is a keyword.
     commands = {
         f"mt-{path.stem.removesuffix('_corpus').removesuffix('_model').replace('_', '-')}"
         for path in (ROOT / "scripts").glob("*.py")

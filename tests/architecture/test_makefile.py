@@ -1,55 +1,56 @@
-"""`make` hands over what was typed: any sentence, any folder; a missing .venv is made first, a present one is left."""
+"""`make` hands over what was typed: any sentence, any folder; a missing .venv is made first, a present one is kept."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
+import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGETS = ["help", "setup", "train", "translate", "evaluate", "average", "attention", "inspect"]
-TARGETS += [
-    "export",
-    "import",
-    "benchmark",
-    "benchmark-decode",
-    "benchmark-gpu",
-    "check",
-    "lint",
-    "types",
-    "test",
-    "test-long",
-    "clean",
-]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = MAKEFILE.partition(".PHONY:")[2].split("\n")[0].split()
+COMMANDS = sorted(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"])
+# What is called, its arguments and, where it reads standard input, that.
 COMMAND = """#!/usr/bin/env bash
-printf '%s\\n' "$0" "$@"
+printf '%s\\0' "$0" "$@"
 case "$*" in *input=-*) cat ;; esac
 """
+
+
+@dataclass
+class Call:
+    """What a command was given."""
+
+    command: str
+    arguments: list[str]
+    standard_input: str
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout that is set up, whose commands only repeat what they were given."""
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "requirements-systems.txt"):
         shutil.copy(ROOT / name, tmp_path)
-    commands = tmp_path / ".venv/bin"
-    commands.mkdir(parents=True)
-    doors = ("train", "translate", "evaluate", "average", "inspect", "export", "import")
-    for name in (*(f"mt-{door}" for door in doors), "pytest"):
-        (commands / name).write_text(COMMAND, encoding="utf-8")
-        (commands / name).chmod(0o755)
-    (tmp_path / ".venv/.ready").touch()
-    later = time.time() + 10
-    os.utime(tmp_path / ".venv/.ready", (later, later))
+    for environment in (".venv", ".venv-systems"):
+        (tmp_path / environment / "bin").mkdir(parents=True)
+        (tmp_path / environment / ".ready").touch()
+        later = time.time() + 10
+        os.utime(tmp_path / environment / ".ready", (later, later))
+    for name in COMMANDS:
+        (tmp_path / ".venv/bin" / name).write_text(COMMAND, encoding="utf-8")
+        (tmp_path / ".venv/bin" / name).chmod(0o755)
     return tmp_path
 
 
 def make(checkout: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """What `make` says in that checkout, whatever the make around this test was told."""
-    told = ("MAKE", "MFLAGS", "MT_", "ARGS", "SRC", "RUN")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(told)}
+    """What `make` says in that checkout, without the variables of a make around this test."""
+    ours = ("MAKE", "MFLAGS", "MT_", "ARGS", "SRC", "RUN")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return subprocess.run(
         ["make", "--no-print-directory", *arguments],
         cwd=checkout,
@@ -59,6 +60,14 @@ def make(checkout: Path, *arguments: str, **environment: str) -> subprocess.Comp
         text=True,
         check=False,
     )
+
+
+def call(checkout: Path, *arguments: str, **environment: str) -> Call:
+    """The command that `make` runs."""
+    done = make(checkout, *arguments, **environment)
+    assert done.returncode == 0, done.stderr
+    command, *words, standard_input = done.stdout.split("\0")
+    return Call(Path(command).name, words, standard_input)
 
 
 SENTENCES = [
@@ -77,48 +86,50 @@ SENTENCES = [
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_any_sentence_arrives(checkout: Path, sentence: str) -> None:
-    done = make(checkout, "translate", f"SRC={sentence}")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f".venv/bin/mt-translate\ninput=-\n{sentence}\n"
+    assert call(checkout, "translate", f"SRC={sentence}").standard_input == sentence + "\n"
+    assert f"source={sentence}" in call(checkout, "attention", f"SRC={sentence}").arguments
 
 
 def test_a_sentence_may_come_from_the_environment(checkout: Path) -> None:
-    assert make(checkout, "translate", SRC="$(x) it's").stdout.endswith("\n$(x) it's\n")
+    assert call(checkout, "translate", SRC="$(x) it's").standard_input == "$(x) it's\n"
 
 
-def test_a_run_and_overrides_are_handed_over(checkout: Path) -> None:
-    done = make(checkout, "translate", "SRC=a", "RUN=my runs/$x,1", "ARGS=decoding=greedy 'data.train=[{source: a}]'")
-    assert done.stdout.split("\n") == [
-        ".venv/bin/mt-translate",
-        "input=-",
-        "run_dir=my runs/$x,1",
-        "decoding=greedy",
-        "data.train=[{source: a}]",
-        "a",
-        "",
-    ]
-    for target in ("train", "evaluate", "average", "inspect"):
-        assert make(checkout, target, "ARGS=seed=2").stdout == f".venv/bin/mt-{target}\nseed=2\n"
+GIVEN = {"translate": ["SRC=a"], "attention": ["SRC=a"], "import": ["FROM=a"]}  # without which a target asks for it
 
 
-def test_folders_are_handed_over_to_the_doors(checkout: Path) -> None:
-    done = make(checkout, "export", "FORMAT=ctranslate2", "OUT=my out/$x", "ARGS=quantization=int8")
-    assert done.stdout == ".venv/bin/mt-export\nformat=ctranslate2\noutput=my out/$x\nquantization=int8\n"
-    done = make(checkout, "import", "FROM=it's here", "RUN=runs/a b")
-    assert done.stdout == ".venv/bin/mt-import\nfolder=it's here\nrun_dir=runs/a b\n"
-    assert "make import FROM=..." in make(checkout, "import").stderr
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_target_that_hands_over_folders_and_overrides(checkout: Path, command: str) -> None:
+    target = command.removeprefix("mt-")
+    words = [*GIVEN.get(target, []), "RUN=my runs/$x,1", "ARGS=seed=2 'data.train=[{source: a}]'"]
+    given = call(checkout, target, *words)
+    assert given.command == command
+    assert given.arguments[-2:] == ["seed=2", "data.train=[{source: a}]"]
+    if target != "benchmark":  # it has a folder of its own
+        assert "run_dir=my runs/$x,1" in given.arguments
 
 
-def test_a_missing_sentence_is_asked_for(checkout: Path) -> None:
-    done = make(checkout, "translate")
+def test_the_other_folders_are_handed_over(checkout: Path) -> None:
+    exported = call(checkout, "export", "FORMAT=ctranslate2", "OUT=my out/$x").arguments
+    assert {"format=ctranslate2", "output=my out/$x"} <= set(exported)
+    assert "folder=it's here" in call(checkout, "import", "FROM=it's here").arguments
+
+
+@pytest.mark.parametrize("target", ["benchmark", "benchmark-decode"])
+def test_benchmarks_get_the_environment_of_the_other_systems(checkout: Path, target: str) -> None:
+    assert "systems_python=.venv-systems/bin/python" in call(checkout, target).arguments
+
+
+@pytest.mark.parametrize(("target", "missing"), [("translate", "SRC"), ("attention", "SRC"), ("import", "FROM")])
+def test_what_is_missing_is_asked_for(checkout: Path, target: str, missing: str) -> None:
+    done = make(checkout, target)
     assert done.returncode == 2
-    assert 'make translate SRC="..."' in done.stderr
+    assert f"make {target} {missing}=" in done.stderr
 
 
-def test_help_is_the_default_and_names_every_target(checkout: Path) -> None:
+def test_help_is_the_default_and_explains_every_target(checkout: Path) -> None:
     shown = make(checkout).stdout
     for target in TARGETS:
-        assert f"  {target} " in shown
+        assert re.search(rf"^  {target} +\w", shown, re.MULTILINE), target
 
 
 def test_an_unsuitable_python_is_refused(checkout: Path) -> None:

@@ -16,14 +16,20 @@ import yaml
 from composed import FILES, Captured, composed
 from reliability import Trials
 
+from mt import build
 from mt.commands.entry_point import run
-from mt.config.loading import BEFORE_THE_OPTION, save
+from mt.config.loading import load_config, to_yaml
 from mt.config.schema import BuiltinData, EvaluateConfig, FilesData, TrainConfig, TranslateConfig
 from mt.errors import BadFileError, DivergedError, LockedError, SignalledError, StoppedError, UserError
 from mt.runs.folder import load_run
+from mt.training.schedule import learning_rate
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.usefixtures("folder")
+
+
+def save(config: TrainConfig, path: str) -> None:
+    Path(path).write_text(to_yaml(config), encoding="utf-8", newline="\n")
 
 
 def train_config(*arguments: str) -> TrainConfig:
@@ -105,6 +111,23 @@ def test_any_folder_name_is_a_folder_name(name: str) -> None:
     assert train_config(f"run_dir={name}").run_dir == name
 
 
+def test_the_peak_of_the_learning_rate_may_be_given() -> None:
+    given = train_config("training.learning_rate=1e-3", "model=base", "training=paper_base")
+    rate = build.schedule(given)
+    assert rate(4000) == pytest.approx(1e-3, rel=1e-12)
+    assert rate(2000) == pytest.approx(5e-4, rel=1e-12)
+    assert max(rate(step) for step in range(1, 9000, 7)) <= 1e-3
+    factor = train_config("training.learning_rate_factor=2", "model=base", "training=paper_base")
+    assert build.schedule(factor)(4000) == learning_rate(4000, d_model=512, warmup_steps=4000, factor=2.0)
+
+
+@pytest.mark.parametrize("file", ["a.tsv", "a.TSV.gz", "a.tsv.bz2", "a.jsonl.xz", "a.parquet"])
+def test_every_ending_that_is_read_is_accepted(file: str) -> None:
+    Path(file).touch()
+    words = [word for word in FILES if not word.startswith("data.train")]
+    assert train_config(*words, f"data.train=[{{file: {file}}}]")
+
+
 def test_interpolation_in_a_folder_name_stays() -> None:
     assert train_config("run_dir=runs/${name}-${seed}", "seed=4").run_dir == "runs/toy-4"
 
@@ -162,7 +185,7 @@ OUT_OF_MEMORY = (
     "error: out of memory: set training.micro_batch_tokens=auto or lower the size of the model to train, "
     "decoding.batch_tokens or decoding.beam_size to translate\n"
 )
-STOPPED = "stopped by {}: nothing unfinished has taken the place of a file\n"
+STOPPED = "stopped by {}: no unfinished file has replaced a finished one\n"
 ERRORS = [
     (UserError("no"), 2, "error: no\n"),
     (DivergedError("no"), 3, "error: no\n"),
@@ -265,14 +288,22 @@ def test_a_run_is_read_where_its_data_is_gone() -> None:
     assert load_run("run") == config
 
 
-def test_a_run_from_before_an_option_existed_is_read_as_what_it_did() -> None:
-    config = train_config(*FILES, "training.packing=auto", "training.pack_length=128")
-    values = asdict(config)
-    for group, options in BEFORE_THE_OPTION.items():
-        for name in options:
-            del (values[group] if group else values)[name]
+@pytest.mark.parametrize("lacking", ["finetune_from", "training.learning_rate", "data.train.source_column"])
+def test_a_run_of_an_older_version_is_refused_in_one_line(lacking: str) -> None:
+    """Also where the option that its configuration lacks may be null."""
+    values = asdict(train_config(*FILES))
+    *groups, name = lacking.split(".")
+    holder = values
+    for group in groups:
+        holder = holder[group]
+        holder = holder[0] if isinstance(holder, list) else holder
+    del holder[name]
     Path("run/config.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
-    assert load_run("run") == config
+    with pytest.raises(BadFileError) as caught:
+        load_config(Path("run/config.yaml"))
+    assert str(caught.value) == (
+        f"run/config.yaml: {lacking} is missing; an older version wrote it, or it is damaged: train again"
+    )
 
 
 DAMAGE = [

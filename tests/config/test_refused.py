@@ -1,4 +1,4 @@
-"""Wrong configurations are refused at the door: exit 2, one line, the key and its nearest neighbour named."""
+"""Wrong configurations are refused before anything runs: exit 2, one line, the key and the option that was meant."""
 
 import resource
 import shutil
@@ -9,36 +9,47 @@ from pathlib import Path
 import pytest
 from composed import FILES, Captured
 
-from mt.commands.entry_point import run
+from mt.commands.entry_point import SCHEMAS, run
+from mt.config.loading import known_keys
+from mt.config.names import _ELSEWHERE
 
 ROOT = Path(__file__).resolve().parents[2]
 
 # What is typed after mt-train, and what the message must name.
 WRONG = [
-    # unknown keys, each with its nearest neighbour
-    (["training.max_step=5"], ["training.max_step:", "training.max_steps"]),
-    (["trainig.max_steps=5"], ["trainig.max_steps:", "training.max_steps"]),
-    (["max_steps=5"], ["max_steps:", "training.max_steps"]),
-    (["+training.max_step=5"], ["training.max_step:", "training.max_steps"]),
-    (["++training.max_step=5"], ["training.max_step:", "training.max_steps"]),
-    (["+model.heads=2"], ["model.heads:", "model.num_heads"]),
-    (["++sed=1"], ["sed:", "seed"]),
-    (["sed=1"], ["sed:", "seed"]),
-    (["rundir=x"], ["rundir:", "run_dir"]),
-    (["dat=toy"], ["dat:", "data"]),
-    (["modell=small"], ["modell:", "model"]),
-    (["experimnt=paper_base"], ["experimnt:", "experiment"]),
-    (["decoding.beamsize=4"], ["decoding.beamsize:", "decoding.beam_size"]),
-    (["data.filters.max_token=4"], ["data.filters.max_token:", "data.filters.max_tokens"]),
-    (["~training.max_step"], ["training.max_step:", "training.max_steps"]),
-    (["data.train=[{source: a, target: b}]"], ["data.train"]),
-    (["+data.train=[{source: a, target: b}]"], ["data.train:"]),
-    (["+data.subset=x"], ["data.subset:"]),
+    # unknown keys, each with the option that was meant
+    (["training.max_step=5"], ["unknown option training.max_step; did you mean training.max_steps?"]),
+    (["trainig.max_steps=5"], ["unknown option trainig.max_steps; did you mean training.max_steps?"]),
+    (["max_steps=5"], ["unknown option max_steps; did you mean training.max_steps?"]),
+    (["+training.max_step=5"], ["unknown option training.max_step;", "training.max_steps"]),
+    (["++training.max_step=5"], ["unknown option training.max_step;", "training.max_steps"]),
+    (["+model.heads=2"], ["unknown option model.heads; did you mean model.num_heads?"]),
+    (["++sed=1"], ["unknown option sed; did you mean seed?"]),
+    (["sed=1"], ["unknown option sed; did you mean seed?"]),
+    (["rundir=x"], ["unknown option rundir; did you mean run_dir?"]),
+    (["dat=toy"], ["unknown option dat; did you mean data?"]),
+    (["modell=small"], ["unknown option modell; did you mean model?"]),
+    (["experimnt=paper_base"], ["unknown option experimnt; did you mean experiment?"]),
+    (["decoding.beamsize=4"], ["unknown option decoding.beamsize; did you mean decoding.beam_size?"]),
+    (["data.filters.max_token=4"], ["did you mean data.filters.max_tokens?"]),
+    (["~training.max_step"], ["unknown option training.max_step;", "training.max_steps"]),
+    (["data.train=[{source: a, target: b}]"], ["data.train needs another choice first, such as data=files"]),
+    (["+data.train=[{source: a, target: b}]"], ["unknown option data.train;"]),
+    (["+data.subset=x"], ["unknown option data.subset;"]),
+    # flags that do not exist
+    (["--epochs", "3"], ["unknown flag --epochs; options are written key=value; did you mean training.max_steps=…?"]),
+    (["--lr=0.1"], ["unknown flag --lr; options are written key=value; did you mean training.learning_rate=…?"]),
+    (["--batch-size", "32"], ["unknown flag --batch-size;", "did you mean training.batch_tokens=…?"]),
+    (["--seed", "3"], ["unknown flag --seed;", "did you mean seed=…?"]),
+    (["--colour"], ["unknown flag --colour; options are written key=value\n"]),
+    (["--experimental-rerun", "x"], ["unknown flag --experimental-rerun;"]),
     # choices that do not exist
-    (["model=bas"], ["model/bas", "base, big, small, toy"]),
-    (["data=wmt"], ["data/wmt", "toy"]),
-    (["experiment=paper"], ["experiment/paper", "paper_base"]),
-    (["decoding=beem"], ["decoding/beem", "beam"]),
+    (["model=bas"], ["model=bas does not exist; did you mean base?"]),
+    (["data=wmt"], ["data=wmt does not exist; did you mean wmt14_en_de?"]),
+    (["data=multi30k"], ["data=multi30k does not exist; did you mean multi30k_en_de?"]),
+    (["data=iwslt"], ["data=iwslt does not exist; choose one of files, hub, multi30k_en_de,"]),
+    (["experiment=paper"], ["experiment=paper does not exist; did you mean paper_base?"]),
+    (["decoding=beem"], ["decoding=beem does not exist; did you mean beam?"]),
     (["+model=base"], ["model"]),
     (["data=null"], ["data"]),
     # the same key twice
@@ -47,7 +58,7 @@ WRONG = [
     (["model=small", "model=base"], ["model: given twice"]),
     (["training.max_steps=1", "+training.max_steps=1"], ["training.max_steps: given twice"]),
     # not an override
-    (["seed"], ["seed"]),
+    (["seed"], ["seed: options are written key=value"]),
     (["seed:1"], ["seed:1"]),
     (["=1"], ["=1"]),
     (["training.max_steps=(1"], ["training.max_steps=(1"]),
@@ -103,20 +114,34 @@ WRONG = [
     (["data=hub", "data.path=x", "data.source_language=en", "data.target_language=en"], ["data.target_language:"]),
     (["data=multi30k_en_de", "data.target_column=null"], ["data.source_column"]),
     # data that is not given or not there
-    (["data=files"], ["data.source_language: must be given"]),
-    (["data=hub"], ["must be given"]),
+    (
+        ["data=files"],
+        [
+            "data=files also needs source_language, target_language, train, validation, for example ",
+            "data.source_language=en data.target_language=de 'data.train=[{source: a.en, target: a.de}]' ",
+            "'data.validation={source: v.en, target: v.de}'\n",
+        ],
+    ),
+    (["data=files", "data.train=[{file: a.tsv}]"], ["also needs source_language, target_language, validation,"]),
+    (["data=hub"], ["data=hub also needs source_language, target_language, path, for example data.source"]),
+    (["decoding.beam_size=???"], ["please give beam_size, for example decoding.beam_size=…"]),
     (["FILES", "data.train=[]"], ["data.train:", "at least one"]),
     (["FILES", "data.train=a.en"], ["data.train:", "list"]),
     (["FILES", "data.train=[{source: missing.en, target: missing.de}]"], ["data.train[0].source:", "missing.en"]),
     (
         ["FILES", "data.train=[{source: a.en, target: a.de, colour: red}]"],
-        ["data.train[0].colour:", "data.train[0].so"],
+        ["unknown option data.train[0].colour;", "data.train[0].so"],
     ),
-    (["FILES", "data.train=[{sorce: a.en, target: a.de}]"], ["data.train[0].sorce:", "data.train[0].source"]),
+    (
+        ["FILES", "data.train=[{sorce: a.en, target: a.de}]"],
+        ["did you mean data.train[0].source?"],
+    ),
     (["FILES", "data.train=[{source: a.en}]"], ["data.train[0]:", "target: FILE"]),
     (["FILES", "data.train=[{source: a.en, target: a.en}]"], ["data.train[0].target:", "same file"]),
     (["FILES", "data.train=[{source: a.en, file: a.tsv}]"], ["data.train[0]:", "not both"]),
     (["FILES", "data.train=[{file: a.en}]"], ["data.train[0].file:", ".tsv"]),
+    (["FILES", "data.train=[{file: a.parquet.gz}]"], ["data.train[0].file:", ".parquet"]),
+    (["FILES", "data.train=[{file: a.tsv.bz2}]"], ["data.train[0].file: ", "a.tsv.bz2 does not exist"]),
     (["FILES", "data.train=[{file: a.tsv, source_column: 0}]"], ["data.train[0].source_column:"]),
     (["FILES", "data.train=[{source: a.en, target: .}]"], ["data.train[0].target:", "folder"]),
     (["FILES", "data.test={source: a.en, target: gone.de}"], ["data.test.target:", "gone.de"]),
@@ -129,14 +154,15 @@ WRONG = [
     (["run_dir=run", "resume=false"], ["run_dir:", "resume=true"]),
     # sweeps: every job is checked before the first starts
     (["-m", "seed=1,x"], ["seed:", "whole number"]),
-    (["-m", "model=small,bas"], ["model/bas"]),
+    (["-m", "model=small,bas"], ["model=bas does not exist"]),
+    (["-m", "seed=interval(1,3)"], ["seed:", "list them"]),
     (["-m", "model.num_heads=4,3"], ["model.num_heads:", "3"]),
     (["-m", "seed=1,2", "run_dir=one"], ["run_dir:", "share"]),
 ]
 
 
 def expanded(arguments: list[str]) -> list[str]:
-    """FILES stands for a valid choice of files, of which the later arguments replace parts."""
+    """FILES is a valid choice of files; the later arguments replace some of it."""
     if arguments[0] != "FILES":
         return arguments
     given = {argument.split("=")[0] for argument in arguments}
@@ -160,6 +186,84 @@ def test_refuses(arguments: list[str], named: list[str], capfd: pytest.CaptureFi
     assert sorted(Path().rglob("*")) == before
 
 
+CODE = [
+    "+hydra.callbacks.x._target_=os.system",
+    "+hydra.callbacks={x: {_target_: os.system}}",
+    "hydra.launcher={_target_: os.system}",
+    "++hydra.sweeper._target_=os.system",
+    "hydra/callbacks=x",
+    "hydra.job_logging={handlers: {x: {'()': os.system}}}",
+    "++hydra.hydra_logging.handlers.console.class=os.system",
+]
+
+
+@pytest.mark.parametrize("flags", [[], ["-m"], ["--help"]])
+@pytest.mark.parametrize("override", CODE)
+def test_an_override_cannot_choose_code(override: str, flags: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("train", Captured(), [*flags, override]) == 2
+    assert "may not choose code" in capfd.readouterr().err
+
+
+# What is typed elsewhere, and the option of ours.
+FOREIGN = {
+    "train": {
+        "lr": "training.learning_rate",
+        "learning_rate": "training.learning_rate",
+        "optimizer.lr": "training.learning_rate",
+        "epochs": "training.max_steps",
+        "max_epochs": "training.max_steps",
+        "batch_size": "training.batch_tokens",
+        "n_layers": "model.num_layers",
+        "layers": "model.num_layers",
+        "hidden_size": "model.d_model",
+        "dim": "model.d_model",
+        "ffn": "model.d_ff",
+        "n_heads": "model.num_heads",
+        "model.heads": "model.num_heads",
+        "vocab": "tokenizer.vocab_size",
+        "tokenizer.vocabulary_size": "tokenizer.vocab_size",
+        "tokenizer.joint": "tokenizer.shared_vocab",
+        "tokenizer.max_training_sentences": "tokenizer.input_sentence_size",
+        "warmup": "training.warmup_steps",
+        "training.cooldown": "training.decay_fraction",
+        "training.sharding": "training.fsdp",
+        "training.tile_tokens": "training.pack_length",
+        "training.early_stopping_validations": "training.patience",
+        "initialise_from": "finetune_from",
+        "num_beams": "decoding.beam_size",
+        "src": "data.source_language",
+        "tgt_lang": "data.target_language",
+        "output_dir": "run_dir",
+        "max_steps": "training.max_steps",
+        "Max-Steps": "training.max_steps",
+    },
+    "translate": {
+        "beam": "decoding.beam_size",
+        "beams": "decoding.beam_size",
+        "src": "source",
+        "prefix": "target_prefix",
+        "nbest": "n_best",
+    },
+    "evaluate": {"ref": "reference", "hyp": "hypothesis"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "meant"), [(name, *pair) for name, words in FOREIGN.items() for pair in words.items()]
+)
+def test_the_name_of_another_toolkit_gets_ours_back(
+    name: str, typed: str, meant: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(name, Captured(), [f"{typed}=1"]) == 2
+    assert capfd.readouterr().err == f"error: unknown option {typed}; did you mean {meant}?\n"
+
+
+@pytest.mark.parametrize("option", _ELSEWHERE)
+def test_the_table_of_names_gives_options_that_exist(option: str) -> None:
+    known = {key for schema in SCHEMAS.values() for key, _ in known_keys(schema)} | {"target"}
+    assert option in known
+
+
 GIVEN = ["run_dir=run", "input=a.en"]
 WRONG_ELSEWHERE = [
     ("translate", ["run_dir=run"], ["source, input:", "neither"]),
@@ -173,9 +277,9 @@ WRONG_ELSEWHERE = [
     ("translate", ["run_dir=run", "input=a.en", "output=./a.en"], ["output:", "also the input"]),
     ("translate", ["run_dir=run", f"input={'long ' * 99}"], ["long", "name too long"]),
     ("translate", ["run_dir=run", "input=a.en", "decoding.beamsize=2"], ["decoding.beam_size"]),
-    ("translate", ["run_dir=run", "input=a.en", "seed=2"], ["seed: unknown key"]),
-    ("translate", [*GIVEN, "n_best=5"], ["n_best:", "beam of 4", "decoding.beam_size"]),
-    ("translate", [*GIVEN, "n_best=2", "decoding=greedy"], ["n_best:", "beam of 1"]),
+    ("translate", ["run_dir=run", "input=a.en", "seed=2"], ["unknown option seed;"]),
+    ("translate", [*GIVEN, "n_best=5"], ["n_best=5 exceeds decoding.beam_size=4"]),
+    ("translate", [*GIVEN, "n_best=2", "decoding=greedy"], ["n_best=2 exceeds decoding.beam_size=1"]),
     ("translate", [*GIVEN, "column=1", "field=text"], ["column, field:", "not both"]),
     ("translate", ["run_dir=run", "source=a", "column=1"], ["column:", "input=FILE"]),
     ("translate", ["run_dir=run", "source=a", "field=text"], ["field:", "input=FILE"]),
@@ -189,7 +293,11 @@ WRONG_ELSEWHERE = [
     ("translate", [*GIVEN, "column=1", "translation_field=score"], ["translation_field:", "taken"]),
     ("translate", [*GIVEN, "decoding=sampling", "decoding.beam_size=4"], ["decoding.beam_size:", "sampling"]),
     ("translate", [*GIVEN, "decoding=sampling", "decoding.sampling.top_p=1"], ["decoding.sampling.top_p:", "below 1"]),
-    ("translate", [*GIVEN, "decoding.sampling.top_p=0.5"], ["decoding.sampling", "decoding=sampling"]),
+    (
+        "translate",
+        [*GIVEN, "decoding.sampling.top_p=0.5"],
+        ["such as decoding=sampling"],
+    ),
     (
         "translate",
         [*GIVEN, "decoding.min_output_tokens=9", "decoding.max_output_tokens=8"],

@@ -231,8 +231,8 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         ({}, "needs source and target, or file alone, but has nothing"),
         ({"source": "a"}, "but has source"),
         ({"source": "a", "file": "b.tsv"}, "but has source and file"),
-        ({"file": "b.txt"}, "b.txt: a file of both sides must end in .tsv, .jsonl or .parquet"),
-        ({"file": "b.json.gz"}, "must end in .tsv, .jsonl or .parquet"),
+        ({"file": "b.txt"}, "b.txt: a file of both sides must end in .tsv or .jsonl, also with .gz"),
+        ({"file": "b.json.gz"}, "must end in .tsv or .jsonl, also with .gz"),
     ],
 )
 def test_an_unclear_corpus_is_refused(given: dict[str, str], message: str) -> None:

@@ -281,8 +281,10 @@ def test_separate_vocabularies_work_to_the_end(tmp_path: Path, capfd: pytest.Cap
 
 
 def test_a_run_without_test_data_delivers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    corpus = [*small_runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=4"]
+    words = [f"run_dir={tmp_path}/run", "training.max_steps=12", "training.learning_rate=0.01"]
+    corpus = [*small_runs.write_corpus(tmp_path / "corpus"), *words]
     assert small_runs.train(corpus, "data.test=null") == 0
+    assert "peak learning rate 0.01 at step 10, to step 12" in capfd.readouterr().err
     assert not (tmp_path / "run/evaluation.json").exists()
     assert (tmp_path / "run/model.safetensors").exists()
     assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=test"]) == 2

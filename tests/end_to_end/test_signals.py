@@ -24,14 +24,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(words: list[str], log: Path) -> None:
-    """mt-translate as its door starts it."""
-    from mt.commands.entry_point import door  # noqa: PLC0415  in the process that needs it
+    """mt-translate as its script starts it."""
+    from mt.commands import entry_point  # noqa: PLC0415  in the process that needs it
     from mt.commands.translate import translate  # noqa: PLC0415
 
     with log.open("ab") as stream:
         os.dup2(stream.fileno(), sys.stderr.fileno())
     sys.argv = ["mt-translate", *words]
-    door("translate")(translate)()
+    entry_point.command("translate")(translate)()
 
 
 @pytest.mark.reliability(5)
@@ -54,7 +54,7 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
     assert small_runs.ended([process]) == [CODES[number]]
     assert time.monotonic() - start < 10
     told = log.read_text(encoding="utf-8")
-    assert f"stopped by {number.name}: nothing unfinished has taken the place of a file\n" in told
+    assert f"stopped by {number.name}: no unfinished file has replaced a finished one\n" in told
     assert "Traceback" not in told
     [part] = tmp_path.glob("*.part")
     assert f"{part} holds the lines that are finished; the same command continues there" in told
@@ -70,7 +70,7 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
 
 def deaf(swallowed: list[type[BaseException]], log: Path) -> None:
     """A job in which something swallows what a signal raises, as an import or a library's callback may."""
-    from mt.commands import entry_point as command  # noqa: PLC0415  in the process that needs it
+    from mt.commands import entry_point  # noqa: PLC0415  in the process that needs it
 
     def job(_: object) -> None:
         for kind in swallowed:
@@ -85,7 +85,7 @@ def deaf(swallowed: list[type[BaseException]], log: Path) -> None:
     with log.with_suffix(".err").open("ab") as stream:
         os.dup2(stream.fileno(), sys.stderr.fileno())
     sys.argv = ["mt-inspect"]
-    command.door("inspect")(job)()
+    entry_point.command("inspect")(job)()
 
 
 @pytest.mark.reliability(5)

@@ -1,18 +1,21 @@
 """The prepared model, step by step and with sentences that come and go, equals the whole plain model."""
 
+from typing import Any, ClassVar
+
 import pytest
 import torch
 from tiny_models import BOS, FIRST_PIECE, VOCAB_SIZE, sentences, tiny_model
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.indexed_cache import IndexedCache
-from mt.fast.engine.prepared_model import PreparedModel
+from mt.fast.engine.prepared_model import PreparedModel, unsupported
 from mt.fast.native.library import kernels
+from mt.fast.native.norm_of_sum import NormOfSum
 from mt.fast.native.tiled_linear import has_tiles
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer
-from mt.runtime import DecodingPrecision
 
 LENGTHS = [9, 9, 7, 6, 6, 5, 4, 3, 2, 2, 1, 7]
 
@@ -20,14 +23,14 @@ LENGTHS = [9, 9, 7, 6, 6, 5, 4, 3, 2, 2, 1, 7]
 class Walk:
     """A random search: rows repeated and moved within their sentence, sentences dropped whole, others admitted."""
 
-    def __init__(self, model: Transformer, *, rows_per_sentence: int, places: int | None, seed: int) -> None:
+    def __init__(self, model: Transformer, *, rows_per_sentence: int, slots: int | None, seed: int) -> None:
         self.model, self.width = model, rows_per_sentence
         self.source = sentences(LENGTHS, seed=seed)
         self.random = torch.Generator().manual_seed(seed)
-        self.places = places or len(LENGTHS)
-        self.waiting = self.places
-        self.alive = list(range(self.places))
-        self.prefixes = [[BOS] for _ in range(self.places * rows_per_sentence)]
+        self.slots = slots or len(LENGTHS)
+        self.waiting = self.slots
+        self.alive = list(range(self.slots))
+        self.prefixes = [[BOS] for _ in range(self.slots * rows_per_sentence)]
 
     def newest(self) -> Tensor:
         return torch.tensor([prefix[-1] for prefix in self.prefixes])
@@ -39,14 +42,14 @@ class Walk:
         return torch.stack([self.model(self.source[[owner]], torch.tensor([prefix]))[0, -1] for owner, prefix in rows])
 
     def move(self, decoder: BatchedDecoder) -> None:
-        """One step of the search, told to the decoder as searches do."""
+        """One step of the search, reported to the decoder as searches do."""
         draw = lambda count: int(torch.randint(count, (), generator=self.random))  # noqa: E731
-        staying = [place for place in range(len(self.alive)) if draw(12) > 0]
-        rows = [place * self.width + draw(self.width) for place in staying for _ in range(self.width)]
-        self.alive = [self.alive[place] for place in staying]
+        staying = [rank for rank in range(len(self.alive)) if draw(12) > 0]
+        rows = [rank * self.width + draw(self.width) for rank in staying for _ in range(self.width)]
+        self.alive = [self.alive[rank] for rank in staying]
         self.prefixes = [[*self.prefixes[row], FIRST_PIECE + draw(VOCAB_SIZE - FIRST_PIECE)] for row in rows]
         decoder.reorder(torch.tensor(rows, dtype=torch.int64))
-        count = min(self.places - len(self.alive), len(LENGTHS) - self.waiting)
+        count = min(self.slots - len(self.alive), len(LENGTHS) - self.waiting)
         if count > 0 and (draw(2) or not self.alive):
             decoder.admit(count)
             self.alive += range(self.waiting, self.waiting + count)
@@ -56,13 +59,13 @@ class Walk:
 
 @pytest.mark.reliability(17)
 @pytest.mark.parametrize("rows_per_sentence", [1, 3])
-@pytest.mark.parametrize("places", [None, 1, 3, 6])
-def test_step_by_step_equals_the_whole(rows_per_sentence: int, places: int | None) -> None:
-    """Long enough for the cache to grow and, with sentences that come and go, to leave out what is nobody's."""
+@pytest.mark.parametrize("slots", [None, 1, 3, 6])
+def test_step_by_step_equals_the_whole(rows_per_sentence: int, slots: int | None) -> None:
+    """Long enough for the cache to grow and, with sentences that come and go, to remove what is nobody's."""
     model = tiny_model(seed=rows_per_sentence)
-    walk = Walk(model, rows_per_sentence=rows_per_sentence, places=places, seed=places or 0)
-    prepared = PreparedModel(model, precision="fp64")
-    decoder = BatchedDecoder(prepared, walk.source, rows_per_sentence=rows_per_sentence, places=places)
+    walk = Walk(model, rows_per_sentence=rows_per_sentence, slots=slots, seed=slots or 0)
+    prepared = PreparedModel(model, precision=torch.float64)
+    decoder = BatchedDecoder(prepared, walk.source, rows_per_sentence=rows_per_sentence, slots=slots)
     steps = 0
     while walk.alive:
         torch.testing.assert_close(decoder(walk.newest()), walk.expected(), rtol=0, atol=1e-10)
@@ -72,14 +75,17 @@ def test_step_by_step_equals_the_whole(rows_per_sentence: int, places: int | Non
     assert walk.waiting == len(LENGTHS)
 
 
+@pytest.mark.skipif(kernels() is None, reason="no C compiler here")
 @pytest.mark.parametrize("rows_per_sentence", [1, 4])
 @pytest.mark.parametrize(("num_heads", "d_model"), [(2, 32), (1, 64), (2, 256)])
-def test_listed_cells_equal_the_whole(rows_per_sentence: int, num_heads: int, d_model: int) -> None:
-    """The kernels in C, where the machine has a compiler, in fp32; long enough for the cache to be enlarged twice."""
+def test_indexed_entries_equal_the_whole(rows_per_sentence: int, num_heads: int, d_model: int) -> None:
+    """The kernels in C, in fp32; long enough for the cache to be enlarged twice."""
     model = tiny_model(d_model=d_model, num_heads=num_heads, dtype=torch.float32)
-    walk = Walk(model, rows_per_sentence=rows_per_sentence, places=None, seed=d_model)
-    decoder = BatchedDecoder(PreparedModel(model, precision="fp32"), walk.source, rows_per_sentence=rows_per_sentence)
-    assert isinstance(decoder.kept, IndexedCache) == (kernels() is not None)
+    walk = Walk(model, rows_per_sentence=rows_per_sentence, slots=None, seed=d_model)
+    decoder = BatchedDecoder(
+        PreparedModel(model, precision=torch.float32), walk.source, rows_per_sentence=rows_per_sentence
+    )
+    assert isinstance(decoder.cache, IndexedCache)
     for _ in range(70):
         if walk.alive:
             torch.testing.assert_close(decoder(walk.newest()), walk.expected(), rtol=0, atol=2e-4)
@@ -92,8 +98,8 @@ def test_listed_cells_equal_the_whole(rows_per_sentence: int, num_heads: int, d_
 def test_layers_in_one_call_equal_the_whole(rows_per_sentence: int, num_heads: int, d_model: int) -> None:
     """All of the encoder and of the decoder in C."""
     model = tiny_model(d_model=d_model, d_ff=192, num_heads=num_heads, dtype=torch.float32)
-    walk = Walk(model, rows_per_sentence=rows_per_sentence, places=None, seed=d_model)
-    prepared = PreparedModel(model, precision="fp32")
+    walk = Walk(model, rows_per_sentence=rows_per_sentence, slots=None, seed=d_model)
+    prepared = PreparedModel(model, precision=torch.float32)
     assert prepared.encoder_in_one_call is not None
     assert prepared.decoder_in_one_call is not None
     decoder = BatchedDecoder(prepared, walk.source, rows_per_sentence=rows_per_sentence)
@@ -106,44 +112,46 @@ def test_layers_in_one_call_equal_the_whole(rows_per_sentence: int, num_heads: i
 def test_it_equals_the_plain_form_step_by_step() -> None:
     model, source = tiny_model(), sentences(LENGTHS, seed=0)
     plain = CachedDecoder(model, source, rows_per_sentence=2)
-    placed = BatchedDecoder(PreparedModel(model, precision="fp64"), source, rows_per_sentence=2)
+    batched = BatchedDecoder(PreparedModel(model, precision=torch.float64), source, rows_per_sentence=2)
     random = torch.Generator().manual_seed(0)
     tokens = torch.full((2 * len(LENGTHS),), BOS)
     for step in range(10):
-        torch.testing.assert_close(placed(tokens), plain(tokens), rtol=0, atol=1e-10)
+        torch.testing.assert_close(batched(tokens), plain(tokens), rtol=0, atol=1e-10)
         firsts = torch.arange(0, len(tokens), 2)[step % 2 :, None]  # at every second step a sentence leaves
         rows = (firsts + torch.randint(2, (len(firsts), 2), generator=random)).flatten()
-        for decoder in (placed, plain):
+        for decoder in (batched, plain):
             decoder.reorder(rows)
         tokens = torch.randint(FIRST_PIECE, VOCAB_SIZE, rows.shape, generator=random)
 
 
-def test_what_no_row_descends_from_is_left_out() -> None:
-    """Where all rows go on from one, the cache grows by one cell a step and not by one for each row."""
+def test_what_no_row_descends_from_is_removed() -> None:
+    """Where all rows continue one, the cache grows by one entry a step and not by one for each row."""
     steps, rows = 25, 4
     decoder = BatchedDecoder(
-        PreparedModel(tiny_model(), precision="fp64"), sentences([5, 3], seed=0), rows_per_sentence=rows
+        PreparedModel(tiny_model(), precision=torch.float64), sentences([5, 3], seed=0), rows_per_sentence=rows
     )
     for step in range(steps):
         decoder(torch.full((2 * rows,), BOS if step == 0 else FIRST_PIECE))
         decoder.reorder(torch.tensor([1] * rows + [rows + 2] * rows))
-    assert steps <= decoder.kept.end <= steps + 5 * rows
+    assert steps <= decoder.cache.end <= steps + 5 * rows
 
 
 def test_separate_vocabularies_swish_and_an_output_bias() -> None:
     model = tiny_model(source_vocab_size=50, activation="swish", output_bias=True)
     source = sentences(LENGTHS, seed=0) + 20 * (sentences(LENGTHS, seed=0) > 0)
-    decoder = BatchedDecoder(PreparedModel(model, precision="fp64"), source, rows_per_sentence=1)
+    decoder = BatchedDecoder(PreparedModel(model, precision=torch.float64), source, rows_per_sentence=1)
     begin = torch.full((len(LENGTHS),), BOS)
     expected = model(source, begin[:, None])[:, 0]
     torch.testing.assert_close(decoder(begin), expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.reliability(16)
-@pytest.mark.parametrize(("precision", "tolerance"), [("fp64", 1e-12), ("fp32", 1e-5), ("bf16", 0.1)])
-def test_a_sentence_is_computed_alike_in_any_company(precision: DecodingPrecision, tolerance: float) -> None:
-    """SingleProcess and at the end of a batch of longer ones: products agree, sums over padding are rounded apart."""
-    model = tiny_model(dtype=torch.float64 if precision == "fp64" else torch.float32)
+@pytest.mark.parametrize(
+    ("precision", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 0.1)]
+)
+def test_a_sentence_is_computed_alike_in_any_company(precision: torch.dtype, tolerance: float) -> None:
+    """Alone and at the end of a batch of longer ones: products agree, sums over padding are rounded differently."""
+    model = tiny_model(dtype=torch.float64 if precision == torch.float64 else torch.float32)
     prepared = PreparedModel(model, precision=precision)
     source = sentences(LENGTHS, seed=0)
     together = BatchedDecoder(prepared, source, rows_per_sentence=2)
@@ -154,21 +162,57 @@ def test_a_sentence_is_computed_alike_in_any_company(precision: DecodingPrecisio
         torch.testing.assert_close(together(tokens.repeat(len(LENGTHS)))[-2:], expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("bf16", 0.1)])
-def test_other_precisions_are_close(precision: DecodingPrecision, tolerance: float) -> None:
+@pytest.mark.parametrize(("precision", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.1)])
+def test_other_precisions_are_close(precision: torch.dtype, tolerance: float) -> None:
     model = tiny_model(dtype=torch.float32)
     source = sentences(LENGTHS, seed=0)
     decoder = BatchedDecoder(PreparedModel(model, precision=precision), source, rows_per_sentence=1)
     tokens = torch.full((len(LENGTHS),), BOS)
     logits = decoder(tokens)
-    assert logits.dtype == torch.float32 or not torch.backends.mkldnn.is_available()
-    logits = logits.float()
+    assert logits.dtype == torch.float32
     torch.testing.assert_close(logits, model(source, tokens[:, None])[:, 0], rtol=0, atol=tolerance)
+
+
+class NormTypes(TorchDispatchMode):
+    """Notes the types of input, gains and biases of every LayerNorm that torch computes."""
+
+    seen: ClassVar[set[tuple[torch.dtype, ...]]] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.native_layer_norm.default:
+            self.seen.add(tuple(args[i].dtype for i in (0, 2, 3)))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_rows_gains_and_biases_of_a_norm_are_of_one_type(
+    precision: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CUDA refuses anything else."""
+    monkeypatch.setattr(NormOfSum, "of", lambda *_, **__: None)
+    prepared = PreparedModel(tiny_model(dtype=torch.float32), precision=precision)
+    monkeypatch.setattr(NormTypes, "seen", set())
+    with NormTypes(), torch.no_grad():
+        BatchedDecoder(prepared, sentences([3], seed=0), rows_per_sentence=1)(torch.tensor([BOS]))
+    assert NormTypes.seen == {(precision,) * 3}
+
+
+def test_what_the_engine_does_not_know_is_refused_by_name() -> None:
+    """Attributes; classes are tested in tests/model/test_every_choice.py."""
+    assert unsupported(tiny_model()) is None
+    changed = [tiny_model() for _ in range(2)]
+    changed[0].encoder.final_norm = nn.LayerNorm(16)
+    changed[1].decoder.layers[1].feed_forward.activation = "gelu"
+    parts = ["encoder.final_norm is LayerNorm", "decoder.layers.1.feed_forward.activation is gelu"]
+    for model, part in zip(changed, parts, strict=True):
+        assert unsupported(model) == part
+        with pytest.raises(ValueError, match=f"the fast engine does not support this model: {part}"):
+            PreparedModel(model, precision=torch.float32)
 
 
 def test_later_training_does_not_reach_the_prepared_weights() -> None:
     model = tiny_model()
-    prepared = PreparedModel(model, precision="fp64")
+    prepared = PreparedModel(model, precision=torch.float64)
     source, tokens = sentences([3], seed=0), torch.tensor([BOS])
     before = BatchedDecoder(prepared, source, rows_per_sentence=1)(tokens)
     with torch.no_grad():

@@ -1,7 +1,7 @@
 """torch.compile layer by layer: the same numbers, and after the first batch no program is made again.
 
-The file runs itself in a process of its own: around the functions of the other tests stand shape checks, which
-torch.compile would compile too.
+The file runs itself in a separate process: in the other tests shape checks wrap every function, and torch.compile
+would compile them too.
 """
 
 import contextlib
@@ -19,15 +19,19 @@ from tiny_models import VOCAB_SIZE, tiny_model
 
 from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder
+from mt.fast.chunked_loss import chunked_loss
 from mt.fast.compiled import compile_layers, programs_made, uncompiled
+from mt.fast.dropout import Dropout
+from mt.fast.fused_attention import fused_attention
 from mt.model.transformer import Transformer
-from mt.training.step import batch_loss, train_step
+from mt.training.processes import SINGLE_PROCESS
+from mt.training.step import TrainingLoss, train_step
 
 ROOT = Path(__file__).resolve().parents[2]
 NUM_LAYERS = 3
 
 
-def tiles(count: int) -> list[list[Batch]]:
+def packed_batches(count: int) -> list[list[Batch]]:
     corpus = ListedPairs(random_pairs(300, longest=30, vocab_size=VOCAB_SIZE, seed=0))
     order = TrainingOrder(
         corpus_of_epoch=lambda _: corpus,
@@ -41,8 +45,9 @@ def tiles(count: int) -> list[list[Batch]]:
         return [next(stream)[2] for _ in range(count)]
 
 
-def model(backend: str | None) -> Transformer:
-    made = tiny_model(dtype=torch.float32, num_layers=NUM_LAYERS)
+def model(backend: str | None, device: torch.device) -> Transformer:
+    fast = {"attention": fused_attention, "make_dropout": Dropout}
+    made = tiny_model(dtype=torch.float32, num_layers=NUM_LAYERS, **fast).to(device)
     if backend:
         compile_layers(made, static_shapes=True, backend=backend)
     return made
@@ -50,34 +55,46 @@ def model(backend: str | None) -> Transformer:
 
 def losses(of: Transformer, batches: list[list[Batch]]) -> list[float]:
     optimizer = torch.optim.Adam(of.train().parameters(), lr=0.0, fused=True)
-    settings: dict[str, Any] = {"learning_rate": 0.001, "label_smoothing": 0.1, "autocast": contextlib.nullcontext}
-    return [train_step(of, optimizer, micro_batches, **settings).loss for micro_batches in batches]
+    replica = SINGLE_PROCESS.wrap(TrainingLoss(of, label_smoothing=0.1, loss=chunked_loss), optimizer)
+    settings: dict[str, Any] = {"learning_rate": 0.001, "autocast": contextlib.nullcontext}
+    return [train_step(replica, micro_batches, **settings).loss for micro_batches in batches]
 
 
-def observe(backend: str) -> dict[str, Any]:
+def validation_loss(of: Transformer, batch: Batch, device: torch.device) -> float:
+    with torch.inference_mode():
+        return float(TrainingLoss(of.eval(), label_smoothing=0.1, loss=chunked_loss)(batch.to(device))[0])
+
+
+def observe(backend: str, device: torch.device) -> dict[str, Any]:
     torch.set_num_threads(1)
-    batches = tiles(5)
-    compiled = model(backend)
+    batches = packed_batches(5)
+    compiled = model(backend, device)
     found: dict[str, Any] = {"first": losses(compiled, batches[:1]), "warm": programs_made()}
     found["compiled"] = losses(compiled, batches[1:])
-    with torch.inference_mode(), uncompiled():
-        validation = [batch_loss(compiled.eval(), one[:1][0], label_smoothing=0.1) for one in batches[:1]]
+    with uncompiled():
+        validation = validation_loss(compiled, batches[0][0], device)
     found["programs"] = programs_made()
-    plain = model(None)
+    plain = model(None, device)
     found["plain"] = [losses(plain, batches[:1]), losses(plain, batches[1:])]
-    with torch.inference_mode():
-        expected = batch_loss(plain.eval(), batches[0][0], label_smoothing=0.1)
-    found["validation"] = [float(validation[0].smoothed), float(expected.smoothed)]
+    found["validation"] = [validation, validation_loss(plain, batches[0][0], device)]
     found["names"] = list(compiled.state_dict()) == list(plain.state_dict())
     return found
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.long)])
-def test_tiles_are_compiled_once_and_validation_not_at_all(backend: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(
-        [sys.executable, __file__, backend], env=environment, capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize(
+    ("backend", "device"),
+    [
+        ("aot_eager", "cpu"),
+        pytest.param("inductor", "cpu", marks=pytest.mark.long),
+        pytest.param("inductor", "cuda", marks=pytest.mark.gpu),
+    ],
+)
+def test_packed_rows_are_compiled_once_and_validation_not_at_all(backend: str, device: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
+    if device == "cpu":
+        environment["CUDA_VISIBLE_DEVICES"] = ""
+    command = [sys.executable, __file__, backend, device]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert 2 <= found["warm"] <= 2 * NUM_LAYERS, "one for each kind of layer, or one for each layer"
@@ -89,4 +106,4 @@ def test_tiles_are_compiled_once_and_validation_not_at_all(backend: str) -> None
 
 
 if __name__ == "__main__":
-    print(json.dumps(observe(sys.argv[1])))
+    print(json.dumps(observe(sys.argv[1], torch.device(sys.argv[2]))))

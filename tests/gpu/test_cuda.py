@@ -8,15 +8,20 @@ from contextlib import AbstractContextManager
 import pytest
 import torch
 from pairs import ListedPairs, random_pairs
-from tiny_models import VOCAB_SIZE, tiny_model
+from tiny_models import BOS, VOCAB_SIZE, sentences, tiny_model
 from torch import Tensor
 
 from mt.data.batch import Batch, make_batch
 from mt.data.loader import TrainingOrder
-from mt.fast.compiled import compile_layers, programs_made
+from mt.fast.chunked_loss import chunked_loss
+from mt.fast.dropout import Dropout
+from mt.fast.engine.batched_decoder import BatchedDecoder
+from mt.fast.engine.prepared_model import PreparedModel
+from mt.fast.fused_attention import fused_attention
 from mt.model.transformer import Transformer
 from mt.runtime import autocast
-from mt.training.step import accumulate, train_step, update_on_device
+from mt.training.processes import SINGLE_PROCESS, Replica
+from mt.training.step import TrainingLoss, train_step, update_on_device
 
 pytestmark = pytest.mark.gpu
 CUDA = torch.device("cuda")
@@ -24,7 +29,7 @@ PAIRS = random_pairs(200, longest=30, vocab_size=VOCAB_SIZE, seed=0)
 Autocast = Callable[[], AbstractContextManager[None]]
 
 
-def tiles() -> Iterator[list[Batch]]:
+def packed_batches() -> Iterator[list[Batch]]:
     order = TrainingOrder(
         corpus_of_epoch=lambda _: ListedPairs(PAIRS),
         batch_tokens=1024,
@@ -41,18 +46,40 @@ def tiles() -> Iterator[list[Batch]]:
 
 
 def model(**changes: object) -> Transformer:
-    return tiny_model(dtype=torch.float32, num_layers=3, d_model=64, d_ff=128, **changes).to(CUDA).train()
+    fast = {"attention": fused_attention, "make_dropout": Dropout}
+    return tiny_model(dtype=torch.float32, num_layers=3, d_model=64, d_ff=128, **fast, **changes).to(CUDA).train()
+
+
+def training_loss(of: Transformer) -> TrainingLoss:
+    return TrainingLoss(of, label_smoothing=0.1, loss=chunked_loss)
+
+
+def add_gradients(of: Transformer, batches: list[Batch], cast: Autocast) -> Tensor:
+    """The loss of all micro-batches, summed; adds its gradient, divided by their tokens."""
+    device, losses = next(of.parameters()).device, training_loss(of)
+    total = torch.zeros((), device=device)
+    for batch in batches:
+        with cast():
+            loss, _ = losses(batch.to(device))
+        (loss / sum(one.target_tokens for one in batches)).backward()
+        total += loss.detach()
+    return total
+
+
+def replica(of: Transformer) -> Replica:
+    optimizer = torch.optim.Adam(of.parameters(), lr=1e-3, fused=True)
+    return SINGLE_PROCESS.wrap(training_loss(of), optimizer)
 
 
 def gradient(of: Transformer, batches: list[Batch], cast: Autocast = contextlib.nullcontext) -> Tensor:
-    accumulate(of, batches, label_smoothing=0.1, autocast=cast)
+    add_gradients(of, batches, cast)
     found = torch.cat([parameter.grad.flatten() for parameter in of.parameters()])
     of.zero_grad()
     return found
 
 
 def test_packed_and_padded_and_the_cpu_agree() -> None:
-    [batches, *_] = tiles()
+    [batches, *_] = packed_batches()
     tokens = [batch.source[batch.source > 0] for batch in batches]
     assert all(part.is_pinned() for part in (batches[0].source, batches[0].target_input, batches[0].label_indices))
     assert sum(map(len, tokens)) == sum(batch.source_tokens for batch in batches)
@@ -65,51 +92,46 @@ def test_packed_and_padded_and_the_cpu_agree() -> None:
 
 
 def test_bf16_is_near_fp32() -> None:
-    [batches, *_] = tiles()
+    [batches, *_] = packed_batches()
     exact = gradient(model(), batches)
     rounded = gradient(model(), batches, functools.partial(autocast, CUDA, torch.bfloat16))
     assert float((rounded - exact).norm() / exact.norm()) < 0.05
 
 
+def test_decoding_in_bf16_is_near_the_model() -> None:
+    trained, source = model().eval(), sentences([9, 4], seed=0).to(CUDA)
+    tokens = torch.full((4,), BOS, device=CUDA)
+    decoder = BatchedDecoder(PreparedModel(trained, precision=torch.bfloat16), source, rows_per_sentence=2)
+    with torch.inference_mode():
+        exact, rounded = trained(source, tokens[::2, None])[:, 0], decoder(tokens)[::2].float()
+    assert float((rounded - exact).norm() / exact.norm()) < 0.05
+
+
 def test_a_step_does_not_wait_for_the_device() -> None:
     learner = model(dropout=0.1)
-    optimizer = torch.optim.Adam(learner.parameters(), lr=1e-3, fused=True)
+    trained = replica(learner)
     cast = functools.partial(autocast, CUDA, torch.bfloat16)
-    steps = list(tiles())
-    train_step(learner, optimizer, steps[0], learning_rate=1e-3, label_smoothing=0.1, autocast=cast)
+    steps = list(packed_batches())
+    train_step(trained, steps[0], learning_rate=1e-3, autocast=cast)
     torch.cuda.set_sync_debug_mode("error")
     try:
         for batches in steps[1:]:
-            loss, _ = accumulate(learner, batches, label_smoothing=0.1, autocast=cast)
-            update_on_device(optimizer, usable=loss.isfinite())
-            optimizer.zero_grad(set_to_none=True)
+            loss = add_gradients(learner, batches, cast)
+            update_on_device(trained.optimizer, usable=loss.isfinite())
+            trained.optimizer.zero_grad(set_to_none=True)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
 
-def test_compiled_tiles_give_the_same_and_are_compiled_once() -> None:
-    torch.compiler.reset()
-    plain, compiled = model(), model()
-    compile_layers(compiled, static_shapes=True)
-    steps = list(tiles())
-    first = gradient(compiled, steps[0])
-    warm = programs_made()
-    for batches in steps:
-        expected = gradient(plain, batches)
-        assert float((gradient(compiled, batches) - expected).norm() / expected.norm()) < 1e-4
-    assert programs_made() == warm
-    assert torch.isfinite(first).all()
-
-
 def test_a_gradient_that_is_not_finite_changes_nothing() -> None:
     learner = model()
-    optimizer = torch.optim.Adam(learner.parameters(), lr=1e-3, fused=True)
-    [batches, *_] = tiles()
+    trained = replica(learner)
+    [batches, *_] = packed_batches()
     hook = learner.decoder.layers[0].feed_forward.outer.bias.register_hook(lambda one: one * float("nan"))
     before = [parameter.clone() for parameter in learner.parameters()]
     cast = contextlib.nullcontext
-    result = train_step(learner, optimizer, batches, learning_rate=1e-3, label_smoothing=0.1, autocast=cast)
+    result = train_step(trained, batches, learning_rate=1e-3, autocast=cast)
     hook.remove()
     assert not result.finite
     assert all(torch.equal(old, new) for old, new in zip(before, learner.parameters(), strict=True))
-    assert train_step(learner, optimizer, batches, learning_rate=1e-3, label_smoothing=0.1, autocast=cast).finite
+    assert train_step(trained, batches, learning_rate=1e-3, autocast=cast).finite

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from mt.training.schedule import cooling, learning_rate
+from mt.training.schedule import decay, learning_rate, peak_learning_rate
 
 
 @pytest.mark.parametrize("d_model", [128, 512, 1024])
@@ -17,7 +17,16 @@ def test_the_rate_is_equation_3(d_model: int, warmup_steps: int) -> None:
         assert twice == pytest.approx(2 * expected, rel=1e-12)
 
 
-def test_the_peak_of_base_lies_at_the_end_of_the_warm_up() -> None:
+@pytest.mark.parametrize(("d_model", "warmup_steps", "factor"), [(512, 4000, 1.0), (128, 100, 2.5), (1024, 1, 0.1)])
+def test_the_peak_is_the_rate_at_the_end_of_the_warm_up(d_model: int, warmup_steps: int, factor: float) -> None:
+    sizes = {"d_model": d_model, "warmup_steps": warmup_steps}
+    peak = peak_learning_rate(**sizes, factor=factor)
+    assert peak == pytest.approx(learning_rate(warmup_steps, **sizes, factor=factor), rel=1e-12)
+    assert peak == pytest.approx(factor / math.sqrt(d_model * warmup_steps), rel=1e-12)
+
+
+def test_the_peak_of_base_is_at_the_end_of_the_warm_up() -> None:
+    assert peak_learning_rate(d_model=512, warmup_steps=4000) == pytest.approx(6.99e-4, abs=5e-7)
     rates = [learning_rate(step, d_model=512, warmup_steps=4000) for step in range(1, 12_001)]
     assert max(rates) == rates[3999] == pytest.approx(6.99e-4, abs=5e-7)
     assert rates[:4000] == sorted(rates[:4000])
@@ -32,9 +41,9 @@ def test_steps_count_from_one(step: int) -> None:
         learning_rate(step, d_model=512, warmup_steps=4000)
 
 
-def test_a_cooldown_falls_in_a_line_to_nothing_behind_the_last_step() -> None:
-    factors = [cooling(step, max_steps=100, share=0.19) for step in range(1, 103)]
+def test_the_decay_is_linear_and_reaches_zero_after_the_last_step() -> None:
+    factors = [decay(step, max_steps=100, fraction=0.19) for step in range(1, 103)]
     assert factors[:81] == [1.0] * 81
-    assert factors[81:101] == pytest.approx([1 - 0.05 * place for place in range(1, 21)])
+    assert factors[81:101] == pytest.approx([1 - 0.05 * step for step in range(1, 21)])
     assert factors[101] == 0.0
-    assert [cooling(step, max_steps=5, share=0.0) for step in range(1, 6)] == [1.0] * 5
+    assert [decay(step, max_steps=5, fraction=0.0) for step in range(1, 6)] == [1.0] * 5

@@ -17,7 +17,6 @@ from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.workers import can_fork
 from mt.model.transformer import Transformer
-from mt.runtime import DecodingPrecision
 from mt.translation.translator import Translator
 
 TEXT = "a small dog runs over the green field while two men in red hats watch it quietly from an old bench"
@@ -136,7 +135,7 @@ def test_batches_of_64_give_the_tokens_of_batches_of_1_but_for_near_ties(
     model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
     generator = random.Random(beam_size)
     lines = [" ".join(generator.choices(WORDS, k=generator.randint(1, 12))) for _ in range(64)]
-    one = translator(model, tokenizer, precision="fp32", beam_size=beam_size, batch_tokens=2**20)
+    one = translator(model, tokenizer, precision=torch.float32, beam_size=beam_size, batch_tokens=2**20)
     together, alone = one.translate_all(lines), [one.translate_all([line])[0] for line in lines]
     for found, expected in trials(zip(together, alone, strict=True)):
         assert found.tokens == expected.tokens or found.score == pytest.approx(expected.score, abs=1e-4)
@@ -144,8 +143,8 @@ def test_batches_of_64_give_the_tokens_of_batches_of_1_but_for_near_ties(
 
 
 @pytest.mark.skipif(not can_fork(), reason="processes are copied on Linux only")
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_copies_of_the_process_translate_as_its_threads_do(tokenizer: Tokenizer, precision: DecodingPrecision) -> None:
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_copies_of_the_process_translate_as_its_threads_do(tokenizer: Tokenizer, precision: torch.dtype) -> None:
     model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
     settings: dict[str, Any] = {"precision": precision, "beam_size": 3, "threads": 2}
     in_threads = translator(model, tokenizer, **settings)
@@ -166,7 +165,7 @@ def test_batches_stay_within_the_budget(
     class Noted(BatchedDecoder):
         def __init__(self, model: PreparedModel, source: Tensor, **settings: Any) -> None:
             super().__init__(model, source, **settings)
-            shapes.append((self.num_places, source.shape[1]))
+            shapes.append((self.num_slots, source.shape[1]))
 
     monkeypatch.setattr(mt.translation.translator, "BatchedDecoder", Noted)
     budget = 60 * beam_size  # the sources of a batch, once for each place in the beam

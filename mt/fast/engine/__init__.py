@@ -1,1 +1,1 @@
-"""The trained model prepared for translating: weights packed for the processor, a cache that nothing has to move."""
+"""The trained model prepared for translation: prepacked weights, and KV caches that are not reordered."""

@@ -1,8 +1,6 @@
-"""Linear layers with their weights laid out once, as the processor's matrix kernels want them."""
+"""Linear layers with prepacked weights: laid out once, as the processor's matrix kernels read them."""
 
 import functools
-import platform
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -10,21 +8,29 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from mt.fast.native.tiled_linear import Products, TiledLinear
+from mt.fast.native.tiled_linear import ComputeType, TiledLinear
 from mt.model.feed_forward import Activation
 
 Library = Literal["mkl", "onednn", "torch", "tiles"]
 
+_COMPUTE_TYPES: dict[torch.dtype, ComputeType] = {torch.float32: "int8x8", torch.bfloat16: "bf16"}
+_TYPICAL_ROWS = 128  # MKL lays the weights out for this number; it computes more and fewer in the same way
+_PROBED_SHAPES = ((48, 32), (65, 64), (96, 128), (256, 512))
+_PROBED_COUNTS = [2, 3, 5, 7, 8, 16, 20, 33]
+_mkl_linear: Any = torch.ops.mkl._mkl_linear.default if torch.backends.mkl.is_available() else None
+_onednn_linear: Any = torch.ops.mkldnn._linear_pointwise.default if torch.backends.mkldnn.is_available() else None
+
 
 class PrepackedLinear:
-    """x Wᵀ + b, alone or with what follows it: the residual sum or the activation.
+    """x Wᵀ + b, alone or with the activation that follows it.
 
-    On a CPU the weights are reordered into the blocks of its library when the layer is made, which saves doing so in
-    every call: MKL's for fp32 on Intel's processors, where it was the faster for the few rows of a single sentence,
-    and oneDNN's for bf16 and on others, where MKL was the slower. Elsewhere torch's own kernels are called. What a row
-    becomes does not depend on the number of rows (with MKL that holds for matrices of more than 64 x 64; below, a
-    single row may differ in its last bit). Where `TiledLinear` can be had it comes first, with the `products` that keep
-    the layer's `precision` or others, and results in a precision of their own, `out`.
+    On a CPU the first of these that is available computes it: `TiledLinear`, with the `compute_type` that keeps the
+    layer's `precision` or another; MKL for fp32, which is faster than oneDNN for the rows of a single sentence; oneDNN.
+    A library serves only if its rows do not depend on their number, which a probe decides once per process; if a single
+    row is the one exception, two rows are computed instead. Elsewhere torch's own kernels are called.
+
+    Results are of the type `out`, by default the layer's `precision`. Where a CPU has no bf16 kernel with such results,
+    the weights of a bf16 layer are fp32.
     """
 
     def __init__(
@@ -34,34 +40,38 @@ class PrepackedLinear:
         *,
         precision: torch.dtype | None = None,
         library: Library | None = None,
-        products: Products | None = None,
+        compute_type: ComputeType | None = None,
         out: torch.dtype | None = None,
     ) -> None:
         precision = precision or weight.dtype
-        products = products or _PRODUCTS.get(precision)
+        self.out = out or precision
+        compute_type = compute_type or _COMPUTE_TYPES.get(precision)
         self.tiles = None
-        if library is None and products is not None:
-            self.tiles = TiledLinear.of(weight, bias, products=products, out=out or precision)
-        weight, bias = weight.to(precision), None if bias is None else bias.to(precision)
-        self.library = "tiles" if self.tiles else library or _library(weight)
-        self.bias = bias
-        self.weight = weight if self.tiles is None else self.tiles.weight
+        if library is None and compute_type is not None:
+            self.tiles = TiledLinear.of(weight, bias, compute_type=compute_type, out=self.out)
+        rounded = weight.device.type == "cpu" and precision == torch.bfloat16
+        widened = rounded and (self.out != torch.bfloat16 or not _has_bf16())
+        self.precision = torch.float32 if widened else precision
+        if weight.device.type == "cpu" and library is None:
+            library = _library(self.precision, rounded=rounded)
+        self.library: Library = "tiles" if self.tiles else library or "torch"
+        self.weight, self.bias = weight.to(self.precision), None if bias is None else bias.to(self.precision)
         self.shape: Float[Tensor, "out_features in_features"] | None = None
-        if self.library == "mkl":
-            self.weight = torch.ops.mkl._mkl_reorder_linear_weight(weight, _TYPICAL_ROWS)
+        if self.tiles is not None:
+            self.weight = self.tiles.weight
+        elif self.library == "mkl":
+            self.weight = torch.ops.mkl._mkl_reorder_linear_weight(self.weight, _TYPICAL_ROWS)
             self.shape = weight.new_empty(1).expand(weight.shape)  # takes no memory: only its sizes are read
         elif self.library == "onednn":
-            self.weight = torch.ops.mkldnn._reorder_linear_weight(weight, None)
+            self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight, None)
+        self.doubled = self.library in {"mkl", "onednn"} and not _agree(self, weight.shape[1], rows=2, counts=[1])
+        self.special = self.doubled or widened or self.precision != self.out
 
     def __call__(self, x: Float[Tensor, "*rows in_features"]) -> Float[Tensor, "*rows out_features"]:
         """The product and the bias."""
         if self.tiles is not None:
             return self.tiles(x)
-        if self.library == "mkl":
-            return _mkl_linear(x, self.weight, self.shape, self.bias, x.numel() // x.shape[-1])
-        if self.library == "onednn":
-            return _onednn_linear(x, self.weight, self.bias, "none", [], "")
-        return functional.linear(x, self.weight, self.bias)
+        return self._special(x) if self.special else self.product(x)
 
     def activated(
         self, x: Float[Tensor, "*rows in_features"], activation: Activation
@@ -69,39 +79,59 @@ class PrepackedLinear:
         """The product and the bias, cut off below zero or times their sigmoid."""
         if self.tiles is not None and activation == "relu":
             return self.tiles(x, relu=True)
-        if self.library == "onednn":
-            return _onednn_linear(x, self.weight, self.bias, activation, [], "")
         wide = self(x)
         return wide.relu_() if activation == "relu" else functional.silu(wide, inplace=True)
 
-    def add_to(
-        self, residual: Float[Tensor, "*rows out_features"], x: Float[Tensor, "*rows in_features"]
-    ) -> Float[Tensor, "*rows out_features"]:
-        """The residual plus x Wᵀ + b."""
+    def product(self, x: Float[Tensor, "*rows in_features"]) -> Float[Tensor, "*rows out_features"]:
+        """The library's result for rows in its own precision."""
+        if self.library == "mkl":
+            return _mkl_linear(x, self.weight, self.shape, self.bias, x.numel() // x.shape[-1])
         if self.library == "onednn":
-            return _onednn_linear_binary(x, residual, self.weight, self.bias, "add")
-        return self(x).add_(residual)
+            return _onednn_linear(x, self.weight, self.bias, "none", [], "")
+        return functional.linear(x, self.weight, self.bias)
 
-
-_PRODUCTS: dict[torch.dtype, Products] = {torch.float32: "int8x8", torch.bfloat16: "bf16"}
-_TYPICAL_ROWS = 128  # MKL lays the weights out for so many; more and fewer are computed alike
-_mkl_linear: Any = torch.ops.mkl._mkl_linear.default if torch.backends.mkl.is_available() else None
-_onednn_linear: Any = torch.ops.mkldnn._linear_pointwise.default if torch.backends.mkldnn.is_available() else None
-_onednn_linear_binary: Any = torch.ops.mkldnn._linear_pointwise.binary if torch.backends.mkldnn.is_available() else None
-
-
-def _library(weight: Tensor) -> Library:
-    """Which library has a kernel for these weights here, if any."""
-    if weight.device.type != "cpu" or weight.dtype not in (torch.float32, torch.bfloat16):
-        return "torch"
-    if weight.dtype == torch.float32 and torch.backends.mkl.is_available() and _on_intel():
-        return "mkl"
-    return "onednn" if torch.backends.mkldnn.is_available() else "torch"
+    def _special(self, x: Tensor) -> Tensor:
+        """With a single row computed as two, and converted to the library's precision and back."""
+        rows = x.reshape(-1, x.shape[-1]).to(self.precision)
+        y = self.product(rows.repeat(2, 1) if self.doubled and len(rows) == 1 else rows)
+        return y[: len(rows)].to(self.out).view(*x.shape[:-1], y.shape[-1])
 
 
 @functools.cache
-def _on_intel() -> bool:
-    processors = Path("/proc/cpuinfo")
-    if processors.exists():
-        return "GenuineIntel" in processors.read_text(encoding="utf-8")
-    return "Intel" in platform.processor()
+def _has_bf16() -> bool:
+    """Whether oneDNN takes bf16 weights on this processor."""
+    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+@functools.cache
+def _library(precision: torch.dtype, *, rounded: bool) -> Library:
+    """The first library of a CPU whose rows do not depend on their number.
+
+    Where factors may be `rounded` to bf16 it is oneDNN, which does so on some processors (`mt.runtime.bf16_factors`).
+    """
+    libraries: list[Library] = []
+    if precision == torch.float32 and not rounded and torch.backends.mkl.is_available():
+        libraries.append("mkl")
+    if precision in _COMPUTE_TYPES and torch.backends.mkldnn.is_available():
+        libraries.append("onednn")
+    for library in libraries:
+        if all(_rows_agree(library, precision, *shape) for shape in _PROBED_SHAPES):
+            return library
+    return "torch"
+
+
+def _rows_agree(library: Library, precision: torch.dtype, out_features: int, in_features: int) -> bool:
+    weight = torch.randn(out_features, in_features, generator=torch.Generator().manual_seed(0)).to(precision)
+    return _agree(PrepackedLinear(weight, None, library=library), in_features, rows=64, counts=_PROBED_COUNTS)
+
+
+def _agree(layer: PrepackedLinear, in_features: int, *, rows: int, counts: list[int]) -> bool:
+    """Whether the first rows of several become the same alone; in one thread, in which searches compute."""
+    x = torch.randn(rows, in_features, generator=torch.Generator().manual_seed(1)).to(layer.precision)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        together = layer.product(x)
+        return all(torch.equal(layer.product(x[:count]), together[:count]) for count in counts)
+    finally:
+        torch.set_num_threads(threads)

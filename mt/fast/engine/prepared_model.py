@@ -1,31 +1,43 @@
-"""A trained model prepared for translating: the same function, with the weights as the machine wants them."""
+"""A trained model prepared for translation: the same function, with prepacked weights."""
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from mt.fast.engine.prepacked_linear import PrepackedLinear
-from mt.fast.engine.prepared_layers import FEW, PreparedDecoderLayer, PreparedEncoderLayer, cross_projection
-from mt.fast.native.all_layers import DecoderInOneCall, EncoderInOneCall
-from mt.fast.native.indexed_attention import CellAttention
-from mt.fast.native.tiled_linear import Products
+from mt.fast.engine.prepared_layers import (
+    FEW,
+    Prepacking,
+    PreparedDecoderLayer,
+    PreparedEncoderLayer,
+    cross_projection,
+)
+from mt.fast.native.all_layers import LayersInOneCall
+from mt.fast.native.indexed_attention import IndexedAttention
+from mt.fast.native.tiled_linear import ComputeType
 from mt.model.architecture import unknown_part
 from mt.model.embedding import TokenEmbedding
+from mt.model.feed_forward import FeedForward
 from mt.model.positions import SinusoidalPositions, positional_encoding
+from mt.model.stacks import Stack
 from mt.model.transformer import Transformer
-from mt.runtime import DecodingPrecision
 
-# The type of the weights, and how `TiledLinear` forms products where that does not follow from it.
-_ARITHMETIC: dict[DecodingPrecision, tuple[torch.dtype, Products | None]] = {
-    "fp64": (torch.float64, None),
-    "fp32": (torch.float32, None),
-    "bf16": (torch.bfloat16, None),
-    "int8": (torch.bfloat16, "int8"),
-}
+_ACTIVATIONS = {"relu", "swish"}
+
+
+def unsupported(model: nn.Module) -> str | None:
+    """The part of a model that this engine does not compute, by name; None if it computes all of it."""
+    if part := unknown_part(model):
+        return part
+    for name, module in model.named_modules():
+        if isinstance(module, FeedForward) and module.activation not in _ACTIVATIONS:
+            return f"{name}.activation is {module.activation}"
+        if isinstance(module, Stack) and module.final_norm is not None:
+            return f"{name}.final_norm is {type(module.final_norm).__name__}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -39,71 +51,63 @@ class Memory:
     mask: Float[Tensor, "sentences 1 1 source"]
 
 
-def unsupported(model: Transformer) -> str | None:
-    """What of a model this engine does not compute, by name; None where it computes all of it."""
-    return unknown_part(model)
-
-
 class PreparedModel:
-    """The weights of a trained model in `precision`; later training of that model does not reach them.
+    """The weights of a trained model in `precision`; later training of that model does not change them.
 
-    In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once, those of the logits not at
-    all: eight bits would make equals of many, and another order of more. Where `TiledLinear` cannot be had they take
-    fp32 weights, from which oneDNN forms products of bf16 factors inside `mt.runtime.bf16_factors`; outside it computes
-    them in fp32. int8 is bf16 with products of int8 limbs, where `TiledLinear` can be had.
+    In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once. On a CPU logits are not
+    rounded: eight bits would make many of them equal, and reorder others. Without `TiledLinear` their weights are fp32,
+    and oneDNN rounds the factors to bf16 only inside `mt.runtime.bf16_factors` and on processors with AMX.
+
+    `compute_type` is that of `TiledLinear`, where it is available; None keeps the precision. Raises ValueError with the
+    part that is `unsupported`.
     """
 
     @torch.no_grad()
-    def __init__(self, model: Transformer, *, precision: DecodingPrecision) -> None:
-        if (reason := unsupported(model)) is not None:
-            raise ValueError(f"the fast engine does not support this model: {reason}")
+    def __init__(self, model: Transformer, *, precision: torch.dtype, compute_type: ComputeType | None = None) -> None:
+        if part := unsupported(model):
+            raise ValueError(f"the fast engine does not support this model: {part}")
         assert isinstance(model.positions, SinusoidalPositions)
-        dtype, products = _ARITHMETIC[precision]
         self.pad = model.pad
-        encoder: list[Any] = list(model.encoder.layers)
-        decoder: list[Any] = list(model.decoder.layers)
-        self.precision = dtype
-        self.num_heads = decoder[0].self_attention.num_heads
+        self.precision = precision
+        self.num_heads = model.decoder.layers[0].self_attention.num_heads
         self.d_model = model.target_embedding.weight.shape[1]
-        self.target_embedding = model.target_embedding.weight.detach().to(dtype, copy=True)
+        self.target_embedding = model.target_embedding.weight.detach().to(precision, copy=True)
         self.source_embedding = self.target_embedding
         if model.source_embedding is not model.target_embedding:
-            self.source_embedding = model.source_embedding.weight.detach().to(dtype, copy=True)
-        arithmetic: dict[str, Any] = {"precision": dtype, "products": products}
-        self.encoder = [PreparedEncoderLayer(layer, **arithmetic) for layer in encoder]
-        self.decoder = [PreparedDecoderLayer(layer, **arithmetic) for layer in decoder]
-        self.cross = cross_projection(decoder, **arithmetic)
-        self.output, self.scored = _output(model.target_embedding, self.target_embedding, products)
-        self.table = model.positions.table.to(dtype)
-        self.cell_attention = CellAttention.of(
-            num_heads=self.num_heads,
-            d_k=self.d_model // self.num_heads,
-            precision=dtype,
-            device=self.target_embedding.device,
+            self.source_embedding = model.source_embedding.weight.detach().to(precision, copy=True)
+        prepack = Prepacking(precision, compute_type)
+        self.encoder = [PreparedEncoderLayer(layer, prepack) for layer in model.encoder.layers]
+        self.decoder = [PreparedDecoderLayer(layer, prepack) for layer in model.decoder.layers]
+        self.cross = cross_projection(list(model.decoder.layers), prepack)
+        self.output = _output(model.target_embedding, self.target_embedding, compute_type)
+        self.table = model.positions.table.to(precision)
+        d_k = self.d_model // self.num_heads
+        self.indexed_attention = IndexedAttention.of(
+            num_heads=self.num_heads, d_k=d_k, precision=precision, device=self.device
         )
         self.encoder_in_one_call = self.decoder_in_one_call = None
-        encoder_parts, decoder_parts = ([layer.parts() for layer in layers] for layers in (self.encoder, self.decoder))
-        if self.cell_attention is not None and all(layer.complete for layer in (*encoder_parts, *decoder_parts)):
-            heads = {"num_heads": self.num_heads, "d_k": self.d_model // self.num_heads}
-            self.encoder_in_one_call = EncoderInOneCall(encoder_parts, **heads)
-            self.decoder_in_one_call = DecoderInOneCall(decoder_parts, **heads)
+        if self.indexed_attention is not None:
+            encoder, decoder = ([layer.kernels() for layer in layers] for layers in (self.encoder, self.decoder))
+            shape = {"num_heads": self.num_heads, "d_k": d_k}
+            self.encoder_in_one_call = LayersInOneCall.of("encoder_layers", encoder, **shape)
+            self.decoder_in_one_call = LayersInOneCall.of("decoder_layers", decoder, **shape)
 
     @property
     def device(self) -> torch.device:
-        """Where the weights lie."""
+        """The device of the weights."""
         return self.target_embedding.device
 
     def encode(self, source: Int[Tensor, "sentences source"]) -> Memory:
-        """The left side of figure 1, and what each decoder layer asks of it."""
+        """The left side of figure 1, and the keys and values of each decoder layer over it."""
         mask = torch.zeros_like(source, dtype=self.precision).masked_fill_(source == self.pad, -math.inf)[:, None, None]
         positions = self.positions(source.shape[1])[: source.shape[1]]
         x = self.embed(self.source_embedding, source, positions)
         lengths = (source != self.pad).sum(dim=1).to(torch.int32)
         if self.encoder_in_one_call is not None and x.shape[1] <= FEW:
-            self.encoder_in_one_call(x, lengths)
+            self.encoder_in_one_call(x, lengths.data_ptr())
         else:
             for layer in self.encoder:
-                x = layer(x, mask, lengths, self.cell_attention)
+                x = layer(x, mask, lengths, self.indexed_attention)
         heads = self.cross(x).unflatten(-1, (len(self.decoder), 2, self.num_heads, -1)).permute(2, 3, 0, 4, 1, 5)
         return Memory(keys_values=heads, mask=mask)
 
@@ -117,29 +121,23 @@ class PreparedModel:
         return torch.add(positions, torch.embedding(embedding, tokens), alpha=math.sqrt(self.d_model))
 
     def logits(self, x: Float[Tensor, "rows d_model"]) -> Float[Tensor, "rows vocabulary"]:
-        """Scores of every piece, by the embedding matrix once more (section 3.4)."""
-        return self.output(x.to(self.scored))
+        """Scores of every subword, by the embedding matrix once more (section 3.4)."""
+        return self.output(x)
 
     def positions(self, length: int) -> Float[Tensor, "longer d_model"]:
-        """The position table, at least so long."""
-        table = self.table  # other threads may enlarge it too
+        """The position table, of at least this length."""
+        table = self.table  # other threads may replace it too
         if length > table.shape[0]:
             self.table = table = positional_encoding(2 * length, self.d_model).to(table)
         return table
 
 
 def _output(
-    embedding: TokenEmbedding, copied: Float[Tensor, "vocabulary d_model"], products: Products | None
-) -> tuple[PrepackedLinear, torch.dtype]:
-    """What makes logits, and the precision it takes: those of a bf16 model on a CPU are fp32, if quickly formed.
-
-    `copied` is the embedding matrix in the model's precision.
-    """
+    embedding: TokenEmbedding, copied: Float[Tensor, "vocabulary d_model"], compute_type: ComputeType | None
+) -> PrepackedLinear:
+    """The layer that makes logits, fp32 ones of a bf16 model on a CPU; `copied` is its matrix in the model's type."""
     bias = None if embedding.bias is None else embedding.bias.detach().clone()
-    if copied.device.type != "cpu" or copied.dtype != torch.bfloat16:
-        return PrepackedLinear(copied, None if bias is None else bias.to(copied.dtype), products=products), copied.dtype
-    exact = embedding.weight.detach().float()
-    output = PrepackedLinear(exact, bias, precision=copied.dtype, products=products, out=torch.float32)
-    if output.library == "tiles" or not torch.backends.mkldnn.is_available():
-        return output, copied.dtype
-    return PrepackedLinear(exact, None if bias is None else bias.float(), library="onednn"), torch.float32
+    if copied.device.type == "cpu" and copied.dtype == torch.bfloat16:
+        exact = embedding.weight.detach().float()
+        return PrepackedLinear(exact, bias, precision=copied.dtype, compute_type=compute_type, out=torch.float32)
+    return PrepackedLinear(copied, None if bias is None else bias.to(copied.dtype), compute_type=compute_type)

@@ -1,1 +1,1 @@
-"""Two computations of a search in C: compiled where a C compiler is, and called in place of torch's operations."""
+"""Attention, norms, matrix products, whole layers and ranking in C, used where there is a C compiler."""

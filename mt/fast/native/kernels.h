@@ -1,8 +1,8 @@
-/* What the kernels share: vectors of 16 floats, which GCC and Clang break down for processors with shorter ones, and
-   what each of the files offers the others.
+/* What the kernels share: vectors of 16 floats, which GCC and Clang split for processors with shorter ones, and the
+   functions that files offer each other.
 
-   Every function that Python calls has a twin of torch operations in mt/engine or mt/search, which is taken where no C
-   compiler is, and a test that holds the two together. */
+   Every function that Python calls has a counterpart of torch operations in mt/fast/engine or mt/search, which is used
+   where there is no C compiler, and a test that compares the two. */
 
 #ifndef KERNELS_H
 #define KERNELS_H
@@ -38,8 +38,8 @@ static inline floats load_bf16(const bf16 *from) {
 #ifdef __AVX512BF16__
 static inline void store_bf16(bf16 *to, floats x) { *(halves *)to = (halves)_mm512_cvtneps_pbh((__m512)x); }
 #else
-static inline void store_bf16(bf16 *to, floats x) { /* to the nearest, of two the even one */
-    words bits = (words)x, none = (words)(x != x); /* rounding would carry what is not a number over to 0 */
+static inline void store_bf16(bf16 *to, floats x) { /* to the nearest, ties to even */
+    words bits = (words)x, none = (words)(x != x); /* rounding would turn NaN into 0 */
     words rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
     *(halves *)to = __builtin_convertvector((rounded & ~none) | (none & 0x7fc0), halves);
 }
@@ -69,7 +69,7 @@ static inline float largest(floats x) {
 /* e^x for x <= 0: 2^n e^r with |r| <= ln 2 / 2, and Taylor's series to the seventh power for e^r. */
 static inline floats exponential(floats x) {
     const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to a whole number */
-    x = larger(all(-87.0f), x); /* in this order, so that what is not a number stays so */
+    x = larger(all(-87.0f), x); /* in this order, so that NaN stays NaN */
     floats n = (x * 1.44269504f + shift) - shift;
     floats r = x - n * 0.693359375f + n * 2.12194440e-4f;
     floats series = all(1.0f / 5040);
@@ -78,22 +78,23 @@ static inline floats exponential(floats x) {
     return (floats)((ints)series + (__builtin_convertvector(n, ints) << 23));
 }
 
-void attend_float(const float *query, long query_stride, float *keys, float *values, long place_stride,
-                  long head_stride, long cell_stride, const int32_t *cells, long cells_of_place, long cells_of_row,
-                  const int32_t *counts, long newest, float *out, long places, long rows, long heads, long d_k);
-void attend_bf16(const bf16 *query, long query_stride, bf16 *keys, bf16 *values, long place_stride, long head_stride,
-                 long cell_stride, const int32_t *cells, long cells_of_place, long cells_of_row, const int32_t *counts,
-                 long newest, bf16 *out, long places, long rows, long heads, long d_k);
+void attend_float(const float *query, long query_stride, float *keys, float *values, long slot_stride,
+                  long head_stride, long entry_stride, const int32_t *indices, long indices_of_slot,
+                  long indices_of_row, const int32_t *counts, long newest, float *out, long slots, long rows,
+                  long heads, long d_k);
+void attend_bf16(const bf16 *query, long query_stride, bf16 *keys, bf16 *values, long slot_stride, long head_stride,
+                 long entry_stride, const int32_t *indices, long indices_of_slot, long indices_of_row,
+                 const int32_t *counts, long newest, bf16 *out, long slots, long rows, long heads, long d_k);
 void norm_of_sum_float(const float *residual, const float *added, const float *gain, const float *bias, float epsilon,
                        float *out, long rows, long d_model);
 void norm_of_sum_bf16(const bf16 *residual, const bf16 *added, const float *gain, const float *bias, float epsilon,
                       bf16 *out, long rows, long d_model);
 
-/* A matrix and a bias as tiles take them: see tiles.c. */
+/* A prepacked matrix and its bias: see tiles.c. */
 struct linear {
     const void *weight;
     const float *scales, *bias;
-    long inner, columns, digits;
+    long inner, columns, limbs;
 };
 int linear_in_tiles(const void *x, int x_is_bf16, long rows, const struct linear *by, int relu, void *out,
                     int out_is_bf16);

@@ -1,15 +1,25 @@
 #include "kernels.h"
 #include <stdlib.h>
 
-/* The layers of figure 1, of the encoder for whole sentences and of the decoder for the newest token of every row, as the
-   kernels compute them one by one: one call in place of many, which counts where few rows are computed. */
+/* The layers of figure 1 as the kernels compute them one by one: the encoder's for whole sentences, the decoder's for
+   the newest token of every row. One call replaces many, which matters where few rows are computed. */
 struct norm { const float *gain, *bias; double epsilon; };
 struct encoder_layer { struct linear projection, output, wide, narrow; struct norm own, last; };
 struct decoder_layer {
     struct linear projection, output, cross_query, cross_output, wide, narrow;
     struct norm own, cross, last;
 };
-struct cache { char *start; long of_layer, to_values, of_place, of_head, of_cell; const int32_t *counts; };
+struct cache {
+    char *start;
+    long layer_stride, value_stride, slot_stride, head_stride, entry_stride;
+    const int32_t *counts;
+};
+
+/* Whether the structures that Python fills have these sizes in bytes. */
+int structures_have_sizes(const long *sizes) {
+    return sizes[0] == sizeof(struct linear) && sizes[1] == sizeof(struct norm) && sizes[2] == sizeof(struct cache) &&
+           sizes[3] == sizeof(struct encoder_layer) && sizes[4] == sizeof(struct decoder_layer);
+}
 
 static int multiply(const void *x, const struct linear *by, int is_bf16, int relu, long rows, void *out) {
     return linear_in_tiles(x, is_bf16, rows, by, relu, out, is_bf16);
@@ -20,19 +30,19 @@ static void add_and_norm(void *x, const void *added, const struct norm *norm, in
     else norm_of_sum_float(x, added, norm->gain, norm->bias, norm->epsilon, x, rows, d_model);
 }
 
-static void attend(const void *query, long stride, const struct cache *to, long layer, const int32_t *cells,
-                   long cells_of_place, long cells_of_row, int is_bf16, void *out, long places, long rows, long heads,
+static void attend(const void *query, long stride, const struct cache *to, long layer, const int32_t *indices,
+                   long indices_of_slot, long indices_of_row, int is_bf16, void *out, long slots, long rows, long heads,
                    long d_k) {
-    char *keys = to->start + layer * to->of_layer, *values = keys + to->to_values;
+    char *keys = to->start + layer * to->layer_stride, *values = keys + to->value_stride;
     if (is_bf16)
-        attend_bf16(query, stride, (bf16 *)keys, (bf16 *)values, to->of_place, to->of_head, to->of_cell, cells,
-                    cells_of_place, cells_of_row, to->counts, cells != 0, out, places, rows, heads, d_k);
+        attend_bf16(query, stride, (bf16 *)keys, (bf16 *)values, to->slot_stride, to->head_stride, to->entry_stride,
+                    indices, indices_of_slot, indices_of_row, to->counts, indices != 0, out, slots, rows, heads, d_k);
     else
-        attend_float(query, stride, (float *)keys, (float *)values, to->of_place, to->of_head, to->of_cell, cells,
-                     cells_of_place, cells_of_row, to->counts, cells != 0, out, places, rows, heads, d_k);
+        attend_float(query, stride, (float *)keys, (float *)values, to->slot_stride, to->head_stride, to->entry_stride,
+                     indices, indices_of_slot, indices_of_row, to->counts, indices != 0, out, slots, rows, heads, d_k);
 }
 
-/* Room for what a layer makes of all rows: its widest product, and two more as wide as x. */
+/* Memory for the results of a layer for all rows: its widest product, and two more as wide as x. */
 struct room { char *wide, *one, *other; };
 
 static struct room room_for(long rows, long widest, long d_model, int is_bf16) {
@@ -51,21 +61,22 @@ static int feed_forward(void *x, const struct linear *wide, const struct linear 
     return done;
 }
 
-/* `x`, places x rows x d_model, becomes what the last layer makes of it; of each place's rows `counts` tells the first,
-   which are attended to. Whether there was memory for it. */
+/* `x`, slots x rows x d_model, becomes the output of the last layer; the first `counts[s]` rows of slot s are attended
+   to. Whether there was memory for it. */
 int encoder_layers(void *x, int is_bf16, const struct encoder_layer *layers, long num_layers, const int32_t *counts,
-                   long places, long rows, long heads, long d_k) {
-    const long all_rows = places * rows, d_model = heads * d_k, size = is_bf16 ? sizeof(bf16) : sizeof(float);
+                   long slots, long rows, long heads, long d_k) {
+    const long all_rows = slots * rows, d_model = heads * d_k, size = is_bf16 ? sizeof(bf16) : sizeof(float);
     if (!all_rows) return 1;
     const struct room room = room_for(all_rows, layers->wide.columns, d_model, is_bf16); /* as in every layer */
     if (!room.wide) return 0;
-    const struct cache own = {.start = room.wide + d_model * size, .to_values = d_model * size,
-                              .of_place = rows * 3 * d_model, .of_head = d_k, .of_cell = 3 * d_model, .counts = counts};
+    const struct cache own = {.start = room.wide + d_model * size, .value_stride = d_model * size,
+                              .slot_stride = rows * 3 * d_model, .head_stride = d_k, .entry_stride = 3 * d_model,
+                              .counts = counts};
     int done = 1;
     for (long i = 0; i < num_layers && done; i++) {
         const struct encoder_layer *layer = layers + i;
         done &= multiply(x, &layer->projection, is_bf16, 0, all_rows, room.wide);
-        attend(room.wide, 3 * d_model, &own, 0, 0, 0, 0, is_bf16, room.one, places, rows, heads, d_k);
+        attend(room.wide, 3 * d_model, &own, 0, 0, 0, 0, is_bf16, room.one, slots, rows, heads, d_k);
         done &= multiply(room.one, &layer->output, is_bf16, 0, all_rows, room.other);
         add_and_norm(x, room.other, &layer->own, is_bf16, all_rows, d_model);
         done &= feed_forward(x, &layer->wide, &layer->narrow, &layer->last, is_bf16, all_rows, d_model, &room);
@@ -74,11 +85,11 @@ int encoder_layers(void *x, int is_bf16, const struct encoder_layer *layers, lon
     return done;
 }
 
-/* `x`, places x rows x d_model, becomes what the last layer makes of it. Whether there was memory for it. */
-int decoder_layers(void *x, int is_bf16, const struct decoder_layer *layers, long num_layers, const struct cache *target,
-                   const int32_t *cells, long cells_of_place, long cells_of_row, const struct cache *source,
-                   long places, long rows, long heads, long d_k) {
-    const long all_rows = places * rows, d_model = heads * d_k;
+/* `x`, slots x rows x d_model, becomes the output of the last layer. Whether there was memory for it. */
+int decoder_layers(void *x, int is_bf16, const struct decoder_layer *layers, long num_layers,
+                   const struct cache *target, const int32_t *indices, long indices_of_slot, long indices_of_row,
+                   const struct cache *source, long slots, long rows, long heads, long d_k) {
+    const long all_rows = slots * rows, d_model = heads * d_k;
     if (!all_rows) return 1;
     const struct room room = room_for(all_rows, layers->wide.columns, d_model, is_bf16); /* as in every layer */
     if (!room.wide) return 0;
@@ -86,12 +97,12 @@ int decoder_layers(void *x, int is_bf16, const struct decoder_layer *layers, lon
     for (long i = 0; i < num_layers && done; i++) {
         const struct decoder_layer *layer = layers + i;
         done &= multiply(x, &layer->projection, is_bf16, 0, all_rows, room.wide);
-        attend(room.wide, 3 * d_model, target, i, cells, cells_of_place, cells_of_row, is_bf16, room.one, places, rows,
-               heads, d_k);
+        attend(room.wide, 3 * d_model, target, i, indices, indices_of_slot, indices_of_row, is_bf16, room.one, slots,
+               rows, heads, d_k);
         done &= multiply(room.one, &layer->output, is_bf16, 0, all_rows, room.other);
         add_and_norm(x, room.other, &layer->own, is_bf16, all_rows, d_model);
         done &= multiply(x, &layer->cross_query, is_bf16, 0, all_rows, room.one);
-        attend(room.one, d_model, source, i, 0, 0, 0, is_bf16, room.other, places, rows, heads, d_k);
+        attend(room.one, d_model, source, i, 0, 0, 0, is_bf16, room.other, slots, rows, heads, d_k);
         done &= multiply(room.other, &layer->cross_output, is_bf16, 0, all_rows, room.one);
         add_and_norm(x, room.one, &layer->cross, is_bf16, all_rows, d_model);
         done &= feed_forward(x, &layer->wide, &layer->narrow, &layer->last, is_bf16, all_rows, d_model, &room);

@@ -1,4 +1,4 @@
-"""The kernels as functions: compiled by the machine's C compiler when they are first asked for, then kept on disk."""
+"""The kernels as functions: compiled by the machine's C compiler at their first use, then cached on disk."""
 
 import contextlib
 import ctypes
@@ -6,8 +6,10 @@ import functools
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -37,55 +39,112 @@ _SIGNATURES: dict[str, list[Any]] = {
         *(_NUMBER, _NUMBER, _NUMBER, _NUMBER),
     ],
     "linear_in_tiles": [_POINTER, _FLAG, _NUMBER, _POINTER, _FLAG, _POINTER, _FLAG],
+    "structures_have_sizes": [_POINTER],
 }
+
+
+class Linear(ctypes.Structure):
+    """`struct linear` of kernels.h."""
+
+    _fields_ = (
+        *((name, _POINTER) for name in ("weight", "scales", "bias")),
+        *((name, _NUMBER) for name in ("inner", "columns", "limbs")),
+    )
+
+
+class Norm(ctypes.Structure):
+    """`struct norm` of layers.c."""
+
+    _fields_ = (("gain", _POINTER), ("bias", _POINTER), ("epsilon", ctypes.c_double))
+
+
+class Cache(ctypes.Structure):
+    """`struct cache` of layers.c."""
+
+    _fields_ = (
+        ("start", _POINTER),
+        *((f"{name}_stride", _NUMBER) for name in ("layer", "value", "slot", "head", "entry")),
+        ("counts", _POINTER),
+    )
+
+
+class EncoderLayer(ctypes.Structure):
+    """`struct encoder_layer` of layers.c."""
+
+    _fields_ = (*((f"linear_{i}", Linear) for i in range(4)), *((f"norm_{i}", Norm) for i in range(2)))
+
+
+class DecoderLayer(ctypes.Structure):
+    """`struct decoder_layer` of layers.c."""
+
+    _fields_ = (*((f"linear_{i}", Linear) for i in range(6)), *((f"norm_{i}", Norm) for i in range(3)))
+
+
+_STRUCTURES = (Linear, Norm, Cache, EncoderLayer, DecoderLayer)
 
 
 @functools.cache
 def kernels() -> Any | None:
-    """The compiled functions; None where they cannot be had or MT_NATIVE=0 says not to use them."""
+    """The compiled functions; None where MT_NATIVE=0 asks not to use them.
+
+    None also where they cannot be built or loaded, which one line on standard error reports.
+    """
     if os.environ.get("MT_NATIVE") == "0":
         return None
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        return None
     try:
-        return _loaded(compiler)
-    except (OSError, RuntimeError, subprocess.SubprocessError):  # also where nobody knows a home folder
+        return _loaded(os.environ.get("CC", "cc"))
+    except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:  # also without a home folder
+        reason = str(error)
+        if isinstance(error, subprocess.CalledProcessError):
+            output = error.stderr.decode(errors="replace").strip().split("\n")
+            reason = f"{error.cmd[0]} failed: {output[0] or error.returncode}"
+        print(
+            f"compiled kernels are not available ({reason}); torch's operations are used, more slowly",
+            file=sys.stderr,
+            flush=True,
+        )
         return None
 
 
 def _loaded(compiler: str) -> ctypes.CDLL:
-    """The library from the user's cache, or compiled into it; where nothing can be kept, compiled for this process.
+    """The library from the user's cache, or compiled into it; if it cannot be cached, compiled for this process.
 
-    Its name ends in a digest of its bytes: loading a damaged one would end the process.
+    Its name ends in a digest of its bytes: loading a damaged one would end the process. Raises OSError, RuntimeError,
+    ValueError or SubprocessError.
     """
+    command = shlex.split(compiler)
+    if not command or shutil.which(command[0]) is None:
+        raise OSError(f"no C compiler {compiler!r}; install one, or name it in CC")
     name = f"kernels-{_mark(compiler)}"
     cache = _cache_folder()
-    for kept in sorted(cache.glob(f"{name}-*.so")):
+    for cached in sorted(cache.glob(f"{name}-*.so")):
         with contextlib.suppress(OSError):
-            if kept.stem == f"{name}-{_digest(kept.read_bytes())}":
-                return _opened(kept)
+            if cached.stem == f"{name}-{_digest(cached.read_bytes())}":
+                return _opened(cached)
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "kernels.so"
+        built = Path(folder) / "kernels.so"
         sources = [str(path) for path in _SOURCES if path.suffix == ".c"]
-        command = [compiler, *_OPTIONS, "-o", str(made), *sources, "-lm"]
+        command = [*command, *_OPTIONS, "-o", str(built), *sources, "-lm"]
         subprocess.run(command, check=True, capture_output=True, timeout=_SECONDS)  # noqa: S603  the machine's compiler
-        library = _opened(made)
-        with contextlib.suppress(OSError):  # no room, or nobody may write there
+        library = _opened(built)
+        with contextlib.suppress(OSError):  # the disk is full, or the folder is read-only
             cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=cache) as beside:
-                Path(shutil.copy(made, beside)).replace(cache / f"{name}-{_digest(made.read_bytes())}.so")
+            with tempfile.TemporaryDirectory(dir=cache) as alongside:
+                Path(shutil.copy(built, alongside)).replace(cache / f"{name}-{_digest(built.read_bytes())}.so")
         return library
 
 
 def _opened(path: Path) -> ctypes.CDLL:
-    """The library with its functions' arguments declared. Raises OSError where one is missing."""
+    """The library with its functions' arguments declared. Raises OSError if a function or a structure differs."""
     library = ctypes.CDLL(str(path))
     for name, arguments in _SIGNATURES.items():
         if not hasattr(library, name):
             raise OSError(f"{path} has no {name}")
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, ctypes.c_int
+    sizes = (_NUMBER * len(_STRUCTURES))(*map(ctypes.sizeof, _STRUCTURES))
+    if not library.structures_have_sizes(sizes):
+        raise OSError(f"{path} has structures of other sizes")
     return library
 
 
@@ -99,16 +158,10 @@ def _digest(content: bytes) -> str:
 
 
 def _mark(compiler: str) -> str:
-    """Differs with the source, the compiler and the processor, for which alone the library is made."""
+    """Differs with the source, the compiler and the processor, for which alone the library is built."""
     processors = Path("/proc/cpuinfo")
     lines = processors.read_text(encoding="utf-8").split("\n") if processors.exists() else []
     processor = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
-    parts = (
-        *(path.read_text(encoding="utf-8") for path in _SOURCES),
-        compiler,
-        *_OPTIONS,
-        platform.machine(),
-        *platform.libc_ver(),
-        *processor,
-    )
-    return _digest("\n".join(parts).encode())
+    sources = (path.read_text(encoding="utf-8") for path in _SOURCES)
+    machine = (platform.machine(), *platform.libc_ver(), *processor)
+    return _digest("\n".join((*sources, compiler, *_OPTIONS, *machine)).encode())

@@ -4,22 +4,22 @@
 #define DEFINE_NORM(NAME, TYPE, LOAD, STORE)                                                                          \
     void NAME(const TYPE *residual, const TYPE *added, const float *gain, const float *bias, float epsilon,           \
               TYPE *out, long rows, long d_model) {                                                                   \
-        float kept[d_model];                                                                                          \
+        float summed[d_model];                                                                                        \
         for (long row = 0; row < rows; row++, residual += d_model, added += d_model, out += d_model) {                \
             floats total = {0}, squares = {0};                                                                        \
             for (long i = 0; i < d_model; i += LANES) {                                                               \
                 floats x = LOAD(residual + i) + LOAD(added + i);                                                      \
-                store_float(kept + i, x);                                                                             \
+                store_float(summed + i, x);                                                                           \
                 total += x;                                                                                           \
             }                                                                                                         \
             floats mean = all(sum(total) / d_model);                                                                  \
             for (long i = 0; i < d_model; i += LANES) {                                                               \
-                floats x = load_float(kept + i) - mean;                                                               \
+                floats x = load_float(summed + i) - mean;                                                             \
                 squares += x * x;                                                                                     \
             }                                                                                                         \
             floats scale = all(1.0f / sqrtf(sum(squares) / d_model + epsilon));                                       \
             for (long i = 0; i < d_model; i += LANES)                                                                 \
-                STORE(out + i, (load_float(kept + i) - mean) * scale * load_float(gain + i) + load_float(bias + i));  \
+                STORE(out + i, (load_float(summed + i) - mean) * scale * load_float(gain + i) + load_float(bias + i));\
         }                                                                                                             \
     }
 

@@ -4,15 +4,15 @@
 
 #define CHUNK (8 * LANES)
 
-/* The normaliser of a row's log-probabilities, log sum e^x as a largest x and a logarithm behind it; and the largest
-   of every CHUNK scores. */
+/* The normaliser of a row's log-probabilities, log sum e^x as the largest x and the logarithm of the rest; and the
+   largest of every CHUNK scores. */
 static float normaliser(const float *scores, long vocabulary, float *chunk_best, float *top) {
     long whole = vocabulary / CHUNK * CHUNK;
     float best = -INFINITY;
     for (long start = 0; start < whole; start += CHUNK) {
-        floats most = load_float(scores + start);
-        for (long i = LANES; i < CHUNK; i += LANES) most = larger(most, load_float(scores + start + i));
-        float found = largest(most);
+        floats peak = load_float(scores + start);
+        for (long i = LANES; i < CHUNK; i += LANES) peak = larger(peak, load_float(scores + start + i));
+        float found = largest(peak);
         chunk_best[start / CHUNK] = found;
         best = found > best ? found : best;
     }
@@ -31,10 +31,10 @@ static float normaliser(const float *scores, long vocabulary, float *chunk_best,
     return (float)log(total);
 }
 
-/* For each sentence the `count` best of its slots' extensions by a token, best first; of equals the lower slot, then
-   the lower token. What is excluded keeps its share of the probability: `forbidden` tokens, and in the rows of
-   `end_only` (if there are any) all but `eos`. Where there are too few, minus infinity and extension 0 stand. */
-void best_extensions(const float *logits, const float *totals, long sentences, long slots, long vocabulary,
+/* For each sentence the `count` best extensions of its `beam` hypotheses by a token, best first; of equals the lower
+   rank, then the lower token. What is excluded keeps its share of the probability: `forbidden` tokens, and in the rows
+   of `end_only` (if there are any) all but `eos`. Where there are too few, minus infinity and extension 0 remain. */
+void best_extensions(const float *logits, const float *totals, long sentences, long beam, long vocabulary,
                      const int64_t *forbidden, long num_forbidden, long eos, const uint8_t *end_only, long count,
                      float *values, int64_t *extensions) {
     float chunk_best[vocabulary / CHUNK + 1];
@@ -42,8 +42,8 @@ void best_extensions(const float *logits, const float *totals, long sentences, l
         float *best = values + sentence * count;
         int64_t *which = extensions + sentence * count;
         for (long i = 0; i < count; i++) best[i] = -INFINITY, which[i] = 0;
-        for (long slot = 0; slot < slots; slot++) {
-            long row = sentence * slots + slot;
+        for (long rank = 0; rank < beam; rank++) {
+            long row = sentence * beam + rank;
             const float *scores = logits + row * vocabulary;
             float top, so_far = totals[row];
             if (!(so_far > -INFINITY)) continue;
@@ -60,7 +60,7 @@ void best_extensions(const float *logits, const float *totals, long sentences, l
                     if (excluded) continue;
                     long at = count - 1;
                     for (; at > 0 && value > best[at - 1]; at--) best[at] = best[at - 1], which[at] = which[at - 1];
-                    best[at] = value, which[at] = slot * vocabulary + token;
+                    best[at] = value, which[at] = rank * vocabulary + token;
                 }
             }
         }

@@ -1,4 +1,4 @@
-"""The best extensions of a beam in C: log-probabilities of the few that count, without writing down all."""
+"""The best extensions of a beam in C: log-probabilities of the few that matter, without storing all of them."""
 
 import functools
 from collections.abc import Sequence
@@ -19,51 +19,41 @@ def can_rank(logits: Float[Tensor, "rows vocabulary"]) -> bool:
 
 def ranked_extensions(
     logits: Float[Tensor, "rows vocabulary"],
-    totals: Float[np.ndarray, "sentences slots"],
+    totals: Float[np.ndarray, "sentences beam"],
     count: int,
     *,
     forbidden: Sequence[int],
     eos: int,
     end_only: Bool[Tensor, " rows"] | None,
 ) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
-    """Extend the prefixes in each sentence's slots, which have the log-probabilities `totals`, by every token.
+    """Extend the prefixes of each sentence's beam, which have the log-probabilities `totals`, by every token.
 
-    Return the log-probabilities of the `count` best permitted extensions, best first, and which they are: slot times
-    size of the vocabulary plus token. Of equals the lower slot, then the lower token comes first; where there are
-    fewer, minus infinity and extension 0 stand. The scores become log-probabilities within; `forbidden` tokens, and in
-    the rows of `end_only` all but `eos`, are excluded and keep their share of the probability.
+    Return the log-probabilities of the `count` best permitted extensions, best first, and which they are: rank in the
+    beam times size of the vocabulary plus token. Of equals the lower rank, then the lower token comes first; where
+    there are fewer, the rest is minus infinity and extension 0. `forbidden` tokens, and in the rows of `end_only` all
+    but `eos`, are excluded and keep their share of the probability.
     """
-    sentences, slots = totals.shape
+    sentences = len(totals)
     starts = np.ascontiguousarray(totals, dtype=np.float32)
     excluded, excluded_at = _as_array(tuple(forbidden))
     values = np.empty((sentences, count), dtype=np.float32)
     extensions = np.empty((sentences, count), dtype=np.int64)
-    found = kernels()
-    assert found is not None
-    found.best_extensions(
-        logits.data_ptr(),
-        _address(starts),
-        sentences,
-        slots,
-        logits.shape[1],
-        excluded_at,
-        len(excluded),
-        eos,
-        None if end_only is None else end_only.data_ptr(),
-        count,
-        _address(values),
-        _address(extensions),
-    )
+    library = kernels()
+    assert library is not None
+    scores = (logits.data_ptr(), _address(starts), *totals.shape, logits.shape[1])
+    ending = (eos, None if end_only is None else end_only.data_ptr())
+    excluding = (excluded_at, len(excluded), *ending)
+    library.best_extensions(*scores, *excluding, count, _address(values), _address(extensions))
     return values, extensions
 
 
 @functools.cache
 def _as_array(tokens: tuple[int, ...]) -> tuple[Int[np.ndarray, " tokens"], int]:
-    """The tokens as C reads them, and where."""
+    """The tokens as C reads them, and their address."""
     array = np.array(tokens, dtype=np.int64)
     return array, _address(array)
 
 
 def _address(array: np.ndarray) -> int:
-    """Where its numbers lie; `ctypes.data` says it too, in several microseconds."""
+    """Where its numbers are; `ctypes.data` returns it too, in several microseconds."""
     return int(array.__array_interface__["data"][0])

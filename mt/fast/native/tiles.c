@@ -1,9 +1,9 @@
 /* x Wᵀ + b in the tiles of a processor with AMX, in one of three ways:
 
-   - without `digits`, both factors are rounded to bf16 and their products added up in fp32;
-   - with one, to int8 and added up as whole numbers: each row of x is scaled to -127 to 127 by its largest number, each
-     row of W was so by a scale of its own;
-   - with three, as digits.c says. */
+   - without `limbs`, both factors are rounded to bf16 and their products added up in fp32;
+   - with one, they are rounded to int8 and added up as whole numbers: each row of x is scaled to -127 to 127 by its
+     largest number, each row of W was scaled so before;
+   - with three, see limbs.c. */
 
 #include "tiles.h"
 #include <stdlib.h>
@@ -24,16 +24,16 @@ static void rounded_row(const void *x, int is_bf16, long start, long inner, char
     }
 }
 
-/* A row as whole numbers from -127 to 127, and what each of them counts. */
+/* A row as whole numbers from -127 to 127, and the value of one unit. */
 static float quantised_row(const void *x, int is_bf16, long start, long inner, char *to) {
     const floats shift = all(12582912.0f);
-    floats most = all(1e-30f), doubt = {0};
+    floats peak = all(1e-30f), doubt = {0};
     for (long i = 0; i < inner; i += LANES) {
         floats given = load(x, is_bf16, start + i);
-        most = larger(most, larger(given, -given));
+        peak = larger(peak, larger(given, -given));
         doubt += given * 0.0f;
     }
-    float scale = largest(most) / 127.0f + sum(doubt); /* not a number, if one of them is none */
+    float scale = largest(peak) / 127.0f + sum(doubt); /* NaN if one of them is */
     for (long i = 0; i < inner; i += LANES) {
         floats whole = (load(x, is_bf16, start + i) * (1.0f / scale) + shift) - shift;
         *(bytes *)(to + i / LINE * BYTES + i % LINE) =
@@ -58,16 +58,16 @@ static float quantised_row(const void *x, int is_bf16, long start, long inner, c
         OPERATION(3, 5, 7);                                                                                           \
     }
 
-/* Rows in tiles, with what whole numbers count in each; `next` is the bytes from 16 rows or columns to the next. */
+/* Rows in tiles, with the value of one unit in each; `next` is the bytes from 16 rows or columns to the next. */
 struct rows {
     const char *tiles;
     float *scales;
     long count, next;
 };
 
-/* The sums of a block of 32 rows (or 16) by 32 columns. Beside them W is fetched for the columns after these, at
-   `ahead`: a line of each tile, by the blocks of rows in turn, after which the processor fetches the others by itself;
-   all lines where there is one block, as memory sets the pace. */
+/* The sums of a block of 32 rows (or 16) by 32 columns. Meanwhile W is fetched for the columns after these,
+   at `ahead`: a line of each tile, by the blocks of rows in turn, after which the processor fetches the others by
+   itself; all lines where there is one block, as memory sets the pace. */
 static inline __attribute__((always_inline)) void block(const struct rows *all_rows, long row, const char *weight,
                                                         const char *ahead, int whole, float *sums) {
     const long line = BLOCK * sizeof(float), next = all_rows->next, blocks = (all_rows->count + BLOCK - 1) / BLOCK;
@@ -93,18 +93,18 @@ static inline __attribute__((always_inline)) void block(const struct rows *all_r
     FOUR(_tile_stored)
 }
 
-/* What the sums of a block become: scaled, with the bias, cut off below zero. */
+/* The result of a block's sums: scaled, with the bias, cut off below zero. */
 static inline void finish(const float *sums, const float *row_scales, const struct linear *by, long column, int relu,
                           long rows, void *out, int out_is_bf16) {
     for (long i = 0; i < rows; i++)
         for (long j = 0; j < BLOCK; j += LANES) {
             floats y = load_float(sums + i * BLOCK + j);
-            if (by->digits) {
+            if (by->limbs) {
                 y = __builtin_convertvector(*(const ints *)(sums + i * BLOCK + j), floats);
                 y *= row_scales[i] * load_float(by->scales + column + j);
             }
             if (by->bias) y += load_float(by->bias + column + j);
-            if (relu) y = larger(all(0.0f), y); /* in this order, so that what is not a number stays so */
+            if (relu) y = larger(all(0.0f), y); /* in this order, so that NaN stays NaN */
             const long at = i * by->columns + column + j;
             if (out_is_bf16) store_bf16((bf16 *)out + at, y);
             else store_float((float *)out + at, y);
@@ -118,7 +118,7 @@ static void multiply(const struct rows *rows, const struct linear *by, int relu,
         const char *weight = (const char *)by->weight + column / TILE * rows->next;
         const char *ahead = column + BLOCK < by->columns ? weight + 2 * rows->next : 0;
         for (long row = 0; row < rows->count; row += BLOCK) {
-            if (by->digits) block(rows, row, weight, ahead, 1, sums);
+            if (by->limbs) block(rows, row, weight, ahead, 1, sums);
             else block(rows, row, weight, ahead, 0, sums);
             finish(sums, rows->scales + row, by, column, relu, at_most(rows->count - row, BLOCK), out + row * line,
                    out_is_bf16);
@@ -130,8 +130,8 @@ static void multiply(const struct rows *rows, const struct linear *by, int relu,
 int linear_in_tiles(const void *x, int x_is_bf16, long rows, const struct linear *by, int relu, void *out,
                     int out_is_bf16) {
     if (!rows) return 1;
-    if (by->digits > 1) return linear_in_digits(x, x_is_bf16, rows, by, relu, out, out_is_bf16);
-    const long at_once = rows_at_once(rows), next = by->inner * (by->digits ? 1 : sizeof(bf16)) * TILE;
+    if (by->limbs > 1) return linear_in_limbs(x, x_is_bf16, rows, by, relu, out, out_is_bf16);
+    const long at_once = rows_at_once(rows), next = by->inner * (by->limbs ? 1 : sizeof(bf16)) * TILE;
     char *memory = aligned_alloc(LINE, at_once / TILE * next + at_once * sizeof(float));
     if (!memory) return 0;
     struct rows some = {.tiles = memory, .scales = (float *)(memory + at_once / TILE * next), .next = next};
@@ -141,7 +141,7 @@ int linear_in_tiles(const void *x, int x_is_bf16, long rows, const struct linear
         for (long i = 0; i < rounded_up(some.count, TILE); i++) {
             const long start = (row + at_most(i, some.count - 1)) * by->inner; /* any row fills up a tile */
             char *to = memory + i / TILE * next + i % TILE * LINE;
-            if (by->digits) some.scales[i] = quantised_row(x, x_is_bf16, start, by->inner, to);
+            if (by->limbs) some.scales[i] = quantised_row(x, x_is_bf16, start, by->inner, to);
             else rounded_row(x, x_is_bf16, start, by->inner, to);
         }
         __asm__ volatile("" ::: "memory"); /* the compiler does not know that tiles are loaded from there */

@@ -1,9 +1,9 @@
 /* What the two ways to multiply in the tiles of a processor with AMX share.
 
    A tile has 16 lines of 64 bytes. Those of x are 16 rows by as many inner numbers as fill them; those of W are 16
-   columns by four bytes, two places of bf16 numbers or four of int8. Tiles lie as they are needed: for 16 rows or
-   columns the digits of the first inner numbers, the digits of the next, ... `columns` and the bytes of `inner` numbers
-   are multiples of 32 and 64. */
+   columns by four bytes, two bf16 numbers or four int8 ones. Tiles follow each other as they are needed: for 16
+   rows or columns the limbs of the first inner numbers, the limbs of the next, ... `columns` and the bytes of `inner`
+   numbers are multiples of 32 and 64. */
 
 #ifndef TILES_H
 #define TILES_H
@@ -39,10 +39,10 @@ static inline floats load(const void *x, int is_bf16, long at) {
 static inline long at_most(long x, long most) { return x < most ? x : most; }
 static inline long rounded_up(long x, long to) { return (x + to - 1) / to * to; }
 
-/* So many rows at a time that every time there are about as many. */
+/* Rows at a time, so that every time there are about as many. */
 static inline long rows_at_once(long rows) { return rounded_up((rows - 1) / ((rows + ROWS - 1) / ROWS) + 1, TILE); }
 
-int linear_in_digits(const void *x, int x_is_bf16, long rows, const struct linear *by, int relu, void *out,
+int linear_in_limbs(const void *x, int x_is_bf16, long rows, const struct linear *by, int relu, void *out,
                      int out_is_bf16);
 #endif
 #endif
