@@ -221,7 +221,7 @@ def test_a_run_gives_a_translator(finished: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"decoding": {"beamsize": 2}}, "beamsize: unknown key; the nearest is beam_size"),
+        ({"decoding": {"beamsize": 2}}, "unknown option beamsize; did you mean beam_size"),
         ({"decoding": {"beam_size": 0}}, "beam_size: must be at least 1"),
         ({"decoding": {"beam_size": 2}, "n_best": 3}, "n_best=3 exceeds decoding.beam_size=2"),
         ({"ensemble": ["nowhere"]}, "ensemble: nowhere does not exist"),
