@@ -1,10 +1,8 @@
 """torch.compile, one layer at a time: all layers of a stack share one program, so that compiling takes seconds.
 
-Batches of packed rows keep one shape (mt/data/packing.py), so that their program is compiled only once. Validation has
-batches of any shape and runs uncompiled.
+Batches of packed rows keep one shape (`mt/data/packing.py`), so a program compiled for it is never compiled again.
+Validation has batches of any shape and runs uncompiled (`Trainer`).
 """
-
-import contextlib
 
 import torch
 
@@ -15,11 +13,6 @@ def compile_layers(model: Transformer, *, static_shapes: bool, backend: str = "i
     """Let torch compile each encoder and decoder layer at its first use; parameters keep their names."""
     for layer in (*model.encoder.layers, *model.decoder.layers):
         layer.compile(dynamic=not static_shapes, backend=backend)
-
-
-def uncompiled() -> contextlib.AbstractContextManager[object]:
-    """Within this context compiled layers run as they are written, and nothing is compiled."""
-    return torch.compiler.set_stance("force_eager")
 
 
 def programs_made() -> int:

@@ -11,7 +11,6 @@ import torch
 
 from mt.data.loader import StepBatches, TrainingOrder
 from mt.errors import DivergedError, StoppedError
-from mt.fast.compiled import uncompiled
 from mt.reporting import Progress, format_seconds
 from mt.runs.checkpoint import Checkpoints, TrainingState, Window
 from mt.runs.metrics import Metrics, perplexity
@@ -237,7 +236,7 @@ class Trainer:
         state.validation_due = True
         self.replica.collect(False)
         self.replica.model.eval()
-        with torch.inference_mode(), uncompiled():
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):  # batches of any shape
             found = self._save_if_stopped(state, lambda: self.ranks.on_rank_zero(lambda: self._interruptible(validate)))
         state.validation_due = False
         score = found.bleu if found.bleu is not None else -found.nll

@@ -4,9 +4,11 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from typing import Any
 
 import pytest
 import torch
+from observed import Observed
 from pairs import ListedPairs, random_pairs
 from tiny_models import BOS, VOCAB_SIZE, sentences, tiny_model
 from torch import Tensor
@@ -21,7 +23,7 @@ from mt.fast.fused_attention import fused_attention
 from mt.model.transformer import Transformer
 from mt.runtime import autocast
 from mt.training.processes import SINGLE_PROCESS, Replica
-from mt.training.step import TrainingLoss, train_step, update_on_device
+from mt.training.step import TrainingLoss, train_step
 
 pytestmark = pytest.mark.gpu
 CUDA = torch.device("cuda")
@@ -29,7 +31,7 @@ PAIRS = random_pairs(200, longest=30, vocab_size=VOCAB_SIZE, seed=0)
 Autocast = Callable[[], AbstractContextManager[None]]
 
 
-def packed_batches() -> Iterator[list[Batch]]:
+def packed_steps() -> Iterator[list[Batch]]:
     order = TrainingOrder(
         corpus_of_epoch=lambda _: ListedPairs(PAIRS),
         batch_tokens=1024,
@@ -50,36 +52,18 @@ def model(**changes: object) -> Transformer:
     return tiny_model(dtype=torch.float32, num_layers=3, d_model=64, d_ff=128, **fast, **changes).to(CUDA).train()
 
 
-def training_loss(of: Transformer) -> TrainingLoss:
-    return TrainingLoss(of, label_smoothing=0.1, loss=chunked_loss)
-
-
-def add_gradients(of: Transformer, batches: list[Batch], cast: Autocast) -> Tensor:
-    """The loss of all micro-batches, summed; adds its gradient, divided by their tokens."""
-    device, losses = next(of.parameters()).device, training_loss(of)
-    total = torch.zeros((), device=device)
-    for batch in batches:
-        with cast():
-            loss, _ = losses(batch.to(device))
-        (loss / sum(one.target_tokens for one in batches)).backward()
-        total += loss.detach()
-    return total
-
-
-def replica(of: Transformer) -> Replica:
-    optimizer = torch.optim.Adam(of.parameters(), lr=1e-3, fused=True)
-    return SINGLE_PROCESS.wrap(training_loss(of), optimizer)
+def replica_of(learner: Transformer, optimizer: torch.optim.Optimizer) -> Replica:
+    return SINGLE_PROCESS.wrap(TrainingLoss(learner, label_smoothing=0.1, loss=chunked_loss), optimizer)
 
 
 def gradient(of: Transformer, batches: list[Batch], cast: Autocast = contextlib.nullcontext) -> Tensor:
-    add_gradients(of, batches, cast)
-    found = torch.cat([parameter.grad.flatten() for parameter in of.parameters()])
-    of.zero_grad()
-    return found
+    optimizer = Observed(of.parameters())
+    train_step(replica_of(of, optimizer), batches, learning_rate=0.0, autocast=cast)
+    return torch.cat([one.flatten() for one in optimizer.gradients])
 
 
 def test_packed_and_padded_and_the_cpu_agree() -> None:
-    [batches, *_] = packed_batches()
+    [batches, *_] = packed_steps()
     tokens = [batch.source[batch.source > 0] for batch in batches]
     assert all(part.is_pinned() for part in (batches[0].source, batches[0].target_input, batches[0].label_indices))
     assert sum(map(len, tokens)) == sum(batch.source_tokens for batch in batches)
@@ -92,7 +76,7 @@ def test_packed_and_padded_and_the_cpu_agree() -> None:
 
 
 def test_bf16_is_near_fp32() -> None:
-    [batches, *_] = packed_batches()
+    [batches, *_] = packed_steps()
     exact = gradient(model(), batches)
     rounded = gradient(model(), batches, functools.partial(autocast, CUDA, torch.bfloat16))
     assert float((rounded - exact).norm() / exact.norm()) < 0.05
@@ -109,29 +93,35 @@ def test_decoding_in_bf16_is_near_the_model() -> None:
 
 def test_a_step_does_not_wait_for_the_device() -> None:
     learner = model(dropout=0.1)
-    trained = replica(learner)
-    cast = functools.partial(autocast, CUDA, torch.bfloat16)
-    steps = list(packed_batches())
-    train_step(trained, steps[0], learning_rate=1e-3, autocast=cast)
-    torch.cuda.set_sync_debug_mode("error")
+    optimizer = torch.optim.Adam(learner.parameters(), lr=1e-3, fused=True)
+    settings: dict[str, Any] = {"learning_rate": 1e-3, "autocast": functools.partial(autocast, CUDA, torch.bfloat16)}
+    replica = replica_of(learner, optimizer)
+    steps = list(packed_steps())
+    train_step(replica, steps[0], **settings)
+    launched = []
+
+    def after_update(*_: object) -> None:
+        torch.cuda.set_sync_debug_mode("default")  # all work of the step is on the device: its result may be read
+        launched.append(True)
+
+    optimizer.register_step_post_hook(after_update)
     try:
         for batches in steps[1:]:
-            loss = add_gradients(learner, batches, cast)
-            update_on_device(trained.optimizer, usable=loss.isfinite())
-            trained.optimizer.zero_grad(set_to_none=True)
+            torch.cuda.set_sync_debug_mode("error")
+            assert train_step(replica, batches, **settings).finite
     finally:
         torch.cuda.set_sync_debug_mode("default")
+    assert len(launched) == len(steps) - 1
 
 
 def test_a_gradient_that_is_not_finite_changes_nothing() -> None:
     learner = model()
-    trained = replica(learner)
-    [batches, *_] = packed_batches()
+    replica = replica_of(learner, torch.optim.Adam(learner.parameters(), lr=1e-3, fused=True))
+    [batches, *_] = packed_steps()
     hook = learner.decoder.layers[0].feed_forward.outer.bias.register_hook(lambda one: one * float("nan"))
     before = [parameter.clone() for parameter in learner.parameters()]
-    cast = contextlib.nullcontext
-    result = train_step(trained, batches, learning_rate=1e-3, autocast=cast)
+    result = train_step(replica, batches, learning_rate=1e-3, autocast=contextlib.nullcontext)
     hook.remove()
     assert not result.finite
     assert all(torch.equal(old, new) for old, new in zip(before, learner.parameters(), strict=True))
-    assert train_step(trained, batches, learning_rate=1e-3, autocast=cast).finite
+    assert train_step(replica, batches, learning_rate=1e-3, autocast=contextlib.nullcontext).finite

@@ -7,67 +7,55 @@ from pathlib import Path
 
 import pytest
 import torch
+from observed import Observed
 from pairs import ListedPairs, random_pairs
 from tiny_models import VOCAB_SIZE, tiny_model
 from torch import Tensor
 
 import small_runs
 from mt.data.loader import StepBatches, TrainingOrder
-from mt.model.transformer import Transformer
-from mt.training.processes import SINGLE_PROCESS, Ranks, Replica
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 from mt.training.step import StepResult, TrainingLoss, train_step
 
 PAIRS = ListedPairs(random_pairs(31, longest=9, vocab_size=VOCAB_SIZE, seed=0))
 # Budgets of a step and of a micro-batch: one for each rank, several for each, and fewer pairs than ranks.
-CASES = {"one": (120, 120), "accumulated": (120, 21), "ragged": (11, 11), "tiles": (300, 128)}
+CASES = {"one": (120, 120), "accumulated": (120, 21), "ragged": (11, 11), "packed": (300, 128)}
 STEPS = 3
 TOLERANCES = {torch.float32: 1e-6, torch.float64: 1e-12}
 
 
-class Observed(torch.optim.SGD):
-    """Remembers the gradients it is given and changes nothing."""
-
-    gradients: list[Tensor]
-
-    def step(self, closure: None = None) -> None:  # noqa: ARG002  torch's signature
-        self.gradients = [parameter.grad.clone() for parameter in self.param_groups[0]["params"]]
-
-
-def gradients(ranks: Ranks, case: str, dtype: torch.dtype) -> tuple[list[Tensor], list[list[float]]]:
-    """The whole gradients of a few steps, and what the steps said of themselves."""
+def gradients(ranks: ProcessGroup, case: str, dtype: torch.dtype) -> tuple[list[Tensor], list[list[float]]]:
+    """The whole gradients of a few steps, and the figures that the steps report."""
     batch_tokens, micro_batch_tokens = CASES[case]
     order = TrainingOrder(
         corpus_of_epoch=lambda _: PAIRS,
         batch_tokens=batch_tokens,
         micro_batch_tokens=micro_batch_tokens,
         seed=3,
-        pack_length=128 if case == "tiles" else None,
+        pack_length=128 if case == "packed" else None,
         rank=ranks.rank,
         world_size=ranks.world_size,
     )
     model = tiny_model(dtype=dtype)
     replica = ranks.wrap(TrainingLoss(model, label_smoothing=0.1), Observed(model.parameters(), lr=0.0))
-    found, said = [], []
+    found, reported = [], []
     with contextlib.closing(order.steps(epoch=0, start=0)) as stream:
         for batches in itertools.islice(stream, STEPS):
-            result = step(model, replica, batches, ranks)
+            result = step(replica, batches, ranks)
             assert isinstance(replica.optimizer, Observed)
             found.append(torch.cat([ranks.whole(gradient).flatten() for gradient in replica.optimizer.gradients]))
             tokens = [result.source_tokens, result.target_tokens]
-            said.append([result.loss, result.nll, result.gradient_norm, *tokens])
-    return found, said
+            reported.append([result.loss, result.nll, result.gradient_norm, *tokens])
+    return found, reported
 
 
-def step(model: Transformer, replica: Replica, batches: StepBatches, ranks: Ranks) -> StepResult:
+def step(replica: Replica, batches: StepBatches, ranks: ProcessGroup) -> StepResult:
     return train_step(
-        model,
-        replica.optimizer,
+        replica,
         batches.micro_batches,
         learning_rate=0.1,
-        label_smoothing=0.1,
         autocast=contextlib.nullcontext,
         ranks=ranks,
-        replica=replica,
         tokens=(batches.source_tokens, batches.target_tokens),
     )
 
@@ -87,7 +75,7 @@ def compute_gradients(folder: Path) -> None:
     torch.save(found, folder / os.environ["RANK"])
 
 
-def poisoned_step(ranks: Ranks) -> bool:
+def poisoned_step(ranks: ProcessGroup) -> bool:
     """Whether a step is made although one rank's loss is not finite."""
     model = tiny_model(dtype=torch.float32)
     loss = TrainingLoss(model, label_smoothing=0.1)
@@ -99,7 +87,7 @@ def poisoned_step(ranks: Ranks) -> bool:
         rank=ranks.rank, world_size=ranks.world_size,
     )  # fmt: skip
     with contextlib.closing(order.steps(epoch=0, start=0)) as stream:
-        return step(model, replica, next(stream), ranks).finite
+        return step(replica, next(stream), ranks).finite
 
 
 @pytest.mark.reliability(11)
@@ -110,10 +98,10 @@ def test_ranks_give_the_gradient_of_one_process(tmp_path: Path, world_size: int)
     expected = {(case, dtype): gradients(SINGLE_PROCESS, case, dtype) for case in CASES for dtype in TOLERANCES}
     assert small_runs.ended(processes) == [0] * world_size
     for rank in range(world_size):
-        for (fsdp, case, dtype), (found, said) in torch.load(tmp_path / str(rank)).items():
-            wanted, wanted_said = expected[case, dtype]
-            for ours, theirs in zip(found, wanted, strict=True):
+        for (fsdp, case, dtype), (found, reported) in torch.load(tmp_path / str(rank)).items():
+            expected_gradients, expected_reports = expected[case, dtype]
+            for ours, theirs in zip(found, expected_gradients, strict=True):
                 difference = float((ours - theirs).norm() / theirs.norm())
                 assert difference <= TOLERANCES[dtype], (fsdp, case, dtype, rank, difference)
-            for ours, theirs in zip(said, wanted_said, strict=True):
+            for ours, theirs in zip(reported, expected_reports, strict=True):
                 assert ours == pytest.approx(theirs, rel=1e-5), (fsdp, case, dtype, rank)

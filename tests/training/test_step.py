@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from observed import Observed
 from pairs import ListedPairs, random_pairs
 from tiny_models import PAD, VOCAB_SIZE, tiny_model
 from torch import Tensor
@@ -25,16 +26,6 @@ CUTS = {
     "each alone": [range(i, i + 1) for i in range(11)],
     "shuffled": [[5, 0, 9], [1, 10, 2, 7, 3], [4, 6, 8]],
 }
-
-
-class Observed(torch.optim.SGD):
-    """Remembers the gradients it is given and changes nothing."""
-
-    gradients: list[Tensor]
-
-    def step(self, closure: None = None) -> None:  # noqa: ARG002  torch's signature
-        parameters = self.param_groups[0]["params"]
-        self.gradients = [parameter.grad.clone() for parameter in parameters]
 
 
 def batches(cut: list[range] | list[list[int]]) -> list[Batch]:

@@ -10,55 +10,36 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from jaxtyping import Int, Integer
+from pairs import ListedPairs, random_pairs
 from reliability import Trials
 
-from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder
 from mt.errors import DivergedError, StoppedError
-from mt.model.transformer import Transformer, make_transformer
+from mt.model.transformer import make_transformer
 from mt.runs.atomic import read_folder
 from mt.runs.checkpoint import Checkpoints, TrainingState, model_tensors
 from mt.runs.metrics import MetricsFile
 from mt.runs.signals import stop_on_signals
 from mt.training import diagnosis
-from mt.training import step as step_module
 from mt.training.diagnosis import Diagnosis, WatchedMetrics
-from mt.training.loss import LossSums
-from mt.training.trainer import Trainer, Validation, is_finished
+from mt.training.loss import LossSums, ProjectedLoss, projected_loss
+from mt.training.processes import SINGLE_PROCESS
+from mt.training.step import TrainingLoss
+from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished
 
-VOCABULARY = 12
-BATCHES_PER_EPOCH = 5
+VOCAB_SIZE = 12
+CORPUS = ListedPairs(random_pairs(20, longest=5, vocab_size=VOCAB_SIZE, seed=3))  # five batches an epoch, below
 TIMES = {"input_waiting_share", "target_tokens_per_second", "source_tokens_per_second", "training_seconds", "seconds"}
 
 
-class RandomPairs:
-    """A corpus of random ids; five batches an epoch with the budget below."""
-
-    dropped_too_long = 0
-
-    def __init__(self, pairs: int = 20) -> None:
-        random = np.random.default_rng(3)
-        self.source_lengths: Int[np.ndarray, " pairs"] = random.integers(1, 6, pairs).astype(np.int32)
-        self.target_lengths: Int[np.ndarray, " pairs"] = random.integers(1, 6, pairs).astype(np.int32)
-        self.ids = random.integers(4, VOCABULARY, (2, pairs, 6))
-
-    def source(self, index: int) -> Integer[np.ndarray, " pieces"]:
-        return self.ids[0, index, : self.source_lengths[index]]
-
-    def target(self, index: int) -> Integer[np.ndarray, " pieces"]:
-        return self.ids[1, index, : self.target_lengths[index]]
-
-
 class Run:
-    """A run folder and the values of a run; `start` is one life of it. What happens at a step is in `events`."""
+    """A run folder and the settings of a run; `start` is one process of it. What happens at a step is in `events`."""
 
     def __init__(self, folder: Path, **changes: Any) -> None:
         self.folder = folder
-        self.values: dict[str, Any] = {
+        self.loop: dict[str, Any] = {
             "max_steps": 12,
             "max_minutes": None,
             "validate_every_steps": 5,
@@ -73,7 +54,7 @@ class Run:
         self.entropy = 9.0  # nats; far above what this model begins with
         self.scores: Callable[[int], float] | None = None
         self.validate = True
-        self.autocast: Callable[[], Any] = contextlib.nullcontext
+        self.loss: ProjectedLoss = projected_loss
         folder.mkdir(exist_ok=True)
 
     def happen(self, what: str) -> None:
@@ -82,41 +63,32 @@ class Run:
     def start(self) -> TrainingState:
         torch.manual_seed(1)
         sizes = {"num_layers": 1, "d_model": 8, "d_ff": 8, "num_heads": 2}
-        self.model = make_transformer(vocab_size=VOCABULARY, dropout=0.3, pad=0, **sizes)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.0, fused=True)
+        self.model = make_transformer(vocab_size=VOCAB_SIZE, dropout=0.3, pad=0, **sizes)
+        optimizer = torch.optim.Adam(self.model.parameters(), lr=0.0, fused=True)
         checkpoints = Checkpoints(self.folder / "checkpoints", keep=self.keep)
-        loaded = checkpoints.load_newest(self.model, self.optimizer)
+        loaded = checkpoints.load_newest(self.model, optimizer)
         state = loaded[0] if loaded else TrainingState()
         metrics = MetricsFile(self.folder / "metrics.jsonl", step=state.step, tensorboard=False)
         order = TrainingOrder(corpus_of_epoch=self._corpus, batch_tokens=30, micro_batch_tokens=15, seed=5)
         figures = {"unigram_entropy": self.entropy, "warmup_steps": 1, "label_smoothing": 0.1}
-        watched = WatchedMetrics(
-            metrics,
-            Diagnosis(**figures, earlier=metrics.kept),
-            waited_seconds=lambda: order.waited_seconds,
-            report=print,
-        )
+        loss = TrainingLoss(self.model, label_smoothing=0.1, loss=self.loss)
         with contextlib.closing(metrics), stop_on_signals() as stop:
             return Trainer(
-                model=self.model,
-                optimizer=self.optimizer,
-                schedule=self._schedule,
+                SINGLE_PROCESS.wrap(loss, optimizer),
                 order=order,
+                steps=StepSettings(learning_rate=self._learning_rate, autocast=contextlib.nullcontext, seed=9),
+                loop=LoopSettings(**self.loop),
                 validate=self._validate if self.validate else None,
                 checkpoints=checkpoints,
-                metrics=watched,
+                metrics=WatchedMetrics(metrics, Diagnosis(**figures, earlier=metrics.kept), report=print),
                 stop=stop,
-                autocast=self.autocast,
-                label_smoothing=0.1,
-                seed=9,
-                **self.values,
             ).run(state)
 
-    def _corpus(self, _epoch: int) -> RandomPairs:
+    def _corpus(self, _epoch: int) -> ListedPairs:
         self.happen("new epoch")
-        return RandomPairs()
+        return CORPUS
 
-    def _schedule(self, step: int) -> float:
+    def _learning_rate(self, step: int) -> float:
         self.step = step
         self.happen("step")
         return 0.01 / step
@@ -133,7 +105,7 @@ class Run:
         return [json.loads(line) for line in text.split("\n")[:-1]]
 
     def outcome(self) -> dict[str, Any]:
-        """All that a run leaves behind, times apart."""
+        """All that a run leaves behind, except times."""
         found: dict[str, Any] = {"lines": [{k: v for k, v in line.items() if k not in TIMES} for line in self.lines()]}
         for folder in sorted((self.folder / "checkpoints").iterdir()):
             found[folder.name] = read_folder(folder)
@@ -156,26 +128,35 @@ SCHEDULES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a run with the first schedule leaves behind."""
+    run = Run(tmp_path_factory.mktemp("run"), **SCHEDULES[0])
+    assert run.start().epoch == 2
+    return run.outcome()
+
+
 @pytest.mark.reliability(7)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=["4", "1", "100"])
 def test_a_stop_at_any_step_changes_nothing(tmp_path: Path, schedule: dict[str, int], trials: Trials) -> None:
+    """Four steps lie between two stops, so that logging and scheduled checkpoints fall before, between and after."""
     whole = Run(tmp_path / "whole", **schedule)
-    assert whole.start().epoch == 2
-    expected = whole.outcome()
-    for step in trials(range(1, 12)):
-        run = Run(tmp_path / f"at {step}", **schedule)
-        run.events["step", step] = send(signal.SIGTERM)
-        with pytest.raises(StoppedError, match=f"saved at step {step} of 12"):
-            run.start()
+    whole.start()
+    for first in range(1, 5):
+        run = Run(tmp_path / f"from {first}", **schedule)
+        for step in trials(range(first, 12, 4)):
+            run.events["step", step] = send(signal.SIGTERM)
+            with pytest.raises(StoppedError, match=f"saved at step {step} of 12"):
+                run.start()
         run.start()
-        assert run.outcome() == expected, step
+        assert run.outcome() == whole.outcome(), first
 
 
 @pytest.mark.reliability(7)
-def test_what_is_wrong_is_noted_once_however_often_the_run_is_stopped(
+def test_a_problem_is_recorded_once_however_often_the_run_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loss of random pairs cannot fall far, which the metrics say as if the run had never been stopped."""
+    """The loss of random pairs cannot fall far; the metrics record it as if the run had never been stopped."""
     monkeypatch.setattr(diagnosis, "LEAST_STEPS_AFTER_WARMUP", 2)
     values = {"log_every_steps": 1, "validate_every_steps": 2}
 
@@ -189,7 +170,8 @@ def test_what_is_wrong_is_noted_once_however_often_the_run_is_stopped(
     whole.start()
     warnings = [line for line in whole.lines() if line["kind"] == "warning"]
     assert [(line["step"], line["symptom"]) for line in warnings] == [(3, "loss not falling")]
-    assert "guessing pieces by their frequency alone gives 1.50" in warnings[0]["message"]
+    for part in ("1.50", "training.learning_rate_factor", "training.warmup_steps", "make inspect"):
+        assert part in warnings[0]["message"]
     torn = begin(tmp_path / "torn")
     for step in range(1, 12):
         torn.events["step", step] = send(signal.SIGTERM)
@@ -200,10 +182,10 @@ def test_what_is_wrong_is_noted_once_however_often_the_run_is_stopped(
 
 
 @pytest.mark.reliability(5, 7)
-def test_stops_at_every_step_and_in_every_stretch_change_nothing(tmp_path: Path) -> None:
-    """Every step is made in a life of its own, and validation and the reading of an epoch are cut short too."""
-    whole = Run(tmp_path / "whole", **SCHEDULES[0])
-    whole.start()
+def test_stops_at_every_step_in_validation_and_between_epochs_change_nothing(
+    tmp_path: Path, uninterrupted: dict[str, Any]
+) -> None:
+    """Every step is made by a process of its own, and validation and the reading of an epoch are cut short too."""
     run = Run(tmp_path / "torn", **SCHEDULES[0])
     for step in range(1, 12):
         run.events["step", step] = send(signal.SIGINT)
@@ -220,29 +202,21 @@ def test_stops_at_every_step_and_in_every_stretch_change_nothing(tmp_path: Path)
     assert state.step == 12
     assert codes.count(130) == 11
     assert codes.count(143) >= 1
-    assert run.outcome() == whole.outcome()
+    assert run.outcome() == uninterrupted
 
 
-def test_a_stop_in_validation_leaves_at_once_and_validates_later(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("step", "before"), [(5, []), (12, [5, 10])], ids=["first", "last"])
+def test_a_stop_in_validation_leaves_at_once_and_validates_later(
+    tmp_path: Path, step: int, before: list[int], uninterrupted: dict[str, Any]
+) -> None:
     run = Run(tmp_path / "run")
-    run.events["validation", 5] = send(signal.SIGTERM)
-    with pytest.raises(StoppedError, match="saved at step 5"):
+    run.events["validation", step] = send(signal.SIGTERM)
+    with pytest.raises(StoppedError, match=f"saved at step {step}"):
         run.start()
-    assert [line["step"] for line in run.lines() if line["kind"] == "validation"] == []
+    assert [line["step"] for line in run.lines() if line["kind"] == "validation"] == before
     run.start()
     assert [line["step"] for line in run.lines() if line["kind"] == "validation"] == [5, 10, 12]
-    whole = Run(tmp_path / "whole")
-    whole.start()
-    assert run.outcome() == whole.outcome()
-
-
-def test_a_stop_in_the_last_validation_does_not_finish_without_it(tmp_path: Path) -> None:
-    run = Run(tmp_path / "run")
-    run.events["validation", 12] = send(signal.SIGTERM)
-    with pytest.raises(StoppedError, match="saved at step 12"):
-        run.start()
-    run.start()
-    assert run.lines()[-1]["kind"] == "validation"
+    assert run.outcome() == uninterrupted
 
 
 def test_a_stop_at_the_last_step_is_obeyed_after_it_is_saved(tmp_path: Path) -> None:
@@ -254,16 +228,14 @@ def test_a_stop_at_the_last_step_is_obeyed_after_it_is_saved(tmp_path: Path) -> 
     assert run.start().step == 12
 
 
-def test_the_clock_saves_and_is_no_failure(tmp_path: Path) -> None:
+def test_running_out_of_time_saves_and_is_not_a_failure(tmp_path: Path, uninterrupted: dict[str, Any]) -> None:
     run = Run(tmp_path / "run", max_minutes=1e-9)
     with pytest.raises(StoppedError, match=r"training\.max_minutes=1e-09 are over: saved at step 1 of 12") as caught:
         run.start()
     assert caught.value.exit_code == 0
-    run.values["max_minutes"] = None
+    run.loop["max_minutes"] = None
     run.start()
-    whole = Run(tmp_path / "whole")
-    whole.start()
-    assert run.outcome() == whole.outcome()
+    assert run.outcome() == uninterrupted
 
 
 def test_more_steps_continue_a_finished_run(tmp_path: Path) -> None:
@@ -272,7 +244,7 @@ def test_more_steps_continue_a_finished_run(tmp_path: Path) -> None:
     saved = run.outcome()
     assert run.start().step == 8
     assert run.outcome() == saved
-    run.values["max_steps"] = 12
+    run.loop["max_steps"] = 12
     run.start()
     whole = Run(tmp_path / "whole", validate_every_steps=4)
     whole.start()
@@ -286,6 +258,20 @@ def test_a_run_without_validation(tmp_path: Path) -> None:
     assert {line["kind"] for line in run.lines()} == {"train"}
 
 
+def test_validation_compiles_nothing(tmp_path: Path) -> None:
+    """Its batches have any shape, and each new shape would be compiled."""
+
+    def refuse(*_: object) -> Callable[..., Any]:
+        raise NotImplementedError
+
+    compiled = torch.compile(lambda tensor: tensor + 1, backend=refuse)
+    with pytest.raises(Exception, match="NotImplementedError"):
+        compiled(torch.ones(1))
+    run = Run(tmp_path / "run", max_steps=1)
+    run.scores = lambda step: float(compiled(torch.tensor(step)))
+    assert run.start().best_score == 2
+
+
 def test_log_lines_are_the_mean_of_their_steps(tmp_path: Path) -> None:
     """Weighted by target tokens; a line of three steps against three lines of one."""
     single = Run(tmp_path / "single", log_every_steps=1)
@@ -294,11 +280,11 @@ def test_log_lines_are_the_mean_of_their_steps(tmp_path: Path) -> None:
     triple.start()
     ones = [line for line in single.lines() if line["kind"] == "train"]
     for line in (line for line in triple.lines() if line["kind"] == "train"):
-        parts = [one for one in ones if line["step"] - 3 < one["step"] <= line["step"]]
+        averaged = [one for one in ones if line["step"] - 3 < one["step"] <= line["step"]]
         ends = [0, *(one["target_tokens"] for one in ones)]
-        weights = [ends[one["step"]] - ends[one["step"] - 1] for one in parts]
+        weights = [ends[one["step"]] - ends[one["step"] - 1] for one in averaged]
         for key in ("loss", "nll"):
-            mean = sum(weight * one[key] for weight, one in zip(weights, parts, strict=True)) / sum(weights)
+            mean = sum(weight * one[key] for weight, one in zip(weights, averaged, strict=True)) / sum(weights)
             assert line[key] == pytest.approx(mean, rel=1e-12)
         assert line["perplexity"] == pytest.approx(math.exp(line["nll"]))
 
@@ -311,7 +297,7 @@ def test_early_stopping_counts_validations_without_progress(tmp_path: Path) -> N
     run = Run(tmp_path / "run", max_steps=100, validate_every_steps=2, patience=3)
     scores = {2: 1.0, 4: 5.0, 6: 2.0, 8: 6.0, 10: 6.0, 12: 3.0, 14: 5.9}
     run.scores = scores.__getitem__
-    for step in (5, 9, 11, 13):  # the counter lives through restarts
+    for step in (5, 9, 11, 13):  # the counter survives restarts
         run.events["step", step] = send(signal.SIGTERM)
         with pytest.raises(StoppedError):
             run.start()
@@ -319,13 +305,13 @@ def test_early_stopping_counts_validations_without_progress(tmp_path: Path) -> N
     assert (state.step, state.best_step, state.best_score, state.validations_without_progress) == (14, 8, 6.0, 3)
     assert json.loads(read_folder(run.folder / "checkpoints/best")["state.json"])["step"] == 8
     assert run.start().step == 14  # started again it stays finished
-    run.values["patience"] = None
-    run.values["max_steps"] = 15
+    run.loop["patience"] = None
+    run.loop["max_steps"] = 15
     run.scores = lambda _: 0.0
     assert run.start().step == 15
 
 
-def test_a_score_that_is_no_number_is_no_progress(tmp_path: Path) -> None:
+def test_a_score_that_is_not_a_number_is_not_progress(tmp_path: Path) -> None:
     run = Run(tmp_path / "run", max_steps=6, validate_every_steps=2)
     run.scores = {2: math.nan, 4: 1.0, 6: math.nan}.__getitem__
     state = run.start()
@@ -347,33 +333,30 @@ def test_when_a_run_is_finished(values: dict[str, Any], patience: int | None, fi
     assert is_finished(TrainingState(**values), max_steps=10, patience=patience) == finished
 
 
-# ---------------------------------------------------------------------------- losses that are no numbers
+# ---------------------------------------------------------------------------- losses that are not finite
 
 
-def poison(monkeypatch: pytest.MonkeyPatch, run: Run, steps: set[int], value: float, *, gradient_too: bool) -> None:
+def poison(run: Run, steps: set[int], value: float, *, gradient_too: bool) -> None:
     """At these steps the loss is not finite."""
-    original = step_module.batch_loss
 
-    def poisoned(model: Transformer, batch: Batch, *, label_smoothing: float) -> LossSums:
-        sums = original(model, batch, label_smoothing=label_smoothing)
+    def poisoned(*arguments: Any, label_smoothing: float) -> LossSums:
+        sums = projected_loss(*arguments, label_smoothing=label_smoothing)
         if run.step in steps:
             add = value if not gradient_too else value * sums.smoothed
             return dataclasses.replace(sums, smoothed=sums.smoothed + add)
         return sums
 
-    monkeypatch.setattr(step_module, "batch_loss", poisoned)
+    run.loss = poisoned
 
 
 @pytest.mark.reliability(9)
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize("gradient_too", [True, False])
-def test_a_step_without_a_finite_loss_is_skipped_and_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, gradient_too: bool
-) -> None:
+def test_a_step_without_a_finite_loss_is_skipped_and_counted(tmp_path: Path, value: float, gradient_too: bool) -> None:
     run = Run(tmp_path / "run", log_every_steps=1, checkpoint_every_steps=1)
     run.keep = 20
     run.validate = False
-    poison(monkeypatch, run, {3, 4, 8, 12}, value, gradient_too=gradient_too)
+    poison(run, {3, 4, 8, 12}, value, gradient_too=gradient_too)
     state = run.start()
     assert state.skipped_steps == 4
     assert state.consecutive_skips == 1
@@ -389,25 +372,23 @@ def test_a_step_without_a_finite_loss_is_skipped_and_counted(
 
 
 @pytest.mark.reliability(9)
-def test_five_in_a_row_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_five_in_a_row_end_the_run(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
-    whole = Run(tmp_path / "whole", max_steps=4)
-    whole.start()
-    poison(monkeypatch, run, {2, 3, *range(5, 12)}, math.nan, gradient_too=True)
+    poison(run, {2, 3, *range(5, 12)}, math.nan, gradient_too=True)
     with pytest.raises(DivergedError, match="step 9: 5 steps in a row") as caught:
         run.start()
     assert caught.value.exit_code == 3
-    monkeypatch.undo()
+    run.loss = projected_loss  # what made it diverge is gone, and the checkpoint is undamaged
     assert [folder.name for folder in sorted((run.folder / "checkpoints").glob("step-*"))] == ["step-4", "step-8"]
-    assert run.start().step == 12  # what made it diverge is gone, and the checkpoint is whole
+    assert run.start().step == 12
     assert run.start().skipped_steps == 6
 
 
 @pytest.mark.reliability(9)
-def test_four_in_a_row_over_a_restart_and_a_fifth_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_four_in_a_row_over_a_restart_and_a_fifth_end_the_run(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.events["step", 6] = send(signal.SIGTERM)
-    poison(monkeypatch, run, set(range(3, 8)), math.nan, gradient_too=True)
+    poison(run, set(range(3, 8)), math.nan, gradient_too=True)
     with pytest.raises(StoppedError):
         run.start()
     with pytest.raises(DivergedError, match="step 7"):

@@ -11,20 +11,21 @@ from tiny_models import VOCAB_SIZE, tiny_model
 from mt.data.loader import TrainingOrder
 from mt.errors import UserError, out_of_memory
 from mt.model.transformer import Transformer
+from mt.training.step import TrainingLoss
 from mt.training.trial import largest_that_fits, try_batches
 
 PAIRS = random_pairs(50, longest=19, vocab_size=VOCAB_SIZE, seed=0)
-TORCHS_WORDS = (
+TORCH_MESSAGE = (
     "[enforce fail at alloc_cpu.cpp:118] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
 )
 
 
-def machine(model: Transformer, *, places: int) -> None:
-    """Let the model run out of memory, in torch's own words, above so many places a side."""
+def limit_memory(model: Transformer, *, tokens: int) -> None:
+    """Let the model run out of memory, with torch's message, above this number of tokens a side with padding."""
 
     def forward(_module: object, arguments: tuple[torch.Tensor, ...]) -> None:
-        if arguments[0].numel() > places:
-            raise RuntimeError(TORCHS_WORDS)
+        if arguments[0].numel() > tokens:
+            raise RuntimeError(TORCH_MESSAGE)
 
     model.source_embedding.register_forward_pre_hook(forward)
 
@@ -39,33 +40,34 @@ def fitting(model: Transformer, *, least_tokens: int = 20) -> int:
 
     def attempt(tokens: int) -> None:
         batches = order().largest_batches(epoch=0, micro_batch_tokens=tokens)
-        try_batches(model, optimizer, batches, label_smoothing=0.1, autocast=contextlib.nullcontext)
+        try_batches(TrainingLoss(model, label_smoothing=0.1), optimizer, batches, autocast=contextlib.nullcontext)
 
     return largest_that_fits(attempt, most_tokens=320, least_tokens=least_tokens)
 
 
 @pytest.mark.reliability(10)
-@pytest.mark.parametrize(("places", "tokens"), [(1000, 320), (320, 320), (319, 160), (100, 80), (20, 20)])
-def test_the_largest_that_fits_is_found_and_then_every_batch_fits(places: int, tokens: int) -> None:
+@pytest.mark.parametrize(("room", "tokens"), [(1000, 320), (320, 320), (319, 160), (100, 80), (20, 20)])
+def test_the_largest_that_fits_is_found_and_then_every_batch_fits(room: int, tokens: int) -> None:
     model = tiny_model(dtype=torch.float32)
     before = copy.deepcopy(model.state_dict())
-    machine(model, places=places)
+    limit_memory(model, tokens=room)
     assert fitting(model) == tokens
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert all(parameter.grad is None for parameter in model.parameters())
+    loss = TrainingLoss(model, label_smoothing=0.1)
     stream = order()
     stream.micro_batch_tokens = tokens
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     for epoch, _, micro_batches, *_ in stream.steps(epoch=0, start=0):
         if epoch:
             break
-        try_batches(model, optimizer, micro_batches, label_smoothing=0.1, autocast=contextlib.nullcontext)
+        try_batches(loss, optimizer, micro_batches, autocast=contextlib.nullcontext)
 
 
 @pytest.mark.reliability(10)
-def test_a_machine_too_small_for_anything_says_so() -> None:
+def test_too_little_memory_for_any_batch_is_an_error_with_a_cure() -> None:
     model = tiny_model(dtype=torch.float32)
-    machine(model, places=15)
+    limit_memory(model, tokens=15)
     with pytest.raises(UserError, match=r"out of memory with micro-batches of 20 tokens a side: lower data\.filters"):
         fitting(model)
 
@@ -81,5 +83,5 @@ def test_other_errors_are_not_taken_for_memory() -> None:
 def test_what_counts_as_out_of_memory() -> None:
     assert out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
     assert out_of_memory(MemoryError())
-    assert out_of_memory(RuntimeError(TORCHS_WORDS))
+    assert out_of_memory(RuntimeError(TORCH_MESSAGE))
     assert not out_of_memory(RuntimeError("index out of range"))
