@@ -56,8 +56,10 @@ class Translator:
         for key, each in (("folder", folder), *(("ensemble", other) for other in ensemble)):
             check_run(str(each), key)
         settings = checked(Decoding, asdict(load_run(run_dir).decoding) | dict(decoding or {}))
-        if n_best < 1 or (settings.sampling is None and n_best > settings.beam_size):
-            raise UserError(f"n_best={n_best} must be between 1 and decoding.beam_size={settings.beam_size}")
+        if n_best < 1:
+            raise UserError(f"n_best={n_best} is less than 1")
+        if settings.sampling is None and n_best > settings.beam_size:
+            raise UserError(f"n_best={n_best} exceeds decoding.beam_size={settings.beam_size}")
         lines = translator_of_run(
             run_dir,
             settings,

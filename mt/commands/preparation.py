@@ -1,4 +1,4 @@
-"""From the corpora of a training to its stream of batches: filtered text, tokenizers, ids, order."""
+"""From the corpora of a training to its stream of batches: filtered text, tokenizers, ids, order, size."""
 
 import functools
 import shutil
@@ -13,10 +13,14 @@ from mt import build
 from mt.config.loading import to_yaml
 from mt.config.schema import Data, TrainConfig
 from mt.data.encoded import EncodedCorpus, encode_corpus
-from mt.data.known_words import SOURCE_WORDS, save_known_words
+from mt.data.filters import HELD_OUT
+from mt.data.known_words import save_known_words
 from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText, Side, Split, prepare_text
 from mt.data.tokenizer import train_tokenizer
+from mt.doctor.quick import report_corpus_findings
+from mt.model.transformer import Transformer
+from mt.reporting import report
 from mt.runs.atomic import replace_file
 from mt.runs.finetune import inherit_tokenizers
 from mt.runs.folder import (
@@ -27,9 +31,11 @@ from mt.runs.folder import (
     check_same_run,
     held_out_text,
     note_tokenizers,
+    source_words,
     tokenizer_paths,
 )
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup
+from mt.training.trial import largest_that_fits, try_batches
 
 _HELD_OUT_SPLITS: tuple[Split, ...] = ("validation", "test")
 
@@ -44,8 +50,8 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
     check_same_run(config, text.fingerprint, run_dir)
     (run_dir / HELD_OUT_TEXT).mkdir(exist_ok=True)
     if not (run_dir / TOKENIZER).exists():  # the first start of this run
-        earlier = None if config.finetune_from is None else Path(config.finetune_from) / HELD_OUT_TEXT / SOURCE_WORDS
-        save_known_words(text.path("train", "source"), run_dir / HELD_OUT_TEXT / SOURCE_WORDS, earlier=earlier)
+        earlier = None if config.finetune_from is None else source_words(Path(config.finetune_from))
+        save_known_words(text.path("train", "source"), source_words(run_dir), earlier=earlier)
     inherit_tokenizers(config)
     with learning or nullcontext():
         train_tokenizers(config, text)
@@ -73,6 +79,19 @@ def filtered_text(data: Data) -> PreparedText:
     )
 
 
+def report_text(config: TrainConfig, text: PreparedText, too_long: int) -> None:
+    """Report what the filters dropped, `too_long` pairs among it, and what the corpus doctor finds at a glance."""
+    report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
+    if text.report.dropped.get(HELD_OUT):
+        report(f"the training pairs dropped as {HELD_OUT} are listed in {text.held_out_path}")
+    report_corpus_findings(
+        text,
+        languages=(config.data.source_language, config.data.target_language),
+        max_length_ratio=config.data.filters.max_length_ratio,
+        cache_dir=Path(config.data.cache_dir),
+    )
+
+
 def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
     """Train the tokenizers that the run folder does not have yet, on the training split alone. Raises UserError."""
     source, target = text.path("train", "source"), text.path("train", "target")
@@ -95,13 +114,13 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
 def encoded(config: TrainConfig, text: PreparedText, split: Split, *, epoch: int | None) -> EncodedCorpus:
     """A split as ids in the cache folder; with an epoch, as BPE-dropout splits it then, in the run folder."""
     run_dir = Path(config.run_dir)
-    source_tokenizer, target_tokenizer = tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab)
+    source, target = tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab)
     sampling = 0.0 if epoch is None else config.tokenizer.bpe_dropout
     return encode_corpus(
         source_file=text.path(split, "source"),
         target_file=text.path(split, "target"),
-        source_tokenizer=source_tokenizer,
-        target_tokenizer=target_tokenizer,
+        source_tokenizer=source,
+        target_tokenizer=target,
         cache_dir=run_dir / HELD_OUT_TEXT if sampling else Path(config.data.cache_dir),
         max_tokens=config.data.filters.max_tokens if split == "train" else None,
         bpe_dropout=sampling,
@@ -140,3 +159,27 @@ def training_order(
         rank=ranks.rank,
         world_size=ranks.world_size,
     )
+
+
+def fitting_tokens(
+    config: TrainConfig, order: TrainingOrder, epoch: int, model: Transformer, optimizer: torch.optim.Optimizer
+) -> int:
+    """Try the largest possible batch; returns the size of micro-batches, for `auto` the largest that fits in memory."""
+    device = next(model.parameters()).device
+
+    def attempt(tokens: int) -> None:
+        try_batches(
+            build.training_loss(model, label_smoothing=config.training.label_smoothing),
+            optimizer,
+            order.largest_batches(epoch=epoch, micro_batch_tokens=tokens),
+            autocast=build.training_autocast(config.training, device),
+        )
+
+    if config.training.micro_batch_tokens != "auto":
+        attempt(order.micro_batch_tokens)
+        return order.micro_batch_tokens
+    tokens = largest_that_fits(
+        attempt, most_tokens=config.training.batch_tokens, least_tokens=config.data.filters.max_tokens + 1
+    )
+    report(f"micro-batches of {tokens:,} tokens a side fit; a step has {config.training.batch_tokens:,}")
+    return tokens

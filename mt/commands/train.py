@@ -9,13 +9,11 @@ import torch
 
 from mt import build
 from mt.api import empty_model, load_tokenizers, translator_of_run
-from mt.commands.preparation import encoded, prepare, training_order
+from mt.commands.preparation import encoded, fitting_tokens, prepare, report_text, training_order
 from mt.config.schema import TrainConfig
-from mt.data.filters import HELD_OUT
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText
-from mt.doctor.quick import report_corpus_findings
 from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
 from mt.model.transformer import Transformer
@@ -31,7 +29,6 @@ from mt.runtime import choose_device, choose_precision
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
 from mt.training.processes import ProcessGroup, Replica, SingleProcess, launched_as
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished
-from mt.training.trial import largest_that_fits, try_batches
 from mt.training.validation import validation_loss
 from mt.translation.evaluation import check_scorable, corpus_bleu
 from mt.translation.scoring import Expectation, score_split
@@ -106,11 +103,11 @@ def _train(
     device = next(model.parameters()).device
     order = training_order(config, text, device, ranks)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
-    ranks.on_rank_zero(lambda: _report_text(config, text, too_long))
+    ranks.on_rank_zero(lambda: report_text(config, text, too_long))
     if not training.fsdp or ranks.world_size == 1:
-        order.micro_batch_tokens = ranks.smallest(_fitting_tokens(config, order, state.epoch, model, optimizer))
+        order.micro_batch_tokens = ranks.smallest(fitting_tokens(config, order, state.epoch, model, optimizer))
     validate = ranks.rank_zero_first(lambda: _validation(config, text, model, order.micro_batch_tokens))
-    replica = _replica(config, model, optimizer, ranks, static_shapes=order.pack_length is not None)
+    replica = _replica(config, model, optimizer, ranks, order)
     say(_describe(config, model, state, order, ranks))
     metrics = _metrics(config, state, order) if ranks.is_rank_zero else NoMetrics()
     try:
@@ -146,18 +143,6 @@ def _resumed(
     return state
 
 
-def _report_text(config: TrainConfig, text: PreparedText, too_long: int) -> None:
-    report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
-    if text.report.dropped.get(HELD_OUT):
-        report(f"the training pairs dropped as {HELD_OUT} are listed in {text.held_out_path}")
-    report_corpus_findings(
-        text,
-        languages=(config.data.source_language, config.data.target_language),
-        max_length_ratio=config.data.filters.max_length_ratio,
-        cache_dir=Path(config.data.cache_dir),
-    )
-
-
 def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) -> WatchedMetrics:
     """The metrics file, continued, watched for what a healthy run does not show."""
     path, step = Path(config.run_dir) / METRICS, state.step
@@ -177,44 +162,14 @@ def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) ->
 
 
 def _replica(
-    config: TrainConfig,
-    model: Transformer,
-    optimizer: torch.optim.Optimizer,
-    ranks: ProcessGroup,
-    *,
-    static_shapes: bool,
+    config: TrainConfig, model: Transformer, optimizer: torch.optim.Optimizer, ranks: ProcessGroup, order: TrainingOrder
 ) -> Replica:
     """The parameters as this rank trains them, with their layers compiled where the configuration says so."""
-    device = next(model.parameters()).device
     replica = ranks.wrap(build.training_loss(model, label_smoothing=config.training.label_smoothing), optimizer)
-    if build.on_gpu_if_auto(config.training.compile, device):
+    if build.on_gpu_if_auto(config.training.compile, next(model.parameters()).device):
         [trained] = [module for module in replica.loss.modules() if isinstance(module, Transformer)]
-        compile_layers(trained, static_shapes=static_shapes)
+        compile_layers(trained, static_shapes=order.pack_length is not None)
     return replica
-
-
-def _fitting_tokens(
-    config: TrainConfig, order: TrainingOrder, epoch: int, model: Transformer, optimizer: torch.optim.Optimizer
-) -> int:
-    """Try the largest possible batch; returns the size of micro-batches, for `auto` the largest that fits in memory."""
-    device = next(model.parameters()).device
-
-    def attempt(tokens: int) -> None:
-        try_batches(
-            build.training_loss(model, label_smoothing=config.training.label_smoothing),
-            optimizer,
-            order.largest_batches(epoch=epoch, micro_batch_tokens=tokens),
-            autocast=build.training_autocast(config.training, device),
-        )
-
-    if config.training.micro_batch_tokens != "auto":
-        attempt(order.micro_batch_tokens)
-        return order.micro_batch_tokens
-    tokens = largest_that_fits(
-        attempt, most_tokens=config.training.batch_tokens, least_tokens=config.data.filters.max_tokens + 1
-    )
-    report(f"micro-batches of {tokens:,} tokens a side fit; a step has {config.training.batch_tokens:,}")
-    return tokens
 
 
 def _describe(
@@ -246,8 +201,8 @@ def _validation(
     tokenizers = load_tokenizers(config, Path(config.run_dir))
     sources, references = (list(read_lines(str(text.path("validation", side)))) for side in ("source", "target"))
     decoding = replace(config.decoding, beam_size=1)
-    autocast = build.training_autocast(config.training, next(model.parameters()).device)
     loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
+    autocast = build.training_autocast(config.training, next(model.parameters()).device)
     language = config.data.target_language
 
     def validate() -> Validation:

@@ -13,12 +13,12 @@ from pathlib import Path
 from mt.api import translator_of_run
 from mt.config.checks import shard_numbers
 from mt.config.schema import TranslateConfig
-from mt.data.known_words import SOURCE_WORDS, load_known_words, unknown_words
+from mt.data.known_words import load_known_words, unknown_words
 from mt.data.lines import count_lines, read_lines
 from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import Progress, format_seconds, report
-from mt.runs.folder import HELD_OUT_TEXT, MODEL
+from mt.runs.folder import MODEL, source_words
 from mt.translation.alignment import pharaoh
 from mt.translation.output import FileOutput, StreamOutput
 from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
@@ -115,7 +115,7 @@ class _Guesses:
     """The lines with words that training never saw, if the run lists those that it saw."""
 
     def __init__(self, run_dir: Path) -> None:
-        self.known = load_known_words(run_dir / HELD_OUT_TEXT / SOURCE_WORDS)
+        self.known = load_known_words(source_words(run_dir))
         self.count = 0
         self.first: dict[int, list[str]] = {}  # the words of the first such lines, by number
 

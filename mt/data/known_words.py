@@ -9,7 +9,6 @@ from pathlib import Path
 from mt.data.lines import read_lines
 from mt.runs.atomic import replace_file
 
-SOURCE_WORDS = "source_words.txt"
 # A letter, then letters and the marks that combine with them: accents, Hebrew and Arabic points, Indic vowel signs.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0970-\u0dff"
 _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*")

@@ -20,7 +20,8 @@ METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
 LOSS_CURVE, BLEU_CURVE = "loss.png", "bleu.png"
 SCORES, HYPOTHESES = "evaluation.json", "hypotheses.txt"  # of the test split
 EVALUATIONS = "evaluations"  # the same two files for everything else that was scored
-HELD_OUT_TEXT = "data"  # validation and test, as they were read
+HELD_OUT_TEXT = "data"  # validation and test, as they were read, and what was made from the training text:
+SOURCE_WORDS = "source_words.txt"
 CHECKPOINTS, BEST = "checkpoints", "best"  # step-N/ and best/, each with MODEL, STATE and atomic.MANIFEST
 OPTIMIZER, STATE = "optimizer.safetensors", "state.json"
 EXPORTS = "export"
@@ -40,6 +41,11 @@ _MAY_CHANGE = {
 def held_out_text(run_dir: Path, split: str, side: str) -> Path:
     """The text of one side of the validation or test split."""
     return run_dir / HELD_OUT_TEXT / f"{split}.{side}"
+
+
+def source_words(run_dir: Path) -> Path:
+    """The list of the source words that the run's training saw."""
+    return run_dir / HELD_OUT_TEXT / SOURCE_WORDS
 
 
 def export_folder(run_dir: Path, engine: str) -> Path:

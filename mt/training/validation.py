@@ -8,11 +8,7 @@ from mt.training.step import TrainingLoss
 
 
 def validation_loss(
-    loss: TrainingLoss,
-    corpus: Pairs,
-    *,
-    batch_tokens: int,
-    autocast: Callable[[], AbstractContextManager[None]],
+    loss: TrainingLoss, corpus: Pairs, *, batch_tokens: int, autocast: Callable[[], AbstractContextManager[None]]
 ) -> tuple[float, float]:
     """Smoothed loss and negative log-likelihood over a corpus, in nats per target token."""
     device = next(loss.parameters()).device

@@ -30,8 +30,8 @@ DECODING = Decoding(
     min_output_tokens=None,
     max_output_tokens=None,
     no_repeat_ngram_size=None,
-    early_stopping=None,
-    precision=None,
+    early_stopping=False,
+    precision="auto",
     sampling=None,
 )
 

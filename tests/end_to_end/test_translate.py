@@ -210,7 +210,7 @@ def test_a_run_gives_a_translator(finished: Path) -> None:
     assert (empty.text, empty.score, empty.tokens, empty.alignment, empty.others) == ("", 0.0, [], [], [])
     assert one.text.startswith("Haus")
     assert len(one.others) == 2
-    assert len(translator.pieces(one)) == len(one.tokens)
+    assert len(translator.subwords(one)) == len(one.tokens)
     assert one.alignment
     sampling = {"beam_size": 1, "sampling": {"temperature": 0.5, "seed": 1}}
     sampled = Translator.from_run(str(finished), ensemble=[finished], decoding=sampling, n_best=9)
@@ -221,9 +221,9 @@ def test_a_run_gives_a_translator(finished: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"decoding": {"beamsize": 2}}, "beamsize: unknown key; the nearest is beam_size"),
+        ({"decoding": {"beamsize": 2}}, "unknown option beamsize; did you mean beam_size"),
         ({"decoding": {"beam_size": 0}}, "beam_size: must be at least 1"),
-        ({"decoding": {"beam_size": 2}, "n_best": 3}, "a beam of 2 has no 3 best"),
+        ({"decoding": {"beam_size": 2}, "n_best": 3}, "n_best=3 exceeds decoding.beam_size=2"),
         ({"ensemble": ["nowhere"]}, "ensemble: nowhere does not exist"),
         ({"ensemble": ["."]}, "ensemble: . is not a finished run, it lacks config.yaml"),
     ],
