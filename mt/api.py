@@ -75,7 +75,7 @@ class Translator:
     ) -> list[Translation]:
         """Return one translation for each text, in order: its text, score, tokens, alignment, and the others of n-best.
 
-        `target_prefixes` holds the beginning of each translation, or one for all. Line breaks in a text count as spaces.
+        `target_prefixes` holds the beginning of each translation, or one for all. Line breaks in a text are spaces.
         Raises UserError for prefixes that do not fit the texts, the vocabulary or the longest output.
         """
         if isinstance(texts, str):
