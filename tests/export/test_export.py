@@ -177,7 +177,7 @@ def other_layers(model: Transformer) -> None:
     [
         (pre_norm, "decoder.layers.1.feed_forward_residual is PreNorm: only post-norm"),
         (other_positions, "positions is Identity: only .* sinusoidal"),
-        (other_activation, "encoder.layers.0.feed_forward has the activation gelu: only .* relu or swish"),
+        (other_activation, "encoder.layers.0.feed_forward.activation is gelu: only .* relu or swish"),
         (other_layers, "its layers differ in number or size"),
     ],
 )
