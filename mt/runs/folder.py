@@ -92,7 +92,9 @@ def load_run(run_dir: str | Path) -> TrainConfig:
     """The configuration that a run was trained with. Raises UserError without one, BadFileError for a damaged one."""
     path = Path(run_dir) / CONFIG
     if not path.is_file():
-        lack = f"it has no {CONFIG}" if Path(run_dir).is_dir() else f"the folder {Path(run_dir).absolute()} does not exist"
+        lack = (
+            f"it has no {CONFIG}" if Path(run_dir).is_dir() else f"the folder {Path(run_dir).absolute()} does not exist"
+        )
         raise UserError(f"{run_dir} is not a run folder: {lack}")
     return load_config(path)
 
