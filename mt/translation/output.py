@@ -42,8 +42,8 @@ class FileOutput:
 
     An existing part with the same key is continued after the last input line that is certainly finished;
     `finished_lines` counts these lines. `key` identifies everything that the lines depend on; without it the file
-    starts empty. With `titled` the first line names columns. With `numbered` several lines may belong to one input line, whose
-    number they begin with.
+    starts empty. With `titled` the first line names columns. With `numbered` several lines may belong to one input
+    line, whose number they begin with.
 
     Raises LockedError while another process writes the same part.
     """
