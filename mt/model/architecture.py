@@ -1,4 +1,4 @@
-"""Which models are the paper's: what computes or writes them elsewhere asks here, and refuses the others by name."""
+"""Which models have the paper's architecture; the fast engine and the exports refuse all others by name."""
 
 from torch import nn
 
@@ -20,7 +20,7 @@ _PAPER = (
 def unknown_part(model: nn.Module) -> str | None:
     """The first part of a model whose class is not one of the paper's architecture; None if there is none.
 
-    Dropout may be of any class, for translation has none.
+    Dropout may be of any class, because translation has none.
     """
     for name, module in model.named_modules():
         if name.rpartition(".")[2] != "dropout" and type(module) not in _PAPER:

@@ -41,9 +41,9 @@ class FileOutput:
     """A file that grows under the name `PATH.KEY.part` and is called `PATH` when it is whole.
 
     An existing part with the same key is continued after the last input line that is certainly finished;
-    `finished_lines` counts these lines. `key` identifies everything that the lines depend on; without one the file starts
-    empty. With `titled` the first line names columns. With `numbered` several lines may belong to one input line, whose
-    number they begin with.
+    `finished_lines` counts these lines. `key` identifies everything that the lines depend on; without one the file
+    starts empty. With `titled` the first line names columns. With `numbered` several lines may belong to one input
+    line, whose number they begin with.
 
     Raises LockedError while another process writes the same part.
     """
