@@ -224,7 +224,7 @@ class Trainer:
         self._saved_step = state.step
 
     def _stopped(self, state: TrainingState) -> StoppedError:
-        reason = "a signal asked to stop" if self.stop else f"training.max_minutes={self.loop.max_minutes} are over"
+        reason = "stopped by a signal" if self.stop else f"training.max_minutes={self.loop.max_minutes} are over"
         return StoppedError(
             f"{reason}: saved at step {state.step:,} of {self.loop.max_steps:,}; the same command continues, and "
             f"mt-average run_dir={self.checkpoints.folder.parent} makes a model to translate with of what there is",

@@ -120,7 +120,7 @@ def test_a_full_disk_is_named() -> None:
 
 
 def test_a_sentence_too_long_for_a_picture_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "translator_of_run", lambda *_: Echo())
+    monkeypatch.setattr(attention, "model_and_translator", lambda *_: (None, Echo()))
     config = AttentionConfig(run_dir="run", source="word " * 101, output="a.png", decoding=DECODING)
     with pytest.raises(UserError, match="101 subwords, but a picture holds 100"):
         attention.attention(config)

@@ -70,7 +70,7 @@ def test_two_ranks_continue_bitwise_after_a_signal_to_one(corpus: list[str], who
     os.kill(int(processes[1].pid or 0), signal.SIGUSR1)
     hold.touch()
     assert small_runs.ended(processes) == [143, 143]
-    [step] = re.findall(r"a signal asked to stop: saved at step (\d+) of", log.read_text(encoding="utf-8"))
+    [step] = re.findall(r"stopped by a signal: saved at step (\d+) of", log.read_text(encoding="utf-8"))
     assert int(step) < STEPS
     assert "Traceback" not in log.read_text(encoding="utf-8")
     assert [path.name for path in (run_dir / "checkpoints").glob("step-*")] == [f"step-{step}"]
@@ -198,7 +198,7 @@ def test_a_signal_to_torchrun_saves(corpus: list[str], tmp_path: Path, number: s
     start = time.monotonic()
     error = launched.communicate(timeout=60)[1]
     assert time.monotonic() - start < 20
-    [step] = re.findall(r"a signal asked to stop: saved at step ([\d,]+) of", error)
+    [step] = re.findall(r"stopped by a signal: saved at step ([\d,]+) of", error)
     assert (run_dir / f"checkpoints/step-{step.replace(',', '')}").exists()
 
 

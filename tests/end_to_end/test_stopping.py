@@ -76,7 +76,7 @@ def test_a_signal_anywhere_ends_the_run_cleanly(
         assert small_runs.train(command) == CODES[number]
         assert time.monotonic() - calls[call - 1] < 10
     error = capfd.readouterr().err
-    assert "a signal asked to stop" in error
+    assert "stopped by a signal" in error
     assert "Traceback" not in error
     assert small_runs.train(command) == 0
     assert small_runs.outcome(tmp_path / "run") == expected
@@ -101,7 +101,7 @@ def test_the_command_itself_obeys(whole: tuple[list[str], dict[str, Any]], tmp_p
     error = process.communicate(timeout=60)[1]
     assert process.returncode == 143, error
     assert time.monotonic() - start < 10
-    assert "a signal asked to stop: saved at step" in error
+    assert "stopped by a signal: saved at step" in error
     assert "Traceback" not in error
 
 

@@ -177,19 +177,21 @@ def test_a_line_that_comes_out_empty_is_named(
     finished: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nothing(_: LineTranslator, texts: Iterable[str], **__: object) -> Iterator[Translation]:
-        return (Translation("", 0.0, [], parts=1 if text else 0) for text in texts)
+        return (Translation("", 0.0, [], segments=1 if text else 0) for text in texts)
 
     monkeypatch.setattr(LineTranslator, "translate", nothing)
     Path("two.txt").write_text("house\n\nbread\n", encoding="utf-8")
     translated(finished, "input=two.txt", "output=out")
-    told = capfd.readouterr().err
-    assert "line 1: the model ended its translation before the first word" in told
-    assert "line 3: the model ended" in told
-    assert "line 2" not in told
+    reported = capfd.readouterr().err
+    assert "line 1: the model ended its translation before the first word" in reported
+    assert "line 3: the model ended" in reported
+    assert "line 2" not in reported
 
 
 @pytest.mark.usefixtures("place")
-def test_runs_decide_together_and_outputs_begin_as_told(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_runs_decide_together_and_outputs_begin_with_their_prefix(
+    finished: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     translated(finished, "source=house tree.", "target_prefix=Haus, 'Baum' = {x}", f"ensemble=[{finished}]")
     assert capfd.readouterr().out.startswith("Haus, 'Baum' = {x}")
 
@@ -206,7 +208,7 @@ def test_a_run_gives_a_translator(finished: Path) -> None:
     translator = Translator.from_run(
         finished, device="cpu", decoding={"max_extra_tokens": 3}, n_best=3, alignments=True
     )
-    [empty, one] = translator.translate(["", "house tree."], prefixes="Haus")
+    [empty, one] = translator.translate(["", "house tree."], target_prefixes="Haus")
     assert (empty.text, empty.score, empty.tokens, empty.alignment, empty.others) == ("", 0.0, [], [], [])
     assert one.text.startswith("Haus")
     assert len(one.others) == 2
@@ -215,7 +217,7 @@ def test_a_run_gives_a_translator(finished: Path) -> None:
     sampling = {"beam_size": 1, "sampling": {"temperature": 0.5, "seed": 1}}
     sampled = Translator.from_run(str(finished), ensemble=[finished], decoding=sampling, n_best=9)
     assert len(sampled.translate(["house"])[0].others) == 8
-    assert len(sampled._lines.models) == 2
+    assert len(sampled._lines.decoders.models) == 2
 
 
 @pytest.mark.parametrize(
@@ -238,8 +240,8 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
     unchecked = inspect.unwrap(Translator.from_run.__func__)  # without what the tests add to every signature
     with pytest.raises(TypeError, match="n_best takes a whole number, not '3'"):
         unchecked(Translator, finished, n_best="3")
-    with pytest.raises(UserError, match="prefixes: 1 for 2 texts; give one for each text"):
-        Translator.from_run(finished).translate(["house", "tree"], prefixes=["Haus"])
+    with pytest.raises(UserError, match="target_prefixes: 1 for 2 texts; give one for each text"):
+        Translator.from_run(finished).translate(["house", "tree"], target_prefixes=["Haus"])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import mt.export.marian
-from mt.api import empty_model, load_tokenizers, translator_of_run
+from mt.api import empty_model, load_tokenizers, model_and_translator, trained_model, translator_of_run
 from mt.commands import export as export_command
 from mt.commands import import_model as import_command
 from mt.commands.entry_point import run as run_command
@@ -177,7 +177,7 @@ def other_layers(model: Transformer) -> None:
     [
         (pre_norm, "decoder.layers.1.feed_forward_residual is PreNorm: only post-norm"),
         (other_positions, "positions is Identity: only .* sinusoidal"),
-        (other_activation, "encoder.layers.0.feed_forward has the activation gelu: only .* relu or swish"),
+        (other_activation, "encoder.layers.0.feed_forward.activation is gelu: only .* relu or swish"),
         (other_layers, "its layers differ in number or size"),
     ],
 )
@@ -188,10 +188,10 @@ def test_a_model_that_the_engine_cannot_represent_is_refused_by_name(
     change: Callable[[Transformer], None],
     named: str,
 ) -> None:
-    translator = translator_of_run(make_run("model.num_layers=2"), device="cpu")
-    assert unsupported(translator.model) is None
-    change(translator.model)
-    monkeypatch.setattr(export_command, "load_translator", lambda _: translator)
+    model, translator = model_and_translator(make_run("model.num_layers=2"))
+    assert unsupported(model) is None
+    change(model)
+    monkeypatch.setattr(export_command, "model_and_translator", lambda _: (model, translator))
     with pytest.raises(UserError, match=named):
         export(tmp_path / "run", tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -260,7 +260,6 @@ def test_what_transformers_wrote_is_imported_exported_and_finetuned(
     words = [f"folder={folder}", f"run_dir={run_dir}", f"sentences={lines}", *LANGUAGES]
     assert run_command("import", import_command.import_model, words) == 0, capsys.readouterr().err
     assert "the same tokens in 100.00% of 8 sentences" in capsys.readouterr().err
-    translator = translator_of_run(run_dir, device="cpu")
     decoding = load_run(run_dir).decoding
     assert (decoding.beam_size, decoding.length_penalty, decoding.length_penalty_form) == (6, 1.0, "power")
 
@@ -274,9 +273,9 @@ def test_what_transformers_wrote_is_imported_exported_and_finetuned(
         small = ["training.max_steps=2", "training.learning_rate_factor=1e-12", "training.checkpoint_every_steps=1"]
         sized = [word for word in corpus if not word.startswith(("model.", "tokenizer."))]
         assert train(sized, f"run_dir={tmp_path / 'tuned'}", f"finetune_from={run_dir}", *small) == 0
-        tuned = translator_of_run(tmp_path / "tuned", device="cpu")
-        for name, parameter in translator.model.named_parameters():
-            torch.testing.assert_close(dict(tuned.model.named_parameters())[name], parameter, rtol=0, atol=1e-6)
+        imported, tuned = (trained_model(path, torch.device("cpu")) for path in (run_dir, tmp_path / "tuned"))
+        for name, parameter in imported.named_parameters():
+            torch.testing.assert_close(tuned.get_parameter(name), parameter, rtol=0, atol=1e-6)
 
 
 CONFIG = {
