@@ -66,7 +66,7 @@ def load_config(path: Path) -> TrainConfig:
 
 
 def _check_complete(values: Any, whole: Any, prefix: str = "") -> None:
-    """Refuses values that leave to null what a run folder states."""
+    """Refuses a configuration that leaves out a key which a run folder must state."""
     if isinstance(whole, dict):
         for name, value in whole.items():
             if name not in values:

@@ -290,13 +290,13 @@ class TranslateConfig:
     """`mt-translate`. Exactly one of `source` and `input` is given."""
 
     run_dir: str  # null is the newest finished run under runs/
-    ensemble: list[str]  # further run folders with the same vocabulary; the mean of the probabilities decides
+    ensemble: list[str]  # more run folders with the same vocabulary; the mean of the probabilities decides
     device: Device
     source: Sentence | None  # the sentence itself
     input: str | None  # a file, or - for standard input
     column: str | None  # the input is TSV; a column's number counted from 1, or its name in the first line
     field: str | None  # the input is JSONL; the field with the text
-    shard: str | None  # 3/16 translates the third of sixteen parts of the input, into OUTPUT.03-of-16
+    shard: str | None  # 3/16 translates the third of sixteen shards of the input, into OUTPUT.03-of-16
     output: str  # a file, or - for standard output
     translation_field: str  # the name of the column or field that is added
     n_best: Size | None  # the number of translations of each line: line number, rank, translation, score

@@ -1,4 +1,4 @@
-"""Section 5.1: which sentence pairs meet in which batch, as a pure function of (seed, epoch).
+"""Section 5.1: which sentence pairs share a batch, as a pure function of (seed, epoch).
 
 "Sentence pairs were batched together by approximate sequence length. Each training batch contained a set of
 sentence pairs containing approximately 25000 source tokens and 25000 target tokens."

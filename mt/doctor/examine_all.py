@@ -1,4 +1,4 @@
-"""The whole visit: learn the two languages, read every corpus once, and return what was found."""
+"""The whole examination: learn the two languages, read every corpus once, and return the findings."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing

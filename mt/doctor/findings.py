@@ -55,7 +55,7 @@ def findings(
 
 
 def _apart(one: Examined) -> list[Finding]:
-    """The sides of a corpus do not belong together, from some line on or at all."""
+    """The sides of a corpus do not belong together, either from some line on or anywhere."""
 
     def finding(message: str, count: int) -> Finding:
         return Finding("misalignment", one.split, one.name, message, count)

@@ -1,7 +1,7 @@
-"""Which language lines are in: the side's own or the other side's, learned from the corpus; which one, by little words.
+"""Whether lines are in their side's language, learned from the corpus, and which language that is, by frequent words.
 
 Cavnar and Trenkle (1994) recognise languages by character n-grams. Here each side teaches its own language, by trigrams
-of the UTF-8 bytes of the lower-cased text, hashed, so that any script will do.
+of the UTF-8 bytes of the lower-cased text, hashed, so that every script works.
 """
 
 import unicodedata

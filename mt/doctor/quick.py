@@ -1,4 +1,4 @@
-"""The doctor's short visit before a training: the filtered text, or an excerpt of it, examined once and remembered."""
+"""The doctor's quick check before a training: the filtered text, or an excerpt, is examined once and cached."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ _FULL = "mt-inspect with the same options examines every line and writes a page"
 
 @dataclass(frozen=True)
 class QuickLook:
-    """What the short visit found in `examined` of `pairs` training pairs: a line for each finding."""
+    """What the quick check found in `examined` of `pairs` training pairs: a line for each finding."""
 
     examined: int
     pairs: int

@@ -1,4 +1,4 @@
-"""Where the two sides of a corpus run apart: long sentences have long translations, and a lost line ends that.
+"""Where the two sides of a corpus are misaligned: after a lost line, long sentences no longer have long translations.
 
 Gale and Church (1993) align sentences by their lengths; here the lengths show by how many lines the sides are
 shifted, as the most likely path through the file of the shifts -`MAX_SHIFT` to `MAX_SHIFT`.

@@ -112,7 +112,7 @@ def _model_config(model: Transformer, *, positions: int, sizes: tuple[int, int])
 
 
 def _tokenizer_config(start: str, languages: tuple[str, str], *, shared: bool, longest: int) -> dict[str, Any]:
-    """`split_special_tokens`: a `</s>` that somebody types is text, and becomes no mark."""
+    """`split_special_tokens`: a typed `</s>` is text and never becomes a mark."""
     return {
         "tokenizer_class": "MarianTokenizer",
         "source_lang": languages[0],

@@ -2,7 +2,7 @@
 
 Apart from the names, two things differ. Marian lays the position features out as all sines and then all cosines, where
 the paper interleaves them, with the same frequencies: so the features of width d_model are permuted, in every matrix
-that reads or writes them. And Marian keeps W^Q, W^K and W^V apart.
+that reads or writes them. Marian also keeps W^Q, W^K and W^V apart.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -141,7 +141,7 @@ class WorkerProcesses(Generic[Result]):
 
 
 def _serve(function: Callable[..., Result], connection: Connection, parent: int) -> None:
-    """Answer tasks in a worker process. What the terminal interrupts is its parent's to decide."""
+    """Answer tasks in a worker process. Its parent handles interrupts from the terminal."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Which models are the paper's: what computes or writes them elsewhere asks here, and refuses the others by name."""
+"""Which models have the paper's architecture; the fast engine and the exports refuse all others by name."""
 
 from typing import get_args
 
@@ -22,7 +22,7 @@ _PAPER = (
 def unknown_part(model: nn.Module) -> str | None:
     """The first part of a model that is not of the paper's architecture, by name; None if there is none.
 
-    Dropout may be of any class, for translation has none, and swish is known besides the paper's ReLU.
+    Dropout may be of any class, because translation has none. Swish is known in addition to the paper's ReLU.
     """
     for name, module in model.named_modules():
         if name.rpartition(".")[2] != "dropout" and type(module) not in _PAPER:

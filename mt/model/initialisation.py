@@ -1,4 +1,4 @@
-"""How parameters begin. The paper is silent; `glorot` is what Tensor2Tensor does.
+"""The initial values of parameters. The paper is silent; `glorot` is what Tensor2Tensor does.
 
 Embeddings are N(0, d_model^-½) in both, so that scaled embeddings have unit variance next to the positions, and the
 first logits do too.

@@ -74,7 +74,7 @@ def averaged_steps(path: Path) -> list[int]:
 
 
 def _checksum(weights: Mapping[str, Tensor]) -> str:
-    """Of the tensors with their names, types and shapes."""
+    """The SHA-256 of the tensors with their names, types and shapes."""
     checksum = hashlib.sha256()
     for name, tensor in sorted(weights.items()):
         checksum.update(f"{name} {tensor.dtype} {list(tensor.shape)} ".encode())

@@ -92,9 +92,7 @@ def load_run(run_dir: str | Path) -> TrainConfig:
     """The configuration that a run was trained with. Raises UserError without one, BadFileError for a damaged one."""
     path = Path(run_dir) / CONFIG
     if not path.is_file():
-        lack = (
-            f"it has no {CONFIG}" if Path(run_dir).is_dir() else f"the folder {Path(run_dir).absolute()} does not exist"
-        )
+        lack = f"it has no {CONFIG}" if Path(run_dir).is_dir() else f"{Path(run_dir).absolute()} does not exist"
         raise UserError(f"{run_dir} is not a run folder: {lack}")
     return load_config(path)
 
@@ -125,7 +123,7 @@ def newest_run(delivered: bool, runs: str = "runs") -> str:
 
 
 def check_ensemble(run_dirs: Sequence[str | Path]) -> None:
-    """Refuse runs whose tokenizers differ from those of the first: their subwords cannot vote. Raises UserError."""
+    """Refuse runs whose tokenizers differ from the first's: their probabilities have no mean. Raises UserError."""
     first, *others = [Path(run_dir) for run_dir in run_dirs]
     expected = _tokenizer_checksums(first)
     for other in others:

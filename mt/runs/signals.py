@@ -52,7 +52,7 @@ def reported_signal(number: int) -> int:
 class StopRequest:
     """Set by the first SIGINT, SIGTERM, SIGUSR1 or SIGUSR2 (SLURM's and submitit's preemption); raises StoppedError.
 
-    Inside `held_back`, where a state must stay whole, it is raised on leaving; inside `at_once` therein, at once.
+    Inside `held_back`, where a state must stay whole, it is raised on leaving; inside an inner `at_once`, at once.
     A second SIGINT raises KeyboardInterrupt at once.
     """
 

@@ -163,7 +163,7 @@ class _Candidates:
 def _step(
     beam: _Beam, candidates: _Candidates, finished: FinishedHypotheses, *, eos: int
 ) -> tuple[_Beam, Int[np.ndarray, " new_rows"]]:
-    """Finish or keep the candidates; return the beam of what goes on, and for each of its rows the old row."""
+    """Finish or keep the candidates; return the beam of the sentences that continue, and each row's old row."""
     ends = candidates.tokens == eos
     if ends.any():
         _finish(candidates, ends, beam, finished)
@@ -233,7 +233,7 @@ def _survivors(
 def _advanced(
     beam: _Beam, survivors: _Candidates, going_on: Int[np.ndarray, " fewer"]
 ) -> tuple[_Beam, Int[np.ndarray, " new_rows"]]:
-    """Return the survivors of the sentences that go on as a beam, and for each of its rows the old row."""
+    """Return the survivors of the sentences that continue as a beam, and for each of its rows the old row."""
     parents, tokens = survivors.parents[going_on], survivors.tokens[going_on]
     lengths = beam.lengths[going_on]
     prefixes = beam.prefixes[going_on[:, None], parents]

@@ -1,4 +1,4 @@
-"""What training asks of the processes that share it. Here for one process; for several, see `distributed.py`."""
+"""What training asks of its processes, implemented here for one; `distributed.py` implements it for several."""
 
 import os
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The largest batch first: too little memory shows before the first step, not in the third hour."""
+"""Trying the largest batch first, so that too little memory shows before the first step."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager

@@ -95,7 +95,7 @@ def check_scorable(target_language: str) -> None:
 
 
 def corpus_bleu(*, hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> float:
-    """Return the BLEU of `corpus_scores` alone, which is what a training looks at while it goes."""
+    """Return the BLEU of `corpus_scores` alone, which a training uses for validation."""
     _check_counts(hypotheses, references)
     return float(_bleu(_tokenizer_for(target_language)).corpus_score(hypotheses, [references]).score)
 
@@ -133,7 +133,7 @@ def compare(*, expected_bleu: float, tolerance: float, bleu: float) -> tuple[boo
 
 
 def _check_counts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    """Refuse what sacreBLEU's Python interface scores without a word: it stops at the shorter side."""
+    """Refuse what sacreBLEU's Python interface scores silently: it stops at the shorter side."""
     if len(hypotheses) != len(references):
         raise UserError(
             f"{len(hypotheses):,} hypotheses against {len(references):,} references: BLEU needs one of each per"

@@ -100,7 +100,7 @@ class TabSeparated:
 
 
 class JsonLines:
-    """A field of the object on each line is the text; new fields are added behind the others."""
+    """A field of the object on each line is the text; new fields are added after the others."""
 
     header = False
 

@@ -22,7 +22,7 @@ class Segment:
     target_prefix: Sequence[int] = ()
     """The subwords that the translation must begin with."""
     seed: int = 0
-    """Of the random numbers by which samples are drawn."""
+    """The seed of the random numbers by which samples are drawn."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What every system is asked in the decoding benchmark, and what is measured meanwhile."""
+"""What every system is asked in the decoding benchmark, and what is measured."""
 
 import json
 import statistics

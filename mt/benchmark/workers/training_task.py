@@ -1,4 +1,4 @@
-"""What every system is asked in the training benchmark, and what is measured meanwhile."""
+"""What every system is asked in the training benchmark, and what is measured."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
