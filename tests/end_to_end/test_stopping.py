@@ -34,7 +34,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str
     return corpus, small_runs.outcome(folder / "run")
 
 
-PLACES = {
+MOMENTS = {
     "reading the corpora": (preparation, "prepare_text", 1),
     "training the tokenizer": (preparation, "train_tokenizer", 1),
     "encoding": (preparation, "encode_corpus", 2),
@@ -48,18 +48,18 @@ PLACES = {
 
 
 @pytest.mark.reliability(5, 7)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_a_signal_anywhere_ends_the_run_cleanly(
     whole: tuple[list[str], dict[str, Any]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
-    place: str,
+    moment: str,
 ) -> None:
     corpus, expected = whole
     command = [*corpus, f"run_dir={tmp_path}/run", f"data.cache_dir={tmp_path}/cache"]
-    number = list(CODES)[list(PLACES).index(place) % len(CODES)]
-    module, name, call = PLACES[place]
+    number = list(CODES)[list(MOMENTS).index(moment) % len(CODES)]
+    module, name, call = MOMENTS[moment]
     calls = []
 
     def signalled(original: Callable[..., Any]) -> Callable[..., Any]:
