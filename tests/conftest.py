@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty place to type commands in, with a small corpus and a finished run."""
+    """An empty folder to type commands in, with a small corpus and a finished run."""
     for name in ("a.en", "a.de", "a.tsv", "run/tokenizer.model", "run/model.safetensors"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x\n", encoding="utf-8")
