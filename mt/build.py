@@ -1,4 +1,4 @@
-"""The one place where configuration becomes objects. It reads no disk and knows of no other process."""
+"""The only module where configuration becomes objects. It reads no disk and knows no other process."""
 
 import functools
 from collections.abc import Callable, Sequence

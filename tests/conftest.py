@@ -1,4 +1,4 @@
-"""What every test shares: shapes are checked, one thread, no accelerator where there is none."""
+"""What every test shares: shapes are checked, one thread, no accelerator where the machine has none."""
 
 import signal
 from pathlib import Path
@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to type commands in, with a small corpus and a finished run."""
+    """A folder to type commands in, with a small corpus and a finished run."""
     for name in ("a.en", "a.de", "a.tsv", "run/tokenizer.model", "run/model.safetensors"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x\n", encoding="utf-8")

@@ -60,8 +60,8 @@ class Disk:
 
     def holds(self, path: Any) -> bool:
         """Whether a path is below the folder; one that is relative to an open folder counts too."""
-        place = Path(os.fsdecode(path))
-        return not place.is_absolute() or place.is_relative_to(self.root)
+        given = Path(os.fsdecode(path))
+        return not given.is_absolute() or given.is_relative_to(self.root)
 
     def fsync(self, handle: int) -> None:
         self.call("fsync")

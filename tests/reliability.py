@@ -29,7 +29,7 @@ ROWS = {
     6: Row("two runs in one run folder", 10),
     7: Row("resuming anywhere, as often as one likes"),
     8: Row("resuming with another model, vocabulary or data", 8),
-    9: Row("loss or gradient that is no number"),
+    9: Row("loss or gradient that is not a number"),
     10: Row("memory: no batch beyond its budget, largest first", 10_000),
     11: Row("one gradient, however a batch is cut or shared"),
     12: Row("corpus sides of unequal length", 500),

@@ -13,7 +13,6 @@ from torch import Tensor
 from mt.search.beam import beam_search
 from mt.search.constraints import Constraint, ForcedPrefix, MinimumLength, NoRepeatedNgrams
 from mt.search.finished import Hypothesis
-from mt.search.greedy import greedy_search
 from mt.search.sampling import sample
 
 PAD, BOS, EOS = 0, 1, 2
@@ -52,6 +51,11 @@ class Case:
         total = math.log(math.fsum(map(math.exp, logits)))
         return [logit - total for logit in logits]
 
+    def log_probability(self, sentence: int, tokens: Sequence[int]) -> float:
+        """That of a whole output, EOS included."""
+        steps = enumerate((*tokens, EOS))
+        return math.fsum(self.log_probabilities(sentence, tuple(tokens[:i]))[token] for i, token in steps)
+
     def may_follow(self, sentence: int, prefix: tuple[int, ...], token: int) -> bool:
         """Whether the constraints permit the token."""
         forced = self.forced[sentence]
@@ -80,8 +84,7 @@ class Case:
             for tokens in product(self.inner, repeat=inner_length):
                 if not self.permits(sentence, tokens):
                     continue
-                terms = [self.log_probabilities(sentence, tokens[:i])[t] for i, t in enumerate((*tokens, EOS))]
-                results.append(self.scored(math.fsum(terms), tokens))
+                results.append(self.scored(self.log_probability(sentence, tokens), tokens))
         return sorted(results, key=lambda scored: -scored[0])
 
     def slow_beam(self, sentence: int, beam_size: int, *, early_stopping: bool = False) -> list[Scored]:
@@ -147,9 +150,17 @@ class Case:
         found = sample(next_token=rows, num_samples=num_samples, seeds=[seeds[i] for i in self.sentences], **arguments)
         return found, rows
 
-    def greedy(self, dtype: torch.dtype = torch.float64):
-        rows = PrefixRows(self, rows_per_sentence=1, dtype=dtype)
-        return greedy_search(next_token=rows, **self.arguments()), rows
+    def greedy(self, sentence: int, dtype: torch.dtype) -> tuple[int, ...]:
+        """The output in which each token is the most probable one permitted, by the logits in this type."""
+        tokens: tuple[int, ...] = ()
+        while True:
+            last = len(tokens) + 1 == self.max_lengths[sentence]
+            permitted = [EOS] if last else sorted([*self.inner, EOS])
+            logits = torch.tensor(self.logits(sentence, tokens), dtype=dtype).tolist()
+            token = max((t for t in permitted if self.may_follow(sentence, tokens, t)), key=lambda t: logits[t])
+            if token == EOS:
+                return tokens
+            tokens = (*tokens, token)
 
 
 class PrefixRows:

@@ -1,4 +1,4 @@
-"""Lines on standard error: progress where there is no terminal, and times."""
+"""Lines on standard error: progress without a terminal, and times."""
 
 import pytest
 

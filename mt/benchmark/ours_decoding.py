@@ -49,7 +49,7 @@ class Ours:
 
 
 def prepare(task: Request) -> tuple[Answer, Handler]:
-    """Take `folder`, a run, `search`, `precision` and `threads`, besides what every system takes."""
+    """Take `folder` (a run), `search`, `precision` and `threads`, and what every system takes."""
     return versions("torch"), timed_translation(Ours(task).translate, task)
 
 

@@ -20,7 +20,7 @@ from mt.errors import BadFileError, UserError
 MISSING = "???"  # what a composed configuration holds where the user must choose
 LARGEST_NUMBER = 2**63
 LARGEST_CONFIG_BYTES = 1_000_000
-# What PyYAML lets through on hostile text, besides its own errors: dates, numbers, depth.
+# What PyYAML raises on hostile text in addition to its own errors: dates, numbers, depth.
 PARSER_ERRORS = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
 # What an option that must be given may look like, as it is typed.
 EXAMPLES = {

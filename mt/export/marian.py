@@ -1,6 +1,6 @@
 """The parameters under Marian's names, as `MarianMTModel` of transformers has them, and back, bit for bit.
 
-Two things differ besides the names. Marian lays the position features out as all sines and then all cosines, where
+Apart from the names, two things differ. Marian lays the position features out as all sines and then all cosines, where
 the paper interleaves them, with the same frequencies: so the features of width d_model are permuted, in every matrix
 that reads or writes them. And Marian keeps W^Q, W^K and W^V apart.
 """

@@ -145,7 +145,7 @@ class _Comparison:
         most = self.ours.max_source_tokens
         taken = sorted((len(source), text, source) for text, source in encoded if 0 < len(source) <= most)
         if not taken:
-            raise UserError("there is no sentence to prove the equality with; give sentences=FILE")
+            raise UserError("no sentences to prove the equality with; give sentences=FILE")
         chosen, sources = [text for _, text, _ in taken], [source for _, _, source in taken]
         theirs_in = [[self.source_ids[token] for token in source] for source in sources]
         ours, theirs = self._both_greedy(sources, theirs_in)

@@ -28,8 +28,6 @@ def unsupported(model: Transformer) -> str | None:
     if part := unknown_part(model):
         return f"{part}: {_WRITTEN}"
     for name, module in model.named_modules():
-        if isinstance(module, FeedForward) and module.activation not in ("relu", "swish"):
-            return f"{name} has the activation {module.activation}: {_WRITTEN}"
         if isinstance(module, nn.LayerNorm) and module.eps != LAYER_NORM_EPSILON:
             return f"{name} has ε = {module.eps}: only {LAYER_NORM_EPSILON} can be exported"
     if len(model.encoder.layers) != len(model.decoder.layers) or len(_sizes(model)) != 1:

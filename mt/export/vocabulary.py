@@ -16,7 +16,7 @@ from mt.errors import BadFileError, UserError
 from mt.runs.folder import IDENTITY, load_run, read_identity, tokenizer_paths
 
 SPECIAL_SUBWORDS = ("<pad>", "<unk>", "<s>", "</s>")  # by our ids
-_NORMAL, _UNKNOWN, _CONTROL, _UNUSED = 1, 2, 3, 5  # SentencePiece's types of pieces
+_NORMAL, _UNKNOWN, _CONTROL, _UNUSED = 1, 2, 3, 5  # SentencePiece's types of subwords
 _TEXT_TYPES = (_NORMAL, 4, 6)  # normal, defined by the user, a single byte
 _LOWEST_SCORE = -1e9
 
@@ -82,7 +82,7 @@ def tokenizer_models(folder: Path, tokens: Sequence[str], special: SpecialIds) -
     """The SentencePiece models of a Marian folder, source and target, with the ids of one joint vocabulary.
 
     A Marian folder has a model for each side and one `vocab.json` over both, given as `tokens`. Here a tokenizer's
-    ids are the model's own, so each model is rewritten with all pieces of the vocabulary in one order, and after them
+    ids are the model's own, so each model is rewritten with all subwords of the vocabulary in one order, and after them
     those that only the models have. Segmentation depends on the written forms, scores and normaliser alone, which
     stay. Raises UserError, BadFileError.
     """
@@ -98,24 +98,24 @@ def tokenizer_models(folder: Path, tokens: Sequence[str], special: SpecialIds) -
         if number not in vars(special).values()
     ]
     known = {*tokens, *SPECIAL_SUBWORDS}
-    texts = (piece.piece for model in models for piece in model.pieces if piece.type in _TEXT_TYPES)
+    texts = (each.piece for model in models for each in model.pieces if each.type in _TEXT_TYPES)
     order += dict.fromkeys(text for text in texts if text not in known)
-    source, target = (_with_pieces(model, order) for model in models)
+    source, target = (_with_subwords(model, order) for model in models)
     return source, target
 
 
-def _with_pieces(model: Any, pieces: Sequence[str]) -> bytes:
-    """The model with the special pieces and then these, whichever it had and in whichever order.
+def _with_subwords(model: Any, subwords: Sequence[str]) -> bytes:
+    """The model with exactly the special subwords and then these, in this order.
 
-    A piece that the model lacks is never produced from text, but has its text when its id comes out of a translation.
+    A subword that the model lacks is never produced from text, but has its text when its id comes out of a translation.
     """
-    known = {piece.piece: (piece.score, piece.type) for piece in model.pieces if piece.type in _TEXT_TYPES}
+    known = {each.piece: (each.score, each.type) for each in model.pieces if each.type in _TEXT_TYPES}
     del model.pieces[:]
     for special in SPECIAL_SUBWORDS:
         model.pieces.add(piece=special, score=0.0, type=_UNKNOWN if special == "<unk>" else _CONTROL)
-    for piece in pieces:
-        score, kind = known.get(piece, (_LOWEST_SCORE, _UNUSED))
-        model.pieces.add(piece=piece, score=score, type=kind)
+    for subword in subwords:
+        score, kind = known.get(subword, (_LOWEST_SCORE, _UNUSED))
+        model.pieces.add(piece=subword, score=score, type=kind)
     trainer = model.trainer_spec
     trainer.pad_piece, trainer.unk_piece, trainer.bos_piece, trainer.eos_piece = SPECIAL_SUBWORDS
     trainer.pad_id, trainer.unk_id, trainer.bos_id, trainer.eos_id = range(len(SPECIAL_SUBWORDS))

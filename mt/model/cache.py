@@ -1,4 +1,4 @@
-"""The KV cache: keys and values that a decoder keeps in place of computing them again at every step."""
+"""The KV cache: keys and values that a decoder keeps instead of computing them again at every step."""
 
 import torch
 from jaxtyping import Float, Int

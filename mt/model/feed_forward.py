@@ -12,7 +12,7 @@ Activation = Literal["relu", "swish"]
 class FeedForward(nn.Module):
     """Equation (2): FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, at every position alike.
 
-    With `swish` (Ramachandran et al. 2017) in place of the paper's `relu`, max(0, z) is z · sigmoid(z): Marian's
+    With `swish` (Ramachandran et al. 2017) instead of the paper's `relu`, max(0, z) is z · sigmoid(z): Marian's
     published models were trained so.
     """
 

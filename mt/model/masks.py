@@ -2,7 +2,7 @@
 
 In every mask True means *may be attended*. Each token belongs to a segment, the number of its sentence within its
 row; padding is segment -1. One rule covers packing and padding: a token may attend to the tokens of its own segment
-and, in the decoder, to none that lies ahead. A padded row is a row of one segment.
+and, in the decoder, to none after it. A padded row is a row of one segment.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Section 3.5: positional encoding, and where other position schemes would act.
+"""Section 3.5: positional encoding, and the three points where a position scheme can act.
 
-A scheme may act in three places: on the embeddings, on queries and keys, and on the scores. Position ids are always
+A scheme may act on the embeddings, on queries and keys, or on the scores. Position ids are always
 explicit, so padded rows, packed rows and step-by-step decoding use the same code.
 """
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class Positions(nn.Module):
-    """A position scheme. This one does nothing: it serves cross-attention, and every place a scheme leaves alone."""
+    """A position scheme. This one does nothing: cross-attention uses it, as does a scheme that acts elsewhere."""
 
     def embed(
         self, x: Float[Tensor, "batch length d_model"], ids: Int[Tensor, "#batch length"]

@@ -1,4 +1,4 @@
-"""Figure 1: the whole model, and the one place where its parts are put together."""
+"""Figure 1: the whole model. Its parts are assembled here and nowhere else."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -27,7 +27,7 @@ def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path
     was exchanged, DiskError.
     """
     if not checkpoints.steps():
-        raise UserError(f"{run_dir}: there is no checkpoint to average; train first")
+        raise UserError(f"{run_dir}: it has no checkpoint to average; train first")
     run = run_identity(run_dir)
     steps, passed_over = checkpoints.newest_whole(count)
     try:
@@ -68,7 +68,7 @@ def read_model(run_dir: Path) -> dict[str, Tensor]:
 
 
 def averaged_steps(path: Path) -> list[int]:
-    """The steps whose checkpoints a delivered model is the mean of; none where there is no such file."""
+    """The steps whose checkpoints were averaged into a delivered model; none without such a file."""
     steps = _read_metadata(path).get("averaged_steps")
     return steps if isinstance(steps, list) else []
 

@@ -92,13 +92,15 @@ def load_run(run_dir: str | Path) -> TrainConfig:
     """The configuration that a run was trained with. Raises UserError without one, BadFileError for a damaged one."""
     path = Path(run_dir) / CONFIG
     if not path.is_file():
-        lack = f"it has no {CONFIG}" if Path(run_dir).is_dir() else f"there is no folder {Path(run_dir).absolute()}"
+        lack = (
+            f"it has no {CONFIG}" if Path(run_dir).is_dir() else f"the folder {Path(run_dir).absolute()} does not exist"
+        )
         raise UserError(f"{run_dir} is not a run folder: {lack}")
     return load_config(path)
 
 
 def check_keeps_run(key: str, path: str, run_dirs: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse an output in place of a file without which a run is lost. Raises UserError."""
+    """Refuse an output that would replace a file without which a run is lost. Raises UserError."""
     output = Path(path).resolve()
     kept = [(Path(run_dir) / name).resolve() for run_dir in run_dirs for name in (*names, *_ALWAYS_KEPT)]
     if any(file in (output, *output.parents) for file in kept):
@@ -118,7 +120,7 @@ def newest_run(delivered: bool, runs: str = "runs") -> str:
         if begun := [folder for folder in Path(runs).glob(f"*/{CHECKPOINTS}") if checkpoint_steps(folder)]:
             run_dir = max(begun, key=lambda folder: folder.stat().st_mtime).parent
             cure = f"train {run_dir} to its end, or run mt-average run_dir={run_dir}"
-        raise UserError(f"run_dir: there is no {what} under {Path(runs).absolute()}; give run_dir=DIR or {cure}")
+        raise UserError(f"run_dir: found no {what} under {Path(runs).absolute()}; give run_dir=DIR or {cure}")
     return str(max(folders, key=lambda folder: (folder / proof).stat().st_mtime))
 
 

@@ -58,7 +58,7 @@ def beam_search(
     `constraints` exclude.
 
     With `early_stopping` a sentence also stops once beam_size hypotheses have ended, as in CTranslate2, fairseq and
-    Hugging Face's search of that name. A better one may then be missed: the search is no longer exact.
+    Hugging Face's search of that name. A better one may then be missed, so the search is not exact.
 
     `slots` limits the number of sentences searched at the same time: an `AdmittingNextToken` starts with rows for the
     first of them, and the next are admitted whenever an eighth of the slots is free.

@@ -32,7 +32,7 @@ class FinishedHypotheses:
     """Up to `num_kept` finished hypotheses of each sentence, best first.
 
     Of equal scores the hypothesis that finished earlier ranks higher, then the one offered first. `max_lengths` holds
-    each sentence's longest |Y|. With `most_ended`, a sentence is no longer improvable once that number of hypotheses
+    each sentence's longest |Y|. With `most_ended`, a sentence stops being improvable once that number of hypotheses
     with a finite score was offered.
     """
 

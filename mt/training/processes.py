@@ -98,7 +98,7 @@ class SingleProcess:
         return device
 
     def stopping_together(self, stop: StopRequest) -> AbstractContextManager[None]:  # noqa: ARG002
-        """There is no other rank to stop."""
+        """Nothing: no other rank runs."""
         return nullcontext()
 
     def on_rank_zero(self, action: Callable[[], Result]) -> Result:

@@ -120,9 +120,9 @@ def format_scores(scores: Scores) -> str:
 
 
 def compare(*, expected_bleu: float, tolerance: float, bleu: float) -> tuple[bool, str]:
-    """Tell whether BLEU lies within `tolerance` points of a recipe's expectation, and say so in one line.
+    """Return whether BLEU is within `tolerance` points of a recipe's expectation, and one line that says so.
 
-    A score far above is no reproduction either: something differs from the recipe.
+    A score far above does not reproduce it either: something differs from the recipe.
     """
     difference = bleu - expected_bleu
     expectation = f"expected {expected_bleu:.2f} ± {tolerance:.2f}"

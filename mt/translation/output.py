@@ -15,7 +15,7 @@ from mt.reporting import report
 
 
 class StreamOutput:
-    """Standard output, or what is no ordinary file, such as a pipe: written at once, nothing to continue."""
+    """Standard output, or a special file such as a pipe: written at once, nothing to continue."""
 
     finished_lines = 0
     begun = False
@@ -40,10 +40,10 @@ class StreamOutput:
 class FileOutput:
     """A file that grows under the name `PATH.KEY.part` and is called `PATH` when it is whole.
 
-    What a part of the same key holds already is kept, up to the last line of the input that is finished with
-    certainty: `finished_lines` counts them. `key` stands for all that decides the lines; without one nothing is kept.
-    With `titled` the first line names columns, and with `numbered` several may belong to one line of the input, whose
-    number they begin with.
+    An existing part with the same key is continued after the last input line that is certainly finished;
+    `finished_lines` counts these lines. `key` identifies everything that the lines depend on; without it the file
+    starts empty. With `titled` the first line names columns. With `numbered` several lines may belong to one input
+    line, whose number they begin with.
 
     Raises LockedError while another process writes the same part.
     """

@@ -1,7 +1,7 @@
 """Lines that carry a text to translate, and the same lines with its translation: plain text, TSV and JSONL.
 
-Whatever else a line holds is kept as it was written. A blank line of TSV or JSONL stays blank, but where all rows
-are numbered.
+The rest of a line is kept as it was written. A blank line of TSV or JSONL stays blank, except where all rows are
+numbered.
 """
 
 import json
@@ -14,7 +14,7 @@ from mt.errors import UserError
 
 _COLUMN_NUMBER = re.compile(r"0*[1-9]\d{0,8}")
 
-Result = dict[str, str | float]  # the translation and what else is told of it, by name, in the order of the columns
+Result = dict[str, str | float]  # the translation and its other columns by name, in order
 
 
 @runtime_checkable
@@ -37,7 +37,7 @@ class Records(Protocol):
 
 
 class PlainText:
-    """A line is the text. What is told beside the translation follows in columns, separated by tabs."""
+    """A line is the text. Whatever is reported with the translation follows in tab-separated columns."""
 
     header = False
 
@@ -70,7 +70,7 @@ class TabSeparated:
         self._path, self._column, self._added, self._n_best = path, column, added, n_best
         self._index = int(column) - 1 if _COLUMN_NUMBER.fullmatch(column) else -1
         if not self.header and self._index < 0:
-            raise UserError(f"column: {column} is no column; numbers count from 1")
+            raise UserError(f"column: {column} is not a column; columns are numbered from 1")
 
     def titles(self, first_line: str) -> str:
         """The names of the columns."""
@@ -90,7 +90,7 @@ class TabSeparated:
         if line and self._index >= len(cells):
             raise UserError(
                 f"{self._path}, line {number}: has only {len(cells)} tab-separated columns, no {self._index + 1}; "
-                "mend the line"
+                "fix the line"
             )
         return cells[self._index] if line else ""
 

@@ -51,5 +51,5 @@ def test_a_name_is_seen(source: str) -> None:
     assert names_used(source)
 
 
-def test_words_that_are_no_file_names_are_not_seen() -> None:
-    assert not names_used('array["data"], door("export"), f"data.{split}", {"checkpoints": 3}')
+def test_words_that_are_not_file_names_are_ignored() -> None:
+    assert not names_used('array["data"], package("export"), f"data.{split}", {"checkpoints": 3}')

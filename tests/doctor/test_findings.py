@@ -1,4 +1,4 @@
-"""The corpus doctor names every planted fault with its count and place, and has nothing to say of a sound corpus."""
+"""The corpus doctor names every planted fault with its count and lines, and reports nothing on a sound corpus."""
 
 import json
 import random
@@ -124,7 +124,7 @@ def test_sorted_lines_are_not_called_shifted() -> None:
 
 
 def table_of_dates(lines: int) -> tuple[np.ndarray, np.ndarray]:
-    """As in biographies: a long year beside a short one, then a short office beside a long one."""
+    """As in biographies: a long year next to a short one, then a short office next to a long one."""
     random_numbers = np.random.default_rng(2)
     columns = np.tile([60, 9], lines // 2), np.tile([10, 66], lines // 2)
     return columns[0] + random_numbers.integers(0, 3, lines), columns[1] + random_numbers.integers(0, 3, lines)

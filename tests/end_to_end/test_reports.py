@@ -35,7 +35,7 @@ def test_a_run_that_its_clock_ended_says_how_to_translate(
     shutil.rmtree("runs/other")
     assert run("translate", translate, ["source=house"]) == 2
     error = capfd.readouterr().err
-    assert "there is no finished run under" in error
+    assert "found no finished run under" in error
     assert "train runs/mine to its end, or run mt-average run_dir=runs/mine" in error
     assert run("average", average, []) == 0
     assert run("translate", translate, ["source=house", "decoding.max_extra_tokens=2"]) == 0

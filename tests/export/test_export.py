@@ -177,7 +177,7 @@ def other_layers(model: Transformer) -> None:
     [
         (pre_norm, "decoder.layers.1.feed_forward_residual is PreNorm: only post-norm"),
         (other_positions, "positions is Identity: only .* sinusoidal"),
-        (other_activation, "encoder.layers.0.feed_forward has the activation gelu: only .* relu or swish"),
+        (other_activation, "encoder.layers.0.feed_forward.activation is gelu: only .* relu or swish"),
         (other_layers, "its layers differ in number or size"),
     ],
 )
@@ -206,7 +206,7 @@ def test_a_folder_that_exists_is_left_alone(make_run: Callable[..., Path], tmp_p
 
 
 def train_unigram(text: Path, model: Path) -> list[str]:
-    """The pieces of a unigram model for one side, as OPUS-MT has them."""
+    """The subwords of a unigram model for one side, as OPUS-MT has them."""
     import sentencepiece  # noqa: PLC0415  only to write what others wrote
 
     sentencepiece.SentencePieceTrainer.train(
@@ -219,7 +219,7 @@ def train_unigram(text: Path, model: Path) -> list[str]:
 
 @pytest.fixture
 def opus(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
-    """A folder in OPUS-MT's layout that transformers wrote; two pieces of the models are not in its vocabulary."""
+    """A folder in OPUS-MT's layout that transformers wrote; two subwords of the models are not in its vocabulary."""
     import transformers  # noqa: PLC0415  the writer
 
     def make(activation: str) -> Path:

@@ -76,7 +76,7 @@ def test_a_row_does_not_depend_on_the_number_of_rows(
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs oneDNN")
 @pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() not in {"AVX2", "AVX512"}, reason="needs AVX2")
 def test_nor_on_a_processor_without_avx512() -> None:
-    """MKL's rows depend on their number there, and there is no bf16 kernel. The libraries choose their code once."""
+    """MKL's rows depend on their number there, and it has no bf16 kernel. The libraries choose their code once."""
     environment = {**os.environ, **AVX2, "MT_NATIVE": "0", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -12,13 +12,13 @@ LENGTHS = [7, 1, 4, 6, 2]
 
 def random_rows(alive: list[int], rows_per_sentence: int, random: torch.Generator) -> tuple[Tensor, list[int]]:
     """What a search may ask for: rows of a sentence repeated, moved or dropped; sentences dropped whole."""
-    going_on = [place for place in range(len(alive)) if torch.rand((), generator=random) < 0.95] or [0]
+    going_on = [slot for slot in range(len(alive)) if torch.rand((), generator=random) < 0.95] or [0]
     rows = [
-        place * rows_per_sentence + int(torch.randint(rows_per_sentence, (), generator=random))
-        for place in going_on
+        slot * rows_per_sentence + int(torch.randint(rows_per_sentence, (), generator=random))
+        for slot in going_on
         for _ in range(rows_per_sentence)
     ]
-    return torch.tensor(rows), [alive[place] for place in going_on]
+    return torch.tensor(rows), [alive[slot] for slot in going_on]
 
 
 @pytest.mark.reliability(17)

@@ -107,16 +107,16 @@ class Doubled(FeedForward):
         return 2 * super().forward(x)
 
 
-@pytest.mark.parametrize("place", ["feed_forward", "self_attention.positions", "feed_forward_residual"])
-def test_a_class_that_the_engine_does_not_know_is_refused_by_name(place: str) -> None:
+@pytest.mark.parametrize("module", ["feed_forward", "self_attention.positions", "feed_forward_residual"])
+def test_a_class_that_the_engine_does_not_know_is_refused_by_name(module: str) -> None:
     model = tiny_model()
     variants = {
         "feed_forward": Doubled(d_model=16, d_ff=24).double(),
         "self_attention.positions": SinusoidalPositions(d_model=16),
         "feed_forward_residual": nn.Identity(),
     }
-    model.decoder.layers[1].set_submodule(place, variants[place])
-    reason = f"decoder.layers.1.{place} is {type(variants[place]).__name__}"
+    model.decoder.layers[1].set_submodule(module, variants[module])
+    reason = f"decoder.layers.1.{module} is {type(variants[module]).__name__}"
     assert unsupported(model) == reason
     with pytest.raises(ValueError, match=reason):
         PreparedModel(model, precision="fp64")

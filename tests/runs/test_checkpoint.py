@@ -281,8 +281,8 @@ for seed in range(int(sys.argv[2])):
             damaged[start : start + chance.randrange(20)] = chance.randbytes(chance.randrange(20))
         case 3:
             for _ in range(chance.choice((1, 2))):
-                place = chance.choice([i for i in range(8, header) if chr(damaged[i]).isdigit()])
-                damaged[place] = ord(chance.choice("0123456789"))
+                index = chance.choice([i for i in range(8, header) if chr(damaged[i]).isdigit()])
+                damaged[index] = ord(chance.choice("0123456789"))
     path = folder / "damaged.safetensors"
     path.write_bytes(damaged)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))

@@ -8,7 +8,6 @@ import torch
 
 from mt.errors import DivergedError
 from mt.search.beam import beam_search
-from mt.search.greedy import greedy_search
 from mt.search.length_penalty import length_penalties
 
 PAD, BOS, EOS = 0, 1, 2
@@ -27,8 +26,8 @@ class Constant:
         pass
 
 
-beam_of_two = partial(beam_search, beam_size=2)
-both = pytest.mark.parametrize("search_function", [beam_of_two, greedy_search])
+greedy, beam_of_two = (partial(beam_search, beam_size=beam_size) for beam_size in (1, 2))
+both = pytest.mark.parametrize("search_function", [beam_of_two, greedy])
 
 
 def search(logits, *, max_lengths, search_function=beam_of_two, **changes):
@@ -52,7 +51,7 @@ def test_ties_go_to_the_lowest_tokens(num_best, expected, batch):
     wide = partial(beam_search, beam_size=4, num_hypotheses=4)
     for hypotheses in search(logits, max_lengths=[2] * batch, search_function=wide, length_penalty=0.0):
         assert [hypothesis.tokens for hypothesis in hypotheses] == [[token] for token in expected]
-    for [hypothesis] in search(logits, max_lengths=[3] * batch, search_function=greedy_search):
+    for [hypothesis] in search(logits, max_lengths=[3] * batch, search_function=greedy):
         assert hypothesis.tokens == [1000, 1000]
 
 

@@ -123,7 +123,7 @@ def two_steps(config: TrainConfig) -> list[StepResult]:
 
 
 def step_on_a_tiny_corpus(recipe: str, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.ERROR)  # so small a text gives fewer pieces, which is said
+    caplog.set_level(logging.ERROR)  # so small a text gives fewer subwords, with a warning
     sides = {"en": "line {0} of {1} has {2}dogs.\n", "de": "In Zeile {0} von {1} sind {2}Hunde.\n"}
     for language, line in sides.items():
         lines = [line.format(i, i * i, "many " * (i % 5)) for i in range(24)]

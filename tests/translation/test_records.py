@@ -47,7 +47,7 @@ def test_columns_by_name():
         ("3", None, "a\tb", "f, line 5: has only 2 tab-separated columns, no 3"),
         ("de", "id\ten", None, "f: has no column 'de'; its first line names 'id', 'en'"),
         ("en", "translation\ten", None, "f: has a column 'translation' already; choose another translation_field"),
-        ("0", None, "a", "column: 0 is no column; numbers count from 1"),
+        ("0", None, "a", "column: 0 is not a column; columns are numbered from 1"),
     ],
 )
 def test_lines_that_do_not_fit_the_columns(column, titles, line, message):

@@ -20,24 +20,13 @@ from mt.fast.native.indexed_attention import IndexedAttention
 from mt.fast.native.tiled_linear import ComputeType
 from mt.model.architecture import unknown_part
 from mt.model.embedding import TokenEmbedding
-from mt.model.feed_forward import FeedForward
 from mt.model.positions import SinusoidalPositions, positional_encoding
-from mt.model.stacks import Stack
 from mt.model.transformer import Transformer
-
-_ACTIVATIONS = {"relu", "swish"}
 
 
 def unsupported(model: nn.Module) -> str | None:
     """The part of a model that this engine does not compute, by name; None if it computes all of it."""
-    if part := unknown_part(model):
-        return part
-    for name, module in model.named_modules():
-        if isinstance(module, FeedForward) and module.activation not in _ACTIVATIONS:
-            return f"{name}.activation is {module.activation}"
-        if isinstance(module, Stack) and module.final_norm is not None:
-            return f"{name}.final_norm is {type(module.final_norm).__name__}"
-    return None
+    return unknown_part(model)
 
 
 @dataclass(frozen=True)

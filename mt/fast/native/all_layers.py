@@ -15,7 +15,7 @@ from mt.fast.native.tiled_linear import TiledLinear
 _STRUCTURES: dict[str, type[ctypes.Structure]] = {"encoder_layers": EncoderLayer, "decoder_layers": DecoderLayer}
 
 LayerKernels = tuple[Sequence[TiledLinear | None], Sequence[NormOfSum | None]]
-"""What a layer consists of, each None where there is no kernel for it.
+"""The kernels of a layer, each None where none is available.
 
 The linear layers are those of the queries, keys and values; the output; in the decoder the query to the source and its
 output; the two of the feed-forward network. The norms follow self-attention, in the decoder attention to the source,

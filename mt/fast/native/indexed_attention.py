@@ -16,7 +16,7 @@ _NAMES = {torch.float32: "attend_float", torch.bfloat16: "attend_bf16"}
 class IndexedAttention:
     """Equation (1) in `num_heads` heads for the rows of many slots, each over its own few entries.
 
-    Make it with `of`, which returns None where there is no kernel.
+    Make it with `of`, which returns None without a kernel.
     """
 
     def __init__(self, function: Any, *, num_heads: int, d_k: int) -> None:

@@ -2,7 +2,7 @@
    functions that files offer each other.
 
    Every function that Python calls has a counterpart of torch operations in mt/fast/engine or mt/search, which is used
-   where there is no C compiler, and a test that compares the two. */
+   without a C compiler, and a test that compares the two. */
 
 #ifndef KERNELS_H
 #define KERNELS_H

@@ -13,7 +13,7 @@ _NAMES = {torch.float32: "norm_of_sum_float", torch.bfloat16: "norm_of_sum_bf16"
 
 
 class NormOfSum:
-    """LayerNorm(x + y) with fp32 gains and biases. Make it with `of`, which returns None where there is no kernel."""
+    """LayerNorm(x + y) with fp32 gains and biases. Make it with `of`, which returns None without a kernel."""
 
     def __init__(self, function: Any, weight: Tensor, bias: Tensor, epsilon: float) -> None:
         self.function, self.weight, self.bias, self.epsilon = function, weight, bias, epsilon

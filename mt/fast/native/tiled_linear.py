@@ -14,13 +14,13 @@ ComputeType = Literal["bf16", "int8", "int8x8"]
 _TILE = 16  # columns of a tile
 _LINE_BYTES = 64  # of a row of a tile, for each column four of them
 _COLUMNS = 32  # are computed at once
-_LIMBS: dict[ComputeType, int] = {"bf16": 0, "int8": 1, "int8x8": 3}  # of int8 in place of a number
+_LIMBS: dict[ComputeType, int] = {"bf16": 0, "int8": 1, "int8x8": 3}  # int8 limbs of a number; 0: none
 _LARGEST = {1: 127, 3: 8_355_000}  # whole number in 1 or 3 limbs; the latter is LARGEST of limbs.c
 _PRECISIONS = (torch.float32, torch.bfloat16)
 
 
 class TiledLinear:
-    """x Wᵀ + b, with weights laid out as tiles once. Make it with `of`, which returns None where there is no kernel.
+    """x Wᵀ + b, with weights laid out as tiles once. Make it with `of`, which returns None without a kernel.
 
     `bf16` rounds weights and x to it. `int8` rounds to 127 steps on either side of 0, up to the largest weight of an
     output feature and the largest number in a row of x. `int8x8` rounds to some 2^23 such steps, each number in three
@@ -99,7 +99,7 @@ def _limbs(
 def _in_tiles(
     weight: Shaped[Tensor, "limbs out_features in_features"],
 ) -> Shaped[Tensor, "columns depths limbs lines in_tile four"]:
-    """In place of each column of a tile, four bytes after four: two bf16 numbers, or four int8 ones."""
+    """The weights as tiles: each column of a tile holds four bytes a line, two bf16 numbers or four int8 ones."""
     limbs, out_features, in_features = weight.shape
     depth, group = _LINE_BYTES // weight.element_size(), 4 // weight.element_size()
     lines = weight.view(limbs, out_features // _TILE, _TILE, in_features // depth, depth // group, group)
