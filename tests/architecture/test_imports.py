@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.export": {"mt.config", "mt.data", "mt.model", "mt.runs", "mt.search", "mt.translation"},
     "mt.build": {
         *("mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.search", "mt.training"),
-        "mt.translation",
+        *("mt.reporting", "mt.translation"),
     },
     "mt.api": {"mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
     "mt.commands": {

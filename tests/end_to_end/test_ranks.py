@@ -118,7 +118,7 @@ def test_a_rank_that_dies_ends_the_others(corpus: list[str], tmp_path: Path) -> 
     assert "Traceback" not in text
 
 
-def test_an_error_of_one_rank_is_told_once_and_ends_all(corpus: list[str], tmp_path: Path) -> None:
+def test_an_error_of_one_rank_is_reported_once_and_ends_all(corpus: list[str], tmp_path: Path) -> None:
     """It is the second rank that cannot read its share; the first one only notices that it left."""
     run_dir, log = tmp_path / "run", tmp_path / "log"
     config = small_runs.train_config(corpus, f"run_dir={run_dir}")
@@ -146,7 +146,7 @@ def train_without_memory(config: TrainConfig, log: Path) -> None:
     small_runs._train(config, log, None)
 
 
-def test_an_error_of_all_ranks_is_told_once(corpus: list[str], whole: Path, tmp_path: Path) -> None:
+def test_an_error_of_all_ranks_is_reported_once(corpus: list[str], whole: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     config = small_runs.train_config(corpus, f"run_dir={whole}", "model.d_model=32")
     assert small_runs.ended(start(config, log)) == [2, 2]
@@ -154,14 +154,16 @@ def test_an_error_of_all_ranks_is_told_once(corpus: list[str], whole: Path, tmp_
     assert "differs in model.d_model" in log.read_text(encoding="utf-8")
 
 
-def test_a_wrong_command_line_is_told_once(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    told = []
+def test_a_wrong_command_line_is_reported_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    counts = []
     for local_rank in ("0", "1"):
         monkeypatch.setenv("LOCAL_RANK", local_rank)
         for words in (["training.max_step=3"], ["model.num_heads=3"], ["data=toys"]):
             assert small_runs.train(words) == 2
-            told.append(capfd.readouterr().err.count("error: "))
-    assert told == [1, 1, 1, 0, 0, 0]
+            counts.append(capfd.readouterr().err.count("error: "))
+    assert counts == [1, 1, 1, 0, 0, 0]
 
 
 # ---------------------------------------------------------------------------- the launcher itself

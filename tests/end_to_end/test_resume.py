@@ -188,7 +188,7 @@ def test_what_killed_writers_left_aside_is_removed(begun: tuple[Path, list[str]]
 
 @pytest.mark.reliability(4)
 @pytest.mark.parametrize(
-    ("damage", "told"),
+    ("damage", "reported"),
     [
         (lambda content: content[:0], "nothing is left of steps 1 to 4"),
         (lambda content: content[: content.index(b"\n") // 2], "nothing is left of steps 1 to 4"),
@@ -196,19 +196,19 @@ def test_what_killed_writers_left_aside_is_removed(begun: tuple[Path, list[str]]
     ],
     ids=["empty", "cut", "one line"],
 )
-def test_metrics_that_were_lost_are_told(
+def test_metrics_that_were_lost_are_reported(
     begun: tuple[Path, list[str]],
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
     damage: Callable[[bytes], bytes],
-    told: str,
+    reported: str,
 ) -> None:
     run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")
     command = [*begun[1], f"run_dir={run_dir}", "training.max_steps=8"]
     path = run_dir / "metrics.jsonl"
     path.write_bytes(damage(path.read_bytes()))
     assert small_runs.train(command) == 0
-    assert f"metrics.jsonl: {told}" in capfd.readouterr().err
+    assert f"metrics.jsonl: {reported}" in capfd.readouterr().err
 
 
 @pytest.mark.reliability(4)
@@ -233,7 +233,7 @@ def test_a_model_is_not_marked_with_a_tokenizer_that_is_not_its_own(
 
 
 @pytest.mark.reliability(4)
-def test_a_damaged_newest_checkpoint_is_told_and_none_whole_ends_the_run(
+def test_a_damaged_newest_checkpoint_is_reported_and_none_whole_ends_the_run(
     begun: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")

@@ -107,7 +107,7 @@ def test_one_sentence_gives_one_line(finished: tuple[Path, list[str]], capfd: py
     assert out.count("\n") == 1
 
 
-def test_splits_and_files_are_scored_each_in_its_place(
+def test_splits_and_files_are_scored_each_in_a_folder_of_its_own(
     finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     run_dir, _ = finished
@@ -116,17 +116,17 @@ def test_splits_and_files_are_scored_each_in_its_place(
     corpus = run_dir.parent / "corpus"
     test = json.loads(saved["evaluation.json"])["bleu"]
     few = ["decoding.max_extra_tokens=3"]
-    places = {
+    folders = {
         "evaluations/test.de": [f"source={corpus}/test.en", f"reference={corpus}/test.de"],
         "evaluations/validation.de": [f"source={corpus}/validation.en", f"reference={corpus}/validation.de"],
         "evaluations/validation": ["split=validation"],
     }
-    for place, words in places.items():
+    for folder, words in folders.items():
         assert run("evaluate", evaluate, [f"run_dir={run_dir}", *words, *few]) == 0
         assert "BLEU" in capfd.readouterr().out
-        assert {path.name for path in (run_dir / place).iterdir()} == set(names)
+        assert {path.name for path in (run_dir / folder).iterdir()} == set(names)
         assert saved == {name: (run_dir / name).read_bytes() for name in names}  # those of the test split stay
-    scores = {place: json.loads((run_dir / place / "evaluation.json").read_bytes())["bleu"] for place in places}
+    scores = {folder: json.loads((run_dir / folder / "evaluation.json").read_bytes())["bleu"] for folder in folders}
     assert scores["evaluations/test.de"] == test
     assert scores["evaluations/validation.de"] == scores["evaluations/validation"]
     assert run("evaluate", evaluate, [f"run_dir={run_dir}", "split=test", *few]) == 0
@@ -199,14 +199,14 @@ def test_a_damaged_run_folder_is_a_bad_file(
 
 
 @pytest.mark.reliability(19)
-@pytest.mark.parametrize("place", [0.3, 0.6, 0.9, 1.0])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 1.0])
 def test_one_flipped_bit_in_the_delivered_model_is_found(
-    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], place: float
+    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], share: float
 ) -> None:
     """It would translate, only otherwise."""
     path = finished[0] / "model.safetensors"
     content = bytearray(path.read_bytes())
-    content[int((len(content) - 1) * place)] ^= 0x40
+    content[int((len(content) - 1) * share)] ^= 0x40
     whole = path.read_bytes()
     path.write_bytes(content)
     try:

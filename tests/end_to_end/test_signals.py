@@ -53,11 +53,11 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
     start = time.monotonic()
     assert small_runs.ended([process]) == [CODES[number]]
     assert time.monotonic() - start < 10
-    told = log.read_text(encoding="utf-8")
-    assert f"stopped by {number.name}: no unfinished file has replaced a finished one\n" in told
-    assert "Traceback" not in told
+    reported = log.read_text(encoding="utf-8")
+    assert f"stopped by {number.name}: no unfinished file has replaced a finished one\n" in reported
+    assert "Traceback" not in reported
     [part] = tmp_path.glob("*.part")
-    assert f"{part} holds the lines that are finished; the same command continues there" in told
+    assert f"{part} holds the lines that are finished; the same command continues there" in reported
     assert output.read_text(encoding="utf-8") == "an older one\n"
     kept = part.read_bytes().count(b"\n")
     assert 0 < kept < FINISHED
@@ -102,6 +102,6 @@ def test_a_signal_that_is_swallowed_is_raised_again(
         time.sleep(0.01)
     os.kill(process.pid or 0, number)
     assert small_runs.ended([process], within_seconds=20) == [CODES[number]]
-    told = log.with_suffix(".err").read_text(encoding="utf-8")
-    assert f"stopped by {number.name}" in told
-    assert "Traceback" not in told
+    reported = log.with_suffix(".err").read_text(encoding="utf-8")
+    assert f"stopped by {number.name}" in reported
+    assert "Traceback" not in reported

@@ -34,7 +34,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str
     return corpus, small_runs.outcome(folder / "run")
 
 
-PLACES = {
+MOMENTS = {
     "reading the corpora": (preparation, "prepare_text", 1),
     "training the tokenizer": (preparation, "train_tokenizer", 1),
     "encoding": (preparation, "encode_corpus", 2),
@@ -48,18 +48,18 @@ PLACES = {
 
 
 @pytest.mark.reliability(5, 7)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_a_signal_anywhere_ends_the_run_cleanly(
     whole: tuple[list[str], dict[str, Any]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
-    place: str,
+    moment: str,
 ) -> None:
     corpus, expected = whole
     command = [*corpus, f"run_dir={tmp_path}/run", f"data.cache_dir={tmp_path}/cache"]
-    number = list(CODES)[list(PLACES).index(place) % len(CODES)]
-    module, name, call = PLACES[place]
+    number = list(CODES)[list(MOMENTS).index(moment) % len(CODES)]
+    module, name, call = MOMENTS[moment]
     calls = []
 
     def signalled(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -181,14 +181,14 @@ def test_a_disk_that_fails_in_a_save_is_exit_5(
 
 @pytest.mark.reliability(3)
 @pytest.mark.parametrize("mode", ["full", "once"])
-@pytest.mark.parametrize("places", [4, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("faults", [4, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 def test_a_disk_that_fails_anywhere_in_a_training_costs_no_work(
     *,
     whole: tuple[list[str], dict[str, Any]],
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
     mode: Mode,
-    places: int,
+    faults: int,
     trials: Trials,
 ) -> None:
     """From the first corpus read to the score; once there is room again, the same command ends as any other."""
@@ -196,8 +196,8 @@ def test_a_disk_that_fails_anywhere_in_a_training_costs_no_work(
     with failing_disk(tmp_path, fail_at=10**9, mode=mode) as disk:
         assert small_runs.train(corpus, f"run_dir={tmp_path}/counted", f"data.cache_dir={tmp_path}/cache") == 0
     assert disk.calls > 200
-    for place in trials(range(places)):
-        fail_at = 1 + (disk.calls - 1) * (2 * place + 1) // (2 * places)
+    for fault in trials(range(faults)):
+        fail_at = 1 + (disk.calls - 1) * (2 * fault + 1) // (2 * faults)
         folder = tmp_path / str(fail_at)
         command = [*corpus, f"run_dir={folder}/run", f"data.cache_dir={folder}/cache"]
         with failing_disk(folder, fail_at=fail_at, mode=mode):

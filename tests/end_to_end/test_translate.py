@@ -34,7 +34,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the sentences in every format."""
     monkeypatch.chdir(tmp_path)
     for name, lines in (("a.txt", SENTENCES), ("a.tsv", ROWS), ("b.tsv", ["id\ten\tx", *ROWS]), ("a.jsonl", OBJECTS)):
@@ -52,7 +52,7 @@ def lines_of(name: str) -> list[str]:
     return text.split("\n")[:-1]
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("inputs")
 def test_every_format_gives_the_same_translations(finished: Path) -> None:
     translated(finished, "input=a.txt", "output=plain")
     plain = lines_of("plain")
@@ -68,7 +68,7 @@ def test_every_format_gives_the_same_translations(finished: Path) -> None:
     assert all(one["n_best"][0]["score"] == one["score"] and "alignment" in one for one in objects)
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("inputs")
 def test_words_that_training_never_saw_are_reported(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
     translated(finished, "source='House elephant, tree zebra and House.'")
     reported = capfd.readouterr().err.splitlines()
@@ -92,7 +92,7 @@ def test_words_that_training_never_saw_are_reported(finished: Path, capfd: pytes
     assert "never saw" not in capfd.readouterr().err
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("inputs")
 def test_n_best_rows_carry_line_rank_and_score(finished: Path) -> None:
     translated(finished, "input=a.txt", "output=best")
     translated(finished, "input=a.txt", "output=several", "n_best=3", "alignments=true")
@@ -104,7 +104,7 @@ def test_n_best_rows_carry_line_rank_and_score(finished: Path) -> None:
     assert all(float(score) <= 0 for *_, score, _ in rows)
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize(
     ("words", "count"),
     [(["input=a.txt"], 10), (["input=b.tsv", "column=en", "n_best=2"], 3), (["input=a.txt", "decoding=sampling"], 2)],
@@ -119,7 +119,7 @@ def test_shards_in_order_are_the_whole(finished: Path, words: list[str], count: 
     assert b"".join(Path(part).read_bytes() for part in parts) == Path("whole").read_bytes()
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize("words", [["input=a.txt"], ["input=b.tsv", "column=en", "n_best=2", "shard=1/1"]], ids=str)
 def test_an_interrupted_file_is_continued(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str]
@@ -151,7 +151,7 @@ def test_an_interrupted_file_is_continued(
     assert "finished lines: " in capfd.readouterr().err
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("inputs")
 def test_a_line_that_does_not_fit_is_named_after_those_before_it(
     finished: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,14 +165,14 @@ def test_a_line_that_does_not_fit_is_named_after_those_before_it(
     assert "bad.txt, line 2: byte 0xff" in capfd.readouterr().err
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("inputs")
 def test_a_split_line_is_named_by_its_number_in_the_file(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("long.tsv").write_text("id\ten\n1\thouse\n2\t" + "tree house " * 40 + "\n", encoding="utf-8")
     translated(finished, "input=long.tsv", "column=en", "output=out", "decoding.max_source_tokens=30")
     assert "line 3: longer than decoding.max_source_tokens, translated in" in capfd.readouterr().err
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("inputs")
 def test_a_line_that_comes_out_empty_is_named(
     finished: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +188,7 @@ def test_a_line_that_comes_out_empty_is_named(
     assert "line 2" not in reported
 
 
-@pytest.mark.usefixtures("place")
+@pytest.mark.usefixtures("inputs")
 def test_runs_decide_together_and_outputs_begin_with_their_prefix(
     finished: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,7 +196,7 @@ def test_runs_decide_together_and_outputs_begin_with_their_prefix(
     assert capfd.readouterr().out.startswith("Haus, 'Baum' = {x}")
 
 
-def test_a_pipe_is_read_once_and_written_as_it_comes(finished: Path, place: Path) -> None:
+def test_a_pipe_is_read_once_and_written_as_it_comes(finished: Path, inputs: Path) -> None:
     os.mkfifo("pipe")
     writer = threading.Thread(target=Path("pipe").write_bytes, args=(b"house\ntree\n",), daemon=True)
     writer.start()
@@ -248,7 +248,7 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
     "name", ["config.yaml", "tokenizer.model", "model.safetensors", "identity.json", "metrics.jsonl"]
 )
 def test_no_output_takes_the_place_of_a_file_that_the_run_needs(
-    finished: Path, place: Path, name: str, capsys: pytest.CaptureFixture[str]
+    finished: Path, inputs: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = (finished / name).read_bytes()
     Path("link").symlink_to(finished)
@@ -261,8 +261,8 @@ def test_no_output_takes_the_place_of_a_file_that_the_run_needs(
         assert (finished / name).read_bytes() == kept
 
 
-def test_an_output_that_is_a_link_stays_one(finished: Path, place: Path) -> None:
-    (place / "link").symlink_to(place / "elsewhere")
+def test_an_output_that_is_a_link_stays_one(finished: Path, inputs: Path) -> None:
+    (inputs / "link").symlink_to(inputs / "elsewhere")
     assert run("translate", translate, [f"run_dir={finished}", "source=house", "output=link"]) == 0
-    assert (place / "link").is_symlink()
-    assert (place / "elsewhere").read_bytes().count(b"\n") == 1
+    assert (inputs / "link").is_symlink()
+    assert (inputs / "elsewhere").read_bytes().count(b"\n") == 1

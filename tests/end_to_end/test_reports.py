@@ -1,4 +1,4 @@
-"""What is told where a run stopped, where pairs were removed, where a disk is full and where names are the same."""
+"""What is reported where a run stopped, where pairs were removed, where a disk is full and where names are the same."""
 
 import errno
 import json
@@ -56,7 +56,7 @@ def test_the_list_of_removed_pairs_is_named(tmp_path: Path, capfd: pytest.Captur
     assert [leak["number"] for leak in listed if leak["split"] == "test"] == list(range(91, 99))
 
 
-def test_a_full_disk_names_the_option_that_chooses_the_place(
+def test_a_full_disk_names_the_option_that_chooses_the_disk(
     stopped: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     run_dir = f"run_dir={stopped}/runs/mine"
@@ -68,24 +68,24 @@ def test_a_full_disk_names_the_option_that_chooses_the_place(
         assert error.endswith(f"free some space or choose another {key}\n")
 
 
-def test_references_of_one_name_are_scored_each_in_its_place(
+def test_references_of_one_name_are_scored_each_in_a_folder_of_its_own(
     stopped: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     run_dir = tmp_path / "run"
     shutil.copytree(stopped / "runs/mine", run_dir)
     assert run("average", average, [f"run_dir={run_dir}"]) == 0
-    for name in ("one", "two", "three"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "text").write_text(f"{name}\n", encoding="utf-8")
+    for text in ("one", "two", "three"):
+        (tmp_path / text).mkdir()
+        (tmp_path / text / "text").write_text(f"{text}\n", encoding="utf-8")
 
     def scored(source: str, reference: str) -> str:
         words = [f"run_dir={run_dir}", f"source={tmp_path}/{source}/text", f"reference={tmp_path}/{reference}/text"]
         assert run("evaluate", evaluate, [*words, "decoding.max_extra_tokens=2"]) == 0
         origin = " against ".join(word.partition("=")[2] for word in words[1:3])
         files = run_dir.glob("evaluations/*/evaluation.json")
-        [place] = [path.parent.name for path in files if json.dumps(origin) in path.read_text(encoding="utf-8")]
-        assert f"{run_dir}/evaluations/{place}/evaluation.json" in capfd.readouterr().err
-        return place
+        [name] = [path.parent.name for path in files if json.dumps(origin) in path.read_text(encoding="utf-8")]
+        assert f"{run_dir}/evaluations/{name}/evaluation.json" in capfd.readouterr().err
+        return name
 
     pairs = [("one", "one"), ("one", "two"), ("three", "one"), ("one", "two"), ("one", "one")]
     assert [scored(*pair) for pair in pairs] == ["text", "text-2", "text-3", "text-2", "text"]
