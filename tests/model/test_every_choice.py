@@ -90,12 +90,12 @@ def test_the_fast_engine_computes_the_same_or_refuses_by_name(model: Transformer
     if reason is not None:
         assert reason
         with pytest.raises(ValueError, match=reason):
-            PreparedModel(model, precision="fp64")
+            PreparedModel(model, precision=torch.float64)
         return
     source, target = sentences(SOURCE_LENGTHS, seed=0), sentences([6, 6, 6], seed=1, begin=BOS)
     with torch.inference_mode():
         plain = CachedDecoder(model, source)
-        fast = BatchedDecoder(PreparedModel(model, precision="fp64"), source, rows_per_sentence=1)
+        fast = BatchedDecoder(PreparedModel(model, precision=torch.float64), source, rows_per_sentence=1)
         for t in range(6):
             torch.testing.assert_close(fast(target[:, t]), plain(target[:, t]), rtol=0, atol=1e-10)
 
@@ -107,16 +107,16 @@ class Doubled(FeedForward):
         return 2 * super().forward(x)
 
 
-@pytest.mark.parametrize("place", ["feed_forward", "self_attention.positions", "feed_forward_residual"])
-def test_a_class_that_the_engine_does_not_know_is_refused_by_name(place: str) -> None:
+@pytest.mark.parametrize("part", ["feed_forward", "self_attention.positions", "feed_forward_residual"])
+def test_a_class_that_the_engine_does_not_know_is_refused_by_name(part: str) -> None:
     model = tiny_model()
     variants = {
         "feed_forward": Doubled(d_model=16, d_ff=24).double(),
         "self_attention.positions": SinusoidalPositions(d_model=16),
         "feed_forward_residual": nn.Identity(),
     }
-    model.decoder.layers[1].set_submodule(place, variants[place])
-    reason = f"decoder.layers.1.{place} is {type(variants[place]).__name__}"
+    model.decoder.layers[1].set_submodule(part, variants[part])
+    reason = f"decoder.layers.1.{part} is {type(variants[part]).__name__}"
     assert unsupported(model) == reason
     with pytest.raises(ValueError, match=reason):
-        PreparedModel(model, precision="fp64")
+        PreparedModel(model, precision=torch.float64)
