@@ -159,11 +159,10 @@ def search(decoding: schema.Decoding, *, byte_fallback: bool, num_hypotheses: in
 
 def _decoders(models: Sequence[Transformer], precision: str, device: torch.device) -> Decoders:
     """The fast engine; for models that it does not support, the models themselves."""
-    for model in models:
-        model.eval()
-        if reason := unsupported(model):
-            _report_once(f"decoding without the fast engine, which does not support the model: {reason}")
-            return PlainDecoders(models)
+    reasons = [unsupported(model.eval()) for model in models]
+    if reason := next(filter(None, reasons), None):
+        _report_once(f"decoding without the fast engine, which does not support the model: {reason}")
+        return PlainDecoders(models)
     settings: dict[str, Any] = {"precision": decoding_precision(precision, device)}
     settings["compute_type"] = "int8" if precision == "int8" else None
     return PreparedDecoders([PreparedModel(model, **settings) for model in models])

@@ -18,7 +18,7 @@ from mt.fast.native.indexed_attention import IndexedAttention
 from mt.fast.native.norm_of_sum import NormOfSum
 from mt.fast.native.ranking import can_rank, ranked_extensions
 from mt.fast.native.tiled_linear import ComputeType, TiledLinear, has_tiles
-from mt.search.candidates import best_extensions, permitted_log_probabilities
+from mt.search.candidates import best_extensions
 
 compiled = pytest.mark.skipif(library.kernels() is None, reason="no C compiler here")
 CPU = torch.device("cpu")
@@ -250,10 +250,8 @@ def test_ranking_is_that_of_torch(vocab_size: int, beam: int) -> None:
         totals[0, 1:] = -math.inf
         end_only = torch.arange(sentences * beam) // beam == 1
         count = 2 * beam - 1
-        wanted, extensions = best_extensions(
-            permitted_log_probabilities(logits.clone(), forbidden=forbidden, eos=eos, end_only=end_only), totals, count
-        )
         settings = {"forbidden": forbidden, "eos": eos, "end_only": end_only}
+        wanted, extensions = best_extensions(logits.clone(), totals.numpy(), count, **settings)
         found, chosen = ranked_extensions(logits, totals.numpy(), count, **settings)
         finite = found > -math.inf
         assert (finite[:, : wanted.shape[1]] == np.isfinite(wanted)).all()

@@ -1,4 +1,4 @@
-"""WorkerProcesses of a process: what they answer, and what becomes of it where they or their parent end."""
+"""Worker processes: what they answer, and what becomes of it where they or their parent end."""
 
 import errno
 import os
@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.fast.workers import WorkerProcesses, can_fork
+from mt.fast.workers import WorkerProcesses, Workers, can_fork
 
-pytestmark = pytest.mark.skipif(not can_fork(), reason="processes are copied on Linux only")
+pytestmark = pytest.mark.skipif(not can_fork(), reason="processes are forked on Linux only")
 HERE = os.getpid()
 
 
@@ -29,37 +29,61 @@ def work(number: int, what: str) -> tuple[int, int, int]:
 
 
 @pytest.fixture
-def copies() -> Iterator[WorkerProcesses[tuple[int, int, int]]]:
+def workers() -> Iterator[WorkerProcesses[tuple[int, int, int]]]:
     made = WorkerProcesses(work, count=2)
     yield made
     made.close()
 
 
-def test_every_answer_comes_at_its_place_from_a_copy(copies: WorkerProcesses[tuple[int, int, int]]) -> None:
+def test_every_answer_comes_in_order_from_a_worker(workers: WorkerProcesses[tuple[int, int, int]]) -> None:
     for _ in range(2):
-        answers = copies.map([(number, "work") for number in range(20)])
+        answers = workers.map([(number, "work") for number in range(20)])
         assert [number for number, _, _ in answers] == list(range(20))
         assert HERE not in {process for _, process, _ in answers}
         assert {threads for _, _, threads in answers} == {1}
-    assert copies.map([]) == []
+    assert workers.map([]) == []
 
 
-def test_what_a_copy_raises_is_raised_here(copies: WorkerProcesses[tuple[int, int, int]]) -> None:
+def test_what_a_worker_raises_is_raised_here(workers: WorkerProcesses[tuple[int, int, int]]) -> None:
     with pytest.raises(UserError, match="3 is refused"):
-        copies.map([(number, "refuse" if number == 3 else "work") for number in range(8)])
-    assert not len(copies)
-    assert [number for number, _, _ in copies.map([(5, "work"), (6, "work")])] == [5, 6]
+        workers.map([(number, "refuse" if number == 3 else "work") for number in range(8)])
+    assert not len(workers)
+    assert [number for number, _, _ in workers.map([(5, "work"), (6, "work")])] == [5, 6]
 
 
 @pytest.mark.reliability(24)
 @pytest.mark.parametrize("ending", [{4}, {4, 5}, set(range(8))])
-def test_what_a_copy_leaves_undone_is_done_here(
-    ending: set[int], copies: WorkerProcesses[tuple[int, int, int]]
+def test_what_a_worker_leaves_undone_is_done_here(
+    ending: set[int], workers: WorkerProcesses[tuple[int, int, int]]
 ) -> None:
-    answers = copies.map([(number, "end" if number in ending else "work") for number in range(8)])
+    answers = workers.map([(number, "end" if number in ending else "work") for number in range(8)])
     assert [number for number, _, _ in answers] == list(range(8))
     assert ending <= {number for number, process, _ in answers if process == HERE}
-    assert [number for number, _, _ in copies.map([(5, "work"), (6, "work")])] == [5, 6]
+    assert [number for number, _, _ in workers.map([(5, "work"), (6, "work")])] == [5, 6]
+
+
+def test_many_sentences_are_shared_among_processes_and_few_among_threads() -> None:
+    """Processes are forked at the first need and kept for each function; threads compute the same in order."""
+    tasks = [(number, "work") for number in range(6)]
+    workers = Workers(2, processes=True)
+    few, many, again = (workers(work, tasks, sentences=count) for count in (63, 64, 64))
+    for answers in (few, many, again):
+        assert [(number, threads) for number, _, threads in answers] == [(number, 1) for number in range(6)]
+    assert {process for _, process, _ in few} == {HERE}
+    assert HERE not in {process for _, process, _ in many}
+    assert {process for _, process, _ in again} <= {each.pid for each in workers.workers[work]._workers.values()}
+    assert {process for _, process, _ in Workers(2)(work, tasks, sentences=1000)} == {HERE}
+    assert {process for _, process, _ in Workers(1, processes=True)(work, tasks, sentences=1000)} == {HERE}
+    workers.workers[work].close()
+
+
+def test_threads_compute_where_no_process_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fork() -> int:
+        raise BlockingIOError(errno.EAGAIN, "no more")
+
+    monkeypatch.setattr(os, "fork", fork)
+    answers = Workers(2, processes=True)(work, [(number, "work") for number in range(6)], sentences=64)
+    assert [(number, process) for number, process, _ in answers] == [(number, HERE) for number in range(6)]
 
 
 @pytest.mark.reliability(24)
@@ -93,16 +117,16 @@ WorkerProcesses(work, count=2).map([(60,), (60,)])
 
 @pytest.mark.reliability(24)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_copies_end_with_their_parent(number: signal.Signals) -> None:
+def test_workers_end_with_their_parent(number: signal.Signals) -> None:
     process = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
-    copies = [int(process.stdout.readline()) for _ in range(2)]
+    workers = [int(process.stdout.readline()) for _ in range(2)]
     process.send_signal(number)
     process.wait(10)
     deadline = time.monotonic() + 10
-    while any(_runs(copy) for copy in copies) and time.monotonic() < deadline:
+    while any(_runs(worker) for worker in workers) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(_runs(copy) for copy in copies)
+    assert not any(_runs(worker) for worker in workers)
     process.stdout.close()
 
 

@@ -90,12 +90,12 @@ def test_the_fast_engine_computes_the_same_or_refuses_by_name(model: Transformer
     if reason is not None:
         assert reason
         with pytest.raises(ValueError, match=reason):
-            PreparedModel(model, precision="fp64")
+            PreparedModel(model, precision=torch.float64)
         return
     source, target = sentences(SOURCE_LENGTHS, seed=0), sentences([6, 6, 6], seed=1, begin=BOS)
     with torch.inference_mode():
         plain = CachedDecoder(model, source)
-        fast = BatchedDecoder(PreparedModel(model, precision="fp64"), source, rows_per_sentence=1)
+        fast = BatchedDecoder(PreparedModel(model, precision=torch.float64), source, rows_per_sentence=1)
         for t in range(6):
             torch.testing.assert_close(fast(target[:, t]), plain(target[:, t]), rtol=0, atol=1e-10)
 
@@ -119,4 +119,4 @@ def test_a_class_that_the_engine_does_not_know_is_refused_by_name(module: str) -
     reason = f"decoder.layers.1.{module} is {type(variants[module]).__name__}"
     assert unsupported(model) == reason
     with pytest.raises(ValueError, match=reason):
-        PreparedModel(model, precision="fp64")
+        PreparedModel(model, precision=torch.float64)

@@ -1,56 +1,35 @@
 """n-best, samples, prefixes, lengths, ensembles and word alignments of whole lines."""
 
-from typing import Any
+from functools import partial
 
 import pytest
 import torch
 from tiny_models import tiny_model
+from translators import make_translator, small_tokenizer
 
-from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
+from mt.data.tokenizer import EOS, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.model.transformer import Transformer
 from mt.search.search import Sampling
 from mt.translation.alignment import pharaoh, word_alignment
 from mt.translation.segments import Translation, join
-from mt.translation.translator import Translator
 
 TEXT = "a small dog runs over the green field while two men in red hats watch it from an old bench"
 WORDS = TEXT.split(" ")
 LINES = [" ".join(WORDS[start : start + length]) + "." for start, length in [(0, 3), (2, 9), (5, 1), (1, 15), (4, 4)]]
 LINES += ["", "The dog!", "two two two?", "a"]
+translator = partial(make_translator, batch_tokens=256)
 SAMPLING = Sampling(temperature=1.0, top_k=None, top_p=None, seed=3)
 
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
-    folder = tmp_path_factory.mktemp("tokenizer")
-    (folder / "text").write_text("".join(f"{line}\n" for line in LINES * 20), encoding="utf-8")
-    sizes = {"vocab_size": 330, "character_coverage": 1.0, "byte_fallback": True, "input_sentence_size": 1000}
-    train_tokenizer(text_files=[folder / "text"], output=folder / "model", **sizes)
-    return Tokenizer.load(folder / "model")
+    return small_tokenizer(tmp_path_factory.mktemp("tokenizer"), LINES)
 
 
 @pytest.fixture(scope="module")
 def models(tokenizer: Tokenizer) -> list[Transformer]:
-    return [tiny_model(seed=seed, vocab_size=tokenizer.vocab_size) for seed in range(2)]
-
-
-def translator(models: list[Transformer], tokenizer: Tokenizer, **changes: Any) -> Translator:
-    settings: dict[str, Any] = {
-        "model": models[0],
-        "source_tokenizer": tokenizer,
-        "target_tokenizer": tokenizer,
-        "precision": torch.float64,
-        "threads": 1,
-        "forbidden": [PAD, BOS, UNKNOWN],
-        "beam_size": 4,
-        "length_penalty": 0.6,
-        "length_penalty_form": "gnmt",
-        "max_extra_tokens": 4,
-        "batch_tokens": 256,
-        "max_source_tokens": 60,
-    }
-    return Translator(**(settings | changes))
+    return [tiny_model(vocab_size=tokenizer.vocab_size)]
 
 
 def test_the_best_of_n_is_the_one_without(models: list[Transformer], tokenizer: Tokenizer) -> None:
@@ -64,12 +43,12 @@ def test_the_best_of_n_is_the_one_without(models: list[Transformer], tokenizer: 
         assert len(tokens) == len(scores) == (4 if line else 1)
 
 
-def test_a_line_in_parts_has_the_best_combinations() -> None:
+def test_a_line_in_segments_has_the_best_combinations() -> None:
     first = [Translation("a", -1.0, [1]), Translation("b", -1.25, [2])]
     second = [Translation("x", -1.0, [3]), Translation("y", -1.5, [4])]
     best = join([first, second], separator=" ", aligned=False)
-    assert (best.text, best.score, best.tokens, best.parts) == ("a x", -2.0, [1, 3], 2)
-    assert [(other.text, other.score, other.parts) for other in best.others] == [("b x", -2.25, 2)]
+    assert (best.text, best.score, best.tokens, best.segments) == ("a x", -2.0, [1, 3], 2)
+    assert [(other.text, other.score, other.segments) for other in best.others] == [("b x", -2.25, 2)]
 
 
 @pytest.mark.parametrize("num_hypotheses", [1, 3])
@@ -96,35 +75,43 @@ def test_a_sample_depends_on_its_line_and_seed_alone(
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_translations_begin_with_their_prefix(models: list[Transformer], tokenizer: Tokenizer, beam_size: int) -> None:
-    forced = translator(models, tokenizer, beam_size=beam_size, max_extra_tokens=0)
+    prefixing = translator(models, tokenizer, beam_size=beam_size, max_extra_tokens=0)
     prefixes = ["two men in red hats watch the dog", "", "the small", "a", "old bench", "a", "x", "日本", "the"]
-    for line, prefix, translation in zip(LINES, prefixes, forced.translate(LINES, prefixes=prefixes), strict=True):
-        pieces = tokenizer.encode(prefix) if line else []
-        assert translation.tokens[: len(pieces)] == pieces
-    for line, translation in zip(LINES, forced.translate_all(LINES, prefixes="the green"), strict=True):
+    for line, prefix, translation in zip(
+        LINES, prefixes, prefixing.translate(LINES, target_prefixes=prefixes), strict=True
+    ):
+        forced = tokenizer.encode(prefix) if line else []
+        assert translation.tokens[: len(forced)] == forced
+    for line, translation in zip(LINES, prefixing.translate_all(LINES, target_prefixes="the green"), strict=True):
         assert translation.text.startswith("the green" if line else "")
     [long] = translator(models, tokenizer, max_source_tokens=8, beam_size=beam_size).translate(
-        [" ".join(WORDS)], prefixes="red hats"
+        [" ".join(WORDS)], target_prefixes="red hats"
     )
-    assert long.parts > 2
+    assert long.segments > 2
     assert long.text.count("red hats") == 1
     with pytest.raises(ValueError, match="shorter"):
-        list(forced.translate(LINES, prefixes=["a"]))
+        list(prefixing.translate(LINES, target_prefixes=["a"]))
 
 
 def test_a_prefix_that_cannot_be_spelt_is_refused(models: list[Transformer], tokenizer: Tokenizer) -> None:
     refusing = translator(models, tokenizer)
     refusing.target_tokenizer = type("Foreign", (), {"encode": lambda *_: [UNKNOWN]})()
     with pytest.raises(UserError, match="the run's vocabulary cannot spell 'ß'"):
-        refusing.translate_all(["a dog."], prefixes="ß")
+        refusing.translate_all(["a dog."], target_prefixes="ß")
 
 
 def test_a_prefix_beyond_the_longest_output_is_refused(models: list[Transformer], tokenizer: Tokenizer) -> None:
-    pieces = len(tokenizer.encode("the small dog"))
-    [fitting] = translator(models, tokenizer, max_output_tokens=pieces).translate_all(["a"], prefixes="the small dog")
+    length = len(tokenizer.encode("the small dog"))
+    [fitting] = translator(models, tokenizer, max_output_tokens=length).translate_all(
+        ["a"], target_prefixes="the small dog"
+    )
     assert fitting.text == "the small dog"
-    with pytest.raises(UserError, match=f"'the small dog' is {pieces} pieces long, more than decoding.max_output_tok"):
-        translator(models, tokenizer, max_output_tokens=pieces - 1).translate_all(["a"], prefixes="the small dog")
+    with pytest.raises(
+        UserError, match=f"'the small dog' is {length} subwords long, more than decoding.max_output_tok"
+    ):
+        translator(models, tokenizer, max_output_tokens=length - 1).translate_all(
+            ["a"], target_prefixes="the small dog"
+        )
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -152,11 +139,10 @@ def test_a_model_that_ends_at_once_is_held_to_the_shortest_output(tokenizer: Tok
 
 def test_models_decide_together(models: list[Transformer], tokenizer: Tokenizer) -> None:
     """A model with itself is the model; with another it is another one, whatever their order."""
+    two = [*models, tiny_model(seed=1, vocab_size=tokenizer.vocab_size)]
     alone = translator(models, tokenizer).translate_all(LINES)
-    twice = translator(models, tokenizer, ensemble=models[:1]).translate_all(LINES)
-    both, swapped = (
-        translator(order, tokenizer, ensemble=order[1:]).translate_all(LINES) for order in (models, models[::-1])
-    )
+    twice = translator(models * 2, tokenizer).translate_all(LINES)
+    both, swapped = (translator(order, tokenizer).translate_all(LINES) for order in (two, two[::-1]))
     assert [one.tokens for one in twice] == [one.tokens for one in alone]
     assert [one.tokens for one in both] == [one.tokens for one in swapped]
     assert [one.tokens for one in both] != [one.tokens for one in alone]
@@ -167,7 +153,7 @@ def test_models_decide_together(models: list[Transformer], tokenizer: Tokenizer)
 
 def test_links_go_to_the_word_with_the_most_attention() -> None:
     attention = torch.tensor([[0.3, 0.1, 0.25, 0.35], [0.4, 0.3, 0.2, 0.1], [0.0, 0.0, 0.4, 0.6], [0.9, 0.1, 0.0, 0.0]])
-    # The second word has two pieces on either side; the last column and the last row are those of EOS.
+    # The second word has two subwords on either side; the last column and the last row are those of EOS.
     links = word_alignment(attention, source_words=[0, 1, 1], target_words=[0, 1, 1])
     assert links == [(1, 0), (1, 1)]
     assert word_alignment(attention, source_words=[4, 7, 9], target_words=[2, 2, 3]) == [(4, 2), (9, 3)]
@@ -180,10 +166,10 @@ ODD = ["½ ﷺ x", "\u200b", " ", "a▁b", "\x1c", "\ud800 x"]
 
 
 @pytest.mark.parametrize("text", WORDY + ODD)
-def test_words_of_pieces_are_the_words_of_the_text(tokenizer: Tokenizer, text: str) -> None:
-    """As many words as spaces separate, each piece's own letters in its word."""
-    pieces, words = tokenizer.subwords(tokenizer.encode(text)), tokenizer.words_of_text(text)
-    assert len(words) == len(pieces)
+def test_words_of_subwords_are_the_words_of_the_text(tokenizer: Tokenizer, text: str) -> None:
+    """As many words as spaces separate, each subword's own letters in its word."""
+    subwords, words = tokenizer.subwords(tokenizer.encode(text)), tokenizer.words_of_text(text)
+    assert len(words) == len(subwords)
     assert words == sorted(words)
     if text in WORDY:
         assert sorted(set(words)) == list(range(len(text.split())))
@@ -194,7 +180,7 @@ def test_words_of_pieces_are_the_words_of_the_text(tokenizer: Tokenizer, text: s
 
 
 def test_alignments_name_words_of_line_and_text(models: list[Transformer], tokenizer: Tokenizer) -> None:
-    """Each word of the translation has one link; of parts, into the words of the whole line."""
+    """Each word of the translation has one link; of segments, into the words of the whole line."""
     line = "  " + " ".join(WORDS)
     for longest in (60, 8):
         aligned = translator(models, tokenizer, alignments=True, num_hypotheses=2, max_source_tokens=longest)
@@ -202,19 +188,13 @@ def test_alignments_name_words_of_line_and_text(models: list[Transformer], token
         [empty, translation] = aligned.translate_all(["", line])
         assert empty.alignment == []
         assert (translation.text, translation.tokens) == (plain.text, plain.tokens)
-        assert translation.parts == (1 if longest == 60 else plain.parts)
+        assert translation.segments == (1 if longest == 60 else plain.segments)
         for one in (translation, *translation.others):
             assert one.alignment is not None
             assert sorted({target for _, target in one.alignment}) == list(range(len(one.text.split())))
             assert all(0 <= source < len(WORDS) for source, _ in one.alignment)
-    assert plain.parts > 2
+    assert plain.segments > 2
     assert max(source for source, _ in translation.alignment or []) > len(WORDS) // 2
-
-
-def test_early_stopping_reaches_the_search(models: list[Transformer], tokenizer: Tokenizer) -> None:
-    """From the setting to the search; unset is off."""
-    found = [translator(models, tokenizer, early_stopping=setting).search for setting in (True, False, None)]
-    assert [search.early_stopping for search in found] == [True, False, False]
 
 
 def test_alignments_are_a_sentence_s_own_with_several_threads(models: list[Transformer], tokenizer: Tokenizer) -> None:

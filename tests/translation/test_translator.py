@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +9,14 @@ import torch
 from reliability import Trials
 from tiny_models import tiny_model
 from torch import Tensor
+from translators import make_translator, small_tokenizer
 
+import mt.fast.engine.decoding
 import mt.translation.translator
-from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
+from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
-from mt.fast.workers import can_fork
+from mt.fast.workers import Workers, can_fork
 from mt.model.transformer import Transformer
 from mt.translation.translator import Translator
 
@@ -48,17 +49,7 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
-    folder = tmp_path_factory.mktemp("tokenizer")
-    (folder / "text").write_text("".join(f"{line}\n" for line in LINES * 20), encoding="utf-8")
-    train_tokenizer(
-        text_files=[folder / "text"],
-        output=folder / "tokenizer.model",
-        vocab_size=330,
-        character_coverage=1.0,
-        byte_fallback=True,
-        input_sentence_size=1000,
-    )
-    return Tokenizer.load(Path(folder / "tokenizer.model"))
+    return small_tokenizer(tmp_path_factory.mktemp("tokenizer"), LINES)
 
 
 @pytest.fixture(scope="module")
@@ -66,35 +57,21 @@ def model(tokenizer: Tokenizer) -> Transformer:
     return tiny_model(vocab_size=tokenizer.vocab_size, dropout=0.1)
 
 
-def biased(tokenizer: Tokenizer, pieces: list[int], bias: float) -> Transformer:
-    """A model that finds these pieces much more or much less probable than all others."""
+def biased(tokenizer: Tokenizer, tokens: list[int], bias: float) -> Transformer:
+    """A model that finds these tokens much more or much less probable than all others."""
     model = tiny_model(vocab_size=tokenizer.vocab_size, output_bias=True)
     with torch.no_grad():
-        model.target_embedding.bias[pieces] = bias
+        model.target_embedding.bias[tokens] = bias
     return model
 
 
 def translator(model: Transformer, tokenizer: Tokenizer, **changes: Any) -> Translator:
-    settings: dict[str, Any] = {
-        "model": model,
-        "source_tokenizer": tokenizer,
-        "target_tokenizer": tokenizer,
-        "precision": "fp64",
-        "threads": 1,
-        "forbidden": [PAD, BOS, UNKNOWN],
-        "beam_size": 1,
-        "length_penalty": 0.6,
-        "length_penalty_form": "gnmt",
-        "max_extra_tokens": 4,
-        "batch_tokens": 64,
-        "max_source_tokens": 60,
-    }
-    return Translator(**(settings | changes))
+    return make_translator([model], tokenizer, **({"beam_size": 1} | changes))
 
 
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
-    """The pieces of every source that reaches the model."""
+    """The subwords of every source that reaches the model."""
     seen: list[list[int]] = []
     real = mt.translation.translator.source_tensor
 
@@ -142,18 +119,21 @@ def test_batches_of_64_give_the_tokens_of_batches_of_1_but_for_near_ties(
     assert sum(found.tokens == expected.tokens for found, expected in zip(together, alone, strict=True)) >= 60
 
 
-@pytest.mark.skipif(not can_fork(), reason="processes are copied on Linux only")
+@pytest.mark.skipif(not can_fork(), reason="processes are forked on Linux only")
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_copies_of_the_process_translate_as_its_threads_do(tokenizer: Tokenizer, precision: torch.dtype) -> None:
+def test_worker_processes_translate_as_threads_do(tokenizer: Tokenizer, precision: torch.dtype) -> None:
     model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
     settings: dict[str, Any] = {"precision": precision, "beam_size": 3, "threads": 2}
     in_threads = translator(model, tokenizer, **settings)
-    in_copies = translator(model, tokenizer, **settings, copied=True)
+    in_processes = translator(model, tokenizer, **settings, processes=True)
     lines = LINES * 15
-    assert in_copies.translate_all(lines) == in_threads.translate_all(lines)
-    assert in_copies.copies is not None
-    assert list(in_copies.translate(lines)) == list(in_threads.translate(lines))
-    in_copies.copies.close()
+    assert in_processes.translate_all(lines) == in_threads.translate_all(lines)
+    assert isinstance(in_processes.run, Workers)
+    [workers] = in_processes.run.workers.values()
+    assert list(in_processes.translate(lines)) == list(in_threads.translate(lines))
+    assert [*in_processes.run.workers.values()] == [workers], "forked once"
+    assert len(workers) == 2
+    workers.close()
 
 
 @pytest.mark.parametrize("beam_size", [1, 2])
@@ -167,8 +147,8 @@ def test_batches_stay_within_the_budget(
             super().__init__(model, source, **settings)
             shapes.append((self.num_slots, source.shape[1]))
 
-    monkeypatch.setattr(mt.translation.translator, "BatchedDecoder", Noted)
-    budget = 60 * beam_size  # the sources of a batch, once for each place in the beam
+    monkeypatch.setattr(mt.fast.engine.decoding, "BatchedDecoder", Noted)
+    budget = 60 * beam_size  # the sources of a batch, once for each row of the beam
     translator(model, tokenizer, batch_tokens=budget, beam_size=beam_size).translate_all(LINES * 5)
     assert all(rows * length <= 60 or rows == 1 for rows, length in shapes)
     assert max(rows for rows, _ in shapes) > 5
@@ -210,17 +190,17 @@ def test_a_reader_who_types_gets_the_first_answer_before_the_second_line(
 def test_a_long_line_is_split_at_sentence_ends_and_joined_in_order(
     model: Transformer, tokenizer: Tokenizer, given: list[list[int]]
 ) -> None:
-    parts = ["a small dog runs over it.", "two men watch the green field!", "the old dog in red hats?"]
-    longest = max(len(tokenizer.encode(part)) for part in parts)
+    sentences = ["a small dog runs over it.", "two men watch the green field!", "the old dog in red hats?"]
+    longest = max(len(tokenizer.encode(sentence)) for sentence in sentences)
     whole = translator(model, tokenizer, max_source_tokens=longest)
-    apart = whole.translate_all(parts)
+    apart = whole.translate_all(sentences)
     given.clear()
-    [plain, together] = whole.translate_all([parts[0], " ".join(parts)])
-    assert (plain.parts, together.parts) == (1, 3)
+    [plain, together] = whole.translate_all([sentences[0], " ".join(sentences)])
+    assert (plain.segments, together.segments) == (1, 3)
     assert together.text == " ".join(translation.text for translation in apart)
     assert together.tokens == [token for translation in apart for token in translation.tokens]
     assert together.score == pytest.approx(sum(translation.score for translation in apart))
-    assert sorted(given) == sorted(tokenizer.encode(part) for part in [*parts, parts[0]])
+    assert sorted(given) == sorted(tokenizer.encode(sentence) for sentence in [*sentences, sentences[0]])
 
 
 def test_languages_without_spaces_are_joined_without(model: Transformer, tokenizer: Tokenizer) -> None:
@@ -232,15 +212,15 @@ def test_languages_without_spaces_are_joined_without(model: Transformer, tokeniz
 
 
 @pytest.mark.parametrize("max_source_tokens", [1, 2, 3, 7, 16])
-def test_splitting_loses_no_piece_and_exceeds_no_limit(
+def test_splitting_loses_no_subword_and_exceeds_no_limit(
     model: Transformer, tokenizer: Tokenizer, max_source_tokens: int, given: list[list[int]]
 ) -> None:
     line = " ".join([*LINES, "xyz" * 20, "ä, ö; 日本語。"])
     few = translator(model, tokenizer, max_source_tokens=max_source_tokens, max_extra_tokens=0)
     [translation] = few.translate([line])
-    assert all(1 <= len(part) <= max_source_tokens for part in given)
-    assert translation.parts == len(given)
-    assert sorted(piece for part in given for piece in part) == sorted(tokenizer.encode(line))
+    assert all(1 <= len(segment) <= max_source_tokens for segment in given)
+    assert translation.segments == len(given)
+    assert sorted(subword for segment in given for subword in segment) == sorted(tokenizer.encode(line))
 
 
 def test_words_stay_whole_where_no_sentence_ends(
@@ -249,7 +229,7 @@ def test_words_stay_whole_where_no_sentence_ends(
     line = " ".join(WORDS * 4)
     translator(model, tokenizer, max_source_tokens=13).translate_all([line])
     assert len(given) > 5
-    assert all(tokenizer.subwords(part)[0].startswith("▁") for part in given)
+    assert all(tokenizer.subwords(segment)[0].startswith("▁") for segment in given)
 
 
 # ---------------------------------------------------------------------------- any text
@@ -272,8 +252,8 @@ def test_hostile_lines_come_through_one_for_one(
         assert "\n" not in translation.text
         assert "\r" not in translation.text
         assert not {PAD, UNKNOWN, BOS, EOS} & set(translation.tokens)
-    typed = {piece for part in given for piece in part}
-    assert not {PAD, UNKNOWN, BOS, EOS} & typed, "typed marks became special pieces"
+    typed = {subword for segment in given for subword in segment}
+    assert not {PAD, UNKNOWN, BOS, EOS} & typed, "typed marks became special tokens"
 
 
 def random_line(generator: random.Random) -> str:
@@ -293,21 +273,21 @@ def test_random_text_comes_through(model: Transformer, tokenizer: Tokenizer, cou
     for line, translation in trials(zip(lines, found, strict=True)):
         assert not {"\n", "\r"} & set(translation.text)
         assert not {PAD, UNKNOWN, BOS, EOS} & set(translation.tokens)
-        assert bool(translation.parts) == bool(tokenizer.encode(line))
+        assert bool(translation.segments) == bool(tokenizer.encode(line))
 
 
 @pytest.mark.reliability(15)
 @pytest.mark.long
-@pytest.mark.timeout(1800)  # a million pieces, one after the other, with shape checks
+@pytest.mark.timeout(1800)  # a million subwords, one after the other, with shape checks
 def test_one_word_of_a_megabyte(model: Transformer, tokenizer: Tokenizer) -> None:
     many = translator(model, tokenizer, max_source_tokens=1024, max_extra_tokens=0, batch_tokens=16_384)
     with torch.inference_mode():
         [translation] = many.translate(["a" * 2**20])
-    assert translation.parts > 100
+    assert translation.segments > 100
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_forbidden_pieces_never_appear_however_probable(tokenizer: Tokenizer, beam_size: int) -> None:
+def test_forbidden_tokens_never_appear_however_probable(tokenizer: Tokenizer, beam_size: int) -> None:
     forbidden = [PAD, BOS, UNKNOWN]
     model = biased(tokenizer, forbidden, 20.0)
     for translation in translator(model, tokenizer, beam_size=beam_size).translate_all(LINES):
@@ -315,7 +295,9 @@ def test_forbidden_pieces_never_appear_however_probable(tokenizer: Tokenizer, be
 
 
 @pytest.mark.parametrize("max_extra_tokens", [0, 3])
-def test_the_longest_output_is_the_source_and_so_many_more(tokenizer: Tokenizer, max_extra_tokens: int) -> None:
+def test_the_longest_output_is_the_source_and_max_extra_tokens_more(
+    tokenizer: Tokenizer, max_extra_tokens: int
+) -> None:
     """A model that would never end by itself."""
     model = biased(tokenizer, [EOS], -1e4)
     lines = [line for line in LINES if line.strip()]
@@ -323,9 +305,3 @@ def test_the_longest_output_is_the_source_and_so_many_more(tokenizer: Tokenizer,
         lines, translator(model, tokenizer, max_extra_tokens=max_extra_tokens).translate_all(lines), strict=True
     ):
         assert len(translation.tokens) + 1 == len(tokenizer.encode(line)) + max_extra_tokens
-
-
-def test_a_model_in_training_is_put_into_evaluation(model: Transformer, tokenizer: Tokenizer) -> None:
-    one = translator(model.train(), tokenizer)
-    first, second = (one.translate_all(LINES) for _ in range(2))
-    assert [a.tokens for a in first] == [b.tokens for b in second]

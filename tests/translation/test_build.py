@@ -1,0 +1,114 @@
+"""The translator as `mt.build` makes it: its search from the settings, its decoders from the model."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from composed import composed
+from tiny_models import tiny_model
+from torch import nn
+from translators import small_tokenizer
+
+from mt import build
+from mt.config.schema import TrainConfig
+from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
+from mt.fast.engine.decoding import PreparedDecoders
+from mt.fast.engine.prepared_model import unsupported
+from mt.model.transformer import Transformer
+from mt.translation.plain_decoders import PlainDecoders
+from mt.translation.segments import Translation
+
+LINES = ["a small dog runs over the field.", "two men", "", "the old dog watches two men from a bench.", "a dog!"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    return small_tokenizer(tmp_path_factory.mktemp("tokenizer"), LINES)
+
+
+@pytest.fixture
+def config() -> TrainConfig:
+    config = composed("train", "device=cpu", "decoding.beam_size=1", "decoding.max_extra_tokens=4")
+    assert isinstance(config, TrainConfig)
+    return config
+
+
+def translated(config: TrainConfig, models: list[Transformer], tokenizer: Tokenizer) -> list[Translation]:
+    return build.translator(config, config.decoding, models, (tokenizer, tokenizer)).translate_all(LINES)
+
+
+def greedy(model: Transformer, source: list[int], *, max_extra_tokens: int) -> list[int]:
+    """The most probable permitted tokens, each from the whole plain model."""
+    tokens: list[int] = []
+    while len(tokens) < len(source) + max_extra_tokens - 1:
+        logits = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *tokens]]))[0, -1]
+        logits[[PAD, BOS, UNKNOWN]] = -torch.inf
+        if (token := int(logits.argmax())) == EOS:
+            break
+        tokens.append(token)
+    return tokens
+
+
+@pytest.mark.parametrize("final_norm", [False, True])
+def test_models_that_the_fast_engine_does_not_support_are_translated_by_the_plain_model(
+    tokenizer: Tokenizer, config: TrainConfig, capsys: pytest.CaptureFixture[str], final_norm: bool
+) -> None:
+    """One line says so, however many translators are made."""
+    build._report_once.cache_clear()
+    model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32, d_ff=40)
+    if final_norm:
+        model.encoder.final_norm = nn.LayerNorm(16).eval()
+    assert unsupported(model) == ("encoder.final_norm is LayerNorm" if final_norm else None)
+    for _ in range(2):
+        found = translated(config, [model], tokenizer)
+    lines = capsys.readouterr().err.splitlines()
+    reason = "decoding without the fast engine, which does not support the model: encoder.final_norm is LayerNorm"
+    assert lines == [reason] * final_norm
+    decoders = build.translator(config, config.decoding, [model], (tokenizer, tokenizer)).decoders
+    assert isinstance(decoders, PlainDecoders if final_norm else PreparedDecoders)
+    with torch.inference_mode():
+        expected = [greedy(model, tokenizer.encode(line), max_extra_tokens=4) if line else [] for line in LINES]
+    assert [one.tokens for one in found] == expected
+    assert len({tuple(one.tokens) for one in found}) > 3
+
+
+def test_one_unsupported_model_makes_the_whole_ensemble_plain(tokenizer: Tokenizer, config: TrainConfig) -> None:
+    """It decides as alone where all members are the same model, and with a beam."""
+    config = replace(config, decoding=replace(config.decoding, beam_size=3))
+    model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
+    normed = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
+    normed.encoder.final_norm = nn.LayerNorm(16)
+    decoders = build.translator(config, config.decoding, [model, normed], (tokenizer, tokenizer)).decoders
+    assert isinstance(decoders, PlainDecoders)
+    alone, twice = (translated(config, models, tokenizer) for models in ([normed], [normed, normed]))
+    assert [one.tokens for one in twice] == [one.tokens for one in alone]
+
+
+@pytest.mark.parametrize("final_norm", [False, True])
+def test_models_in_training_are_put_into_evaluation(
+    tokenizer: Tokenizer, config: TrainConfig, final_norm: bool
+) -> None:
+    """All members of an ensemble, whether the fast engine or the plain models decode."""
+    models = [
+        tiny_model(seed=seed, vocab_size=tokenizer.vocab_size, dropout=0.5, dtype=torch.float32) for seed in range(2)
+    ]
+    for model in models:
+        model.encoder.final_norm = nn.LayerNorm(16) if final_norm else None
+    found = [translated(config, [model.train() for model in models], tokenizer) for _ in range(2)]
+    assert not any(model.training for model in models)
+    assert [one.tokens for one in found[0]] == [one.tokens for one in found[1]]
+
+
+def test_early_stopping_reaches_the_search(config: TrainConfig) -> None:
+    """From the setting to the search; unset is off."""
+    settings = [replace(config.decoding, early_stopping=setting) for setting in (True, False, None)]
+    found = [build.search(setting, byte_fallback=True).early_stopping for setting in settings]
+    assert found == [True, False, False]
+
+
+@pytest.mark.parametrize("byte_fallback", [True, False])
+def test_the_unknown_token_is_needed_only_without_byte_fallback(config: TrainConfig, byte_fallback: bool) -> None:
+    search = build.search(config.decoding, byte_fallback=byte_fallback)
+    assert (UNKNOWN in search.forbidden) == byte_fallback
+    assert {PAD, BOS} <= set(search.forbidden)
+    assert EOS not in search.forbidden
