@@ -23,7 +23,7 @@ def tiny_model(*, seed: int = 0, dtype: torch.dtype = torch.float64, **changes: 
 
 
 def sentences(lengths: list[int], *, seed: int, begin: int | None = None) -> Int[Tensor, "batch longest"]:
-    """Random subwords of these lengths, padded on the right; `begin` is the first one if it is given."""
+    """Random tokens of these lengths, padded on the right; the first is `begin` if it is given."""
     random = torch.Generator().manual_seed(seed)
     tokens = torch.randint(FIRST_PIECE, VOCAB_SIZE, (len(lengths), max(lengths)), generator=random)
     if begin is not None:

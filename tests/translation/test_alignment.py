@@ -10,7 +10,7 @@ from mt.model.inspection import alignment_attention
 from mt.model.transformer import Transformer, make_transformer
 from mt.translation.alignment import word_alignment
 
-FIRST, LAST = 4, 15  # the words of the task, each one piece
+FIRST, LAST = 4, 15  # the words of the task, each one subword
 
 
 def pairs(count: int, generator: torch.Generator) -> list[tuple[list[int], list[int]]]:

@@ -1,4 +1,4 @@
-"""What a line holds beside its text comes back as it was written; what does not fit is named with its line."""
+"""What a line holds besides its text comes back as it was written; what does not fit is named with its line."""
 
 import json
 
