@@ -1,6 +1,7 @@
 """Device, precision, seeds: what the machine offers and what makes a run repeatable."""
 
 import contextlib
+from pathlib import Path
 
 import torch
 
@@ -20,8 +21,11 @@ def choose_device(name: str) -> torch.device:
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
-    """The type of a training's matrix products; `auto` is bf16 on devices that compute it natively, else fp32."""
-    if name == "bf16" or (name == "auto" and _computes_bf16(device)):
+    """The type of a training's matrix products; `auto` is bf16 where that is faster, else fp32.
+
+    On CPUs that is with AMX or with AMD's AVX-512: docs/results/training_speed.md.
+    """
+    if name == "bf16" or (name == "auto" and _bf16_is_faster(device)):
         return torch.bfloat16
     return torch.float32
 
@@ -53,9 +57,15 @@ def seed_everything(*numbers: int) -> None:
     torch.manual_seed(state)
 
 
-def _computes_bf16(device: torch.device) -> bool:
+def _bf16_is_faster(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if device.type == "cpu":
-        return bool(torch.cpu._is_avx512_bf16_supported())
+        return torch.cpu._is_amx_tile_supported() or (torch.cpu._is_avx512_bf16_supported() and not _is_intel())
     return False
+
+
+def _is_intel() -> bool:
+    """Whether Linux says that Intel made the processor: its AVX-512 multiplies bf16 no faster than fp32, AMD's does."""
+    information = Path("/proc/cpuinfo")
+    return information.exists() and "GenuineIntel" in information.read_text(encoding="utf-8")

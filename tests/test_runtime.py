@@ -28,9 +28,16 @@ def test_auto_takes_the_fastest_device_and_others_are_taken_or_refused(
                 choose_device(name)
 
 
-@pytest.mark.parametrize("native", [True, False])
-def test_auto_is_bf16_only_where_the_device_computes_it(monkeypatch: pytest.MonkeyPatch, *, native: bool) -> None:
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: native)
+@pytest.mark.parametrize(
+    ("amx", "avx512", "intel", "native"),
+    [(True, True, True, True), (False, True, True, False), (False, True, False, True), (False, False, False, False)],
+)
+def test_auto_is_bf16_only_where_it_is_faster(
+    monkeypatch: pytest.MonkeyPatch, *, amx: bool, avx512: bool, intel: bool, native: bool
+) -> None:
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx512)
+    monkeypatch.setattr("mt.runtime._is_intel", lambda: intel)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: native)
     for device in (CPU, torch.device("cuda")):
         assert choose_precision("bf16", device) == torch.bfloat16

@@ -190,7 +190,7 @@ class Training:
     adam_beta2: Fraction
     adam_epsilon: Annotated[float, Bounds(1e-30, 1)]  # single precision rounds less to 0, and divides by it
     label_smoothing: Fraction  # ε_ls
-    precision: Literal["auto", "bf16", "fp32"]  # auto: bf16 where the device has it
+    precision: Literal["auto", "bf16", "fp32"]  # auto: bf16 where it is faster
     fsdp: bool  # each rank holds a shard of parameters and optimizer state (FSDP2)
     validate_every_steps: Count
     checkpoint_every_steps: Count
