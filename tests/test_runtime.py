@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from mt.errors import UserError
-from mt.fast.engine.prepacked_linear import PrepackedLinear
-from mt.runtime import autocast, bf16_factors, choose_device, choose_precision, decoding_precision, seed_everything
+from mt.runtime import autocast, choose_device, choose_precision, decoding_precision, seed_everything
 
 CPU = torch.device("cpu")
 
@@ -65,23 +64,3 @@ def test_seeds_repeat_and_differ() -> None:
     assert draw(1, 2) == draw(1, 2)
     pairs = [(seed, step) for seed in (0, 1, 2, 2**31) for step in range(200)]
     assert len({draw(*pair) for pair in pairs}) == len(pairs)
-
-
-@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs oneDNN")
-def test_factors_may_be_rounded_inside_and_nowhere_else() -> None:
-    """Inside, results are those of rounded factors on a processor with AMX, and elsewhere the same as outside."""
-    torch.manual_seed(0)
-    weight, x = torch.randn(96, 128), torch.randn(32, 128)
-    packed = PrepackedLinear(weight, None, library="onednn")
-    exact = packed(x)
-    with bf16_factors(enabled=True):
-        rounded = packed(x)
-    assert rounded.dtype == torch.float32
-    torch.testing.assert_close(exact.double(), x.double() @ weight.double().T, rtol=0, atol=1e-4)
-    if not torch.equal(rounded, exact):
-        assert torch.cpu._is_amx_tile_supported()
-        expected = x.bfloat16().double() @ weight.bfloat16().double().T
-        torch.testing.assert_close(rounded.double(), expected, rtol=0, atol=1e-4)
-    with bf16_factors(enabled=False):
-        assert torch.equal(packed(x), exact)
-    assert torch.equal(packed(x), exact)

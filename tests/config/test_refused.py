@@ -109,7 +109,7 @@ WRONG = [
     (["training.batch_tokens=auto", "training.batch_tokens=100"], ["data.filters.max_tokens:", "100"]),
     (["training.micro_batch_tokens=large"], ["training.micro_batch_tokens:", "whole number", "auto"]),
     (["training.packing=never"], ["training.packing:", "true or false", "auto"]),
-    (["training.keep_checkpoints=2"], ["training.keep_checkpoints:", "training.average_checkpoints"]),
+    (["training.keep_checkpoints=1"], ["training.keep_checkpoints:", "training.average_checkpoints"]),
     (["tokenizer.vocab_size=200"], ["tokenizer.vocab_size:", "byte_fallback"]),
     (["data=hub", "data.path=x", "data.source_language=en", "data.target_language=en"], ["data.target_language:"]),
     (["data=multi30k_en_de", "data.target_column=null"], ["data.source_column"]),

@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from mt.fast.engine import prepacked_linear
+from mt.fast.engine.decoding import bf16_factors
 from mt.fast.engine.prepacked_linear import Library, PrepackedLinear
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,3 +100,21 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     for each in (torch.float32, torch.bfloat16):
         rows_do_not_depend_on_their_number(each)
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs oneDNN")
+def test_factors_may_be_rounded_inside_and_nowhere_else() -> None:
+    """Inside, results are those of rounded factors on a processor with AMX, and elsewhere the same as outside."""
+    torch.manual_seed(0)
+    weight, x = torch.randn(96, 128), torch.randn(32, 128)
+    packed = PrepackedLinear(weight, None, library="onednn")
+    exact = packed(x)
+    with bf16_factors():
+        rounded = packed(x)
+    assert rounded.dtype == torch.float32
+    torch.testing.assert_close(exact.double(), x.double() @ weight.double().T, rtol=0, atol=1e-4)
+    if not torch.equal(rounded, exact):
+        assert torch.cpu._is_amx_tile_supported()
+        expected = x.bfloat16().double() @ weight.bfloat16().double().T
+        torch.testing.assert_close(rounded.double(), expected, rtol=0, atol=1e-4)
+    assert torch.equal(packed(x), exact)
