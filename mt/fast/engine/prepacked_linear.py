@@ -107,7 +107,7 @@ def _has_bf16() -> bool:
 def _library(precision: torch.dtype, *, rounded: bool) -> Library:
     """The first library of a CPU whose rows do not depend on their number.
 
-    Where factors may be `rounded` to bf16 it is oneDNN, which does so on some processors (`bf16_factors` in decoding.py).
+    Where factors may be `rounded` to bf16 it is oneDNN, which does so on some processors (decoding.py).
     """
     libraries: list[Library] = []
     if precision == torch.float32 and not rounded and torch.backends.mkl.is_available():
