@@ -183,7 +183,7 @@ class Training:
     pack_length: Tokens  # of source and of target in a packed row
     compile: bool | Auto  # the layers, by torch.compile; auto: on a GPU
     warmup_steps: Count  # the rate rises to its peak over these
-    learning_rate: Positive | None  # the peak of the schedule; null: learning_rate_factor sets it
+    learning_rate: Positive | None  # the peak, before any decay; null: learning_rate_factor sets it
     learning_rate_factor: Positive  # 1 is section 5.3: a peak of 1/√(d_model · warmup_steps)
     decay_fraction: Fraction  # the last share of max_steps, over which the rate falls linearly to zero; 0 is off
     adam_beta1: Fraction

@@ -1,4 +1,4 @@
-"""Rules about what may come next, whatever the model finds probable: one protocol and three rules.
+"""Rules about what may come next, which overrule the model: one protocol and three rules.
 
 A constraint sees the prefixes of a search and excludes tokens. It keeps no state of its own that would have to be
 reordered with the rows, and it never makes a token more probable: the early exit of beam search relies on that.

@@ -11,11 +11,10 @@ from torch.nn import functional
 
 @dataclass
 class LossSums:
-    """Sums over the real target tokens of a batch, in nats; divide by `tokens` once, after all batches are in."""
+    """Sums over the real target tokens of a batch, in nats; divided once, after all batches are in."""
 
     smoothed: Float[Tensor, ""]
     nll: Float[Tensor, ""]  # negative log-likelihood
-    tokens: int
 
 
 def label_smoothed_loss(
@@ -32,7 +31,7 @@ def label_smoothed_loss(
     normaliser = logits.logsumexp(dim=-1)
     label_logit = logits.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
     smoothed = normaliser - (1 - label_smoothing) * label_logit - label_smoothing * logits.mean(dim=-1)
-    return LossSums(smoothed.sum(), (normaliser - label_logit).detach().sum(), labels.numel())
+    return LossSums(smoothed.sum(), (normaliser - label_logit).detach().sum())
 
 
 @runtime_checkable

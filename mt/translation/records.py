@@ -37,7 +37,7 @@ class Records(Protocol):
 
 
 class PlainText:
-    """A line is the text. Whatever is reported with the translation follows in tab-separated columns."""
+    """A line is the text. What is reported with the translation follows in tab-separated columns."""
 
     header = False
 

@@ -1,4 +1,4 @@
-"""Text in, text out: one line out for every line in, in order, whatever the lines hold."""
+"""Text in, text out: one line out for every line in, in order."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
