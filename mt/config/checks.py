@@ -22,7 +22,6 @@ from mt.errors import UserError
 SPECIAL_TOKENS = 4  # pad, unk, bos, eos
 BYTE_TOKENS = 256
 
-_TAKEN = ("line", "rank", "score", "alignment", "n_best")  # other columns and fields of an output
 _SHARD = re.compile(r"(\d{1,9})/(\d{1,9})")
 
 
@@ -46,15 +45,8 @@ def check_translation(config: TranslateConfig) -> None:
     beam_size = config.decoding.beam_size
     if config.n_best is not None and config.n_best > beam_size and config.decoding.sampling is None:
         raise UserError(f"n_best={config.n_best} exceeds decoding.beam_size={beam_size}")
-    if config.column is not None and config.field is not None:
-        raise UserError("column, field: give column= for TSV or field= for JSONL, not both")
-    for key in ("column", "field", "shard"):
-        if getattr(config, key) is not None and config.source is not None:
-            raise UserError(f"{key}: belongs to input=FILE, not to a single source sentence")
-    if config.field is not None and config.field == config.translation_field:
-        raise UserError(f"translation_field: {config.field} is the field to translate; choose another name")
-    if config.translation_field in _TAKEN:
-        raise UserError(f"translation_field: {config.translation_field} is taken; choose another name")
+    if config.shard is not None and config.source is not None:
+        raise UserError("shard: belongs to input=FILE, not to a single source sentence")
     if config.shard is not None:
         shard_numbers(config.shard)
         if config.input == "-":

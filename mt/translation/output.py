@@ -18,7 +18,6 @@ class StreamOutput:
     """Standard output, or a special file such as a pipe: written at once, nothing to continue."""
 
     finished_lines = 0
-    begun = False
 
     def __init__(self, path: str) -> None:
         self._name = "standard output" if path == "-" else path
@@ -42,13 +41,12 @@ class FileOutput:
 
     An existing part with the same key is continued after the last input line that is certainly finished;
     `finished_lines` counts these lines. `key` identifies everything that the lines depend on; without it the file
-    starts empty. With `titled` the first line names columns. With `numbered` several lines may belong to one input
-    line, whose number they begin with.
+    starts empty. With `numbered` several lines may belong to one input line, whose number they begin with.
 
     Raises LockedError while another process writes the same part.
     """
 
-    def __init__(self, path: Path, *, key: str | None, titled: bool, numbered: bool) -> None:
+    def __init__(self, path: Path, *, key: str | None, numbered: bool) -> None:
         self._path, self._part = path, path.with_name(f"{path.name}.{key}.part" if key else f"{path.name}.part")
         self._continued = key is not None
         self._stream = self._part.open("a+b")
@@ -57,10 +55,8 @@ class FileOutput:
         except BlockingIOError as error:
             self._stream.close()
             raise LockedError(f"another process is writing {self._part}: wait for it or choose another") from error
-        self.finished_lines, end_bytes = finished(self._part, titled=titled, numbered=numbered) if key else (0, 0)
+        self.finished_lines, end_bytes = finished(self._part, numbered=numbered) if key else (0, 0)
         self._stream.truncate(end_bytes)
-        self.begun = end_bytes > 0
-        """Whether the titles are written."""
 
     def write(self, lines: Sequence[str]) -> None:
         """Write lines. Raises DiskError."""
@@ -82,7 +78,7 @@ class FileOutput:
             self._stream.close()
 
 
-def finished(part: Path, *, titled: bool, numbered: bool) -> tuple[int, int]:
+def finished(part: Path, *, numbered: bool) -> tuple[int, int]:
     """Return how many lines of the input are finished in a partial output, and after how many bytes that ends."""
     count = end_bytes = line_bytes = 0
     number: bytes | None = None
@@ -90,9 +86,7 @@ def finished(part: Path, *, titled: bool, numbered: bool) -> tuple[int, int]:
         for row in rows:
             if not row.endswith(b"\n"):
                 break
-            if titled and end_bytes == 0:
-                line_bytes = len(row)
-            elif numbered:
+            if numbered:
                 if row.partition(b"\t")[0] != number:  # the line before is whole, as far as it is there
                     count += number is not None
                     line_bytes = end_bytes

@@ -1,8 +1,8 @@
 """mt-translate on files: what a line holds is kept, shards make the whole, an interrupted file is continued."""
 
 import inspect
-import json
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +11,6 @@ import pytest
 
 import small_runs
 from mt.api import Translator
-from mt.commands.average import average
 from mt.commands.entry_point import run
 from mt.commands.translate import translate
 from mt.errors import UserError
@@ -19,8 +18,6 @@ from mt.translation.segments import Translation
 from mt.translation.translator import Translator as LineTranslator
 
 SENTENCES = ["house tree.", "", "water light window.", "bread", "letter bridge house stone.", "morning.", "tree river."]
-ROWS = [f"{number}\t{sentence}\tx" for number, sentence in enumerate(SENTENCES)]
-OBJECTS = [json.dumps({"id": number, "text": sentence}) for number, sentence in enumerate(SENTENCES)]
 FEW = ["decoding.max_extra_tokens=3", "device=cpu"]
 
 
@@ -35,10 +32,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the sentences in every format."""
+    """A folder with the sentences in a file."""
     monkeypatch.chdir(tmp_path)
-    for name, lines in (("a.txt", SENTENCES), ("a.tsv", ROWS), ("b.tsv", ["id\ten\tx", *ROWS]), ("a.jsonl", OBJECTS)):
-        Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    Path("a.txt").write_text("".join(f"{line}\n" for line in SENTENCES), encoding="utf-8")
     return tmp_path
 
 
@@ -53,38 +49,14 @@ def lines_of(name: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("inputs")
-def test_every_format_gives_the_same_translations(finished: Path) -> None:
-    translated(finished, "input=a.txt", "output=plain")
-    plain = lines_of("plain")
-    assert len(plain) == len(SENTENCES)
-    translated(finished, "input=a.tsv", "column=2", "output=tsv")
-    assert lines_of("tsv") == [f"{row}\t{text}" for row, text in zip(ROWS, plain, strict=True)]
-    translated(finished, "input=b.tsv", "column=en", "output=named", "translation_field=de")
-    assert lines_of("named") == ["id\ten\tx\tde", *lines_of("tsv")]
-    translated(finished, "input=a.jsonl", "field=text", "output=jsonl", "scores=true", "alignments=true", "n_best=2")
-    objects = [json.loads(line) for line in lines_of("jsonl")]
-    assert [one["translation"] for one in objects] == plain
-    assert [(one["id"], one["text"]) for one in objects] == list(enumerate(SENTENCES))
-    assert all(one["n_best"][0]["score"] == one["score"] and "alignment" in one for one in objects)
-
-
-@pytest.mark.usefixtures("inputs")
 def test_words_that_training_never_saw_are_reported(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    translated(finished, "source='House elephant, tree zebra and House.'")
-    reported = capfd.readouterr().err.splitlines()
-    assert reported == ["words that training never saw, so their translation is a guess: elephant, zebra, and"]
-    Path("new.txt").write_text("".join(f"{word} tree\n" for word in ["house", "a", "tree", "b"]), encoding="utf-8")
-    translated(finished, "input=new.txt", "output=out")
-    assert (
-        "2 of 4 lines have words that training never saw (lines 2, 4); their translation is a guess\n"
-        in capfd.readouterr().err
-    )
-    Path("many.txt").write_text("house\n" + "x1\n" * 12, encoding="utf-8")
-    translated(finished, "input=many.txt", "output=out2", "shard=1/1")
-    assert "12 of 13 lines have words that training never saw (lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)" in (
-        capfd.readouterr().err
-    )
-    translated(finished, "input=a.txt", "output=out3")
+    guess = "words that training never saw, so their translation is a guess: "
+    translated(finished, "source=House elephant, tree zebra and House.")
+    assert capfd.readouterr().err.splitlines() == [f"{guess}elephant, zebra, and"]
+    Path("many.txt").write_text("house\n" + "".join(f"x{letter} a\n" for letter in "abcdefghijk"), encoding="utf-8")
+    translated(finished, "input=many.txt", "output=out")
+    assert f"{guess}xa, a, xb, xc, xd, xe, xf, xg, xh, xi, …\n" in capfd.readouterr().err
+    translated(finished, "input=a.txt", "output=out2")
     assert "never saw" not in capfd.readouterr().err
     words = (finished / "data/source_words.txt").rename(finished / "hidden")
     translated(finished, "source=elephant")
@@ -102,13 +74,16 @@ def test_n_best_rows_carry_line_rank_and_score(finished: Path) -> None:
     ]
     assert [text for _, rank, text, _, _ in rows if rank == "1"] == lines_of("best")
     assert all(float(score) <= 0 for *_, score, _ in rows)
+    assert all(re.fullmatch(r"(\d+-\d+( \d+-\d+)*)?", links) for *_, links in rows)
+    translated(finished, "input=a.txt", "output=aligned", "alignments=true")
+    assert lines_of("aligned") == ["\t".join([row[2], row[4]]) for row in rows if row[1] == "1"]
 
 
 @pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize(
     ("words", "count"),
-    [(["input=a.txt"], 10), (["input=b.tsv", "column=en", "n_best=2"], 3), (["input=a.txt", "decoding=sampling"], 2)],
-    ids=["plain", "n-best of columns", "samples"],
+    [(["input=a.txt"], 10), (["input=a.txt", "n_best=2"], 3), (["input=a.txt", "decoding=sampling"], 2)],
+    ids=["plain", "n-best", "samples"],
 )
 def test_shards_in_order_are_the_whole(finished: Path, words: list[str], count: int) -> None:
     translated(finished, *words, "output=whole")
@@ -116,11 +91,13 @@ def test_shards_in_order_are_the_whole(finished: Path, words: list[str], count: 
         translated(finished, *words, "output=part", f"shard={number}/{count}")
     parts = sorted(path.name for path in Path().glob("part*"))
     assert parts == [f"part.{number:0{len(str(count))}}-of-{count}" for number in range(1, count + 1)]
-    assert b"".join(Path(part).read_bytes() for part in parts) == Path("whole").read_bytes()
+    joined, whole = b"".join(Path(part).read_bytes() for part in parts), Path("whole").read_bytes()
+    last_digits = rb"(?<=\.\d\d)\d\d$"  # of a score, on which the neighbours in a batch have an influence
+    assert re.sub(last_digits, b"", joined, flags=re.M) == re.sub(last_digits, b"", whole, flags=re.M)
 
 
 @pytest.mark.usefixtures("inputs")
-@pytest.mark.parametrize("words", [["input=a.txt"], ["input=b.tsv", "column=en", "n_best=2", "shard=1/1"]], ids=str)
+@pytest.mark.parametrize("words", [["input=a.txt"], ["input=a.txt", "n_best=2", "shard=1/1"]], ids=str)
 def test_an_interrupted_file_is_continued(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
@@ -152,14 +129,7 @@ def test_an_interrupted_file_is_continued(
 
 
 @pytest.mark.usefixtures("inputs")
-def test_a_line_that_does_not_fit_is_named_after_those_before_it(
-    finished: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    Path("bad.jsonl").write_text("\n".join([*OBJECTS[:3], "{", *OBJECTS[3:]]), encoding="utf-8")
-    translated(finished, "input=bad.jsonl", "field=text", "output=out", code=2)
-    assert "bad.jsonl, line 4: not a JSON object" in capfd.readouterr().err
-    [part] = Path().glob("out*.part")
-    assert len(lines_of(part.name)) == 3
+def test_a_line_that_is_no_text_is_named(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("bad.txt").write_bytes(b"house\n\xff\n")
     translated(finished, "input=bad.txt", "output=other", code=2)
     assert "bad.txt, line 2: byte 0xff" in capfd.readouterr().err
@@ -167,9 +137,10 @@ def test_a_line_that_does_not_fit_is_named_after_those_before_it(
 
 @pytest.mark.usefixtures("inputs")
 def test_a_split_line_is_named_by_its_number_in_the_file(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    Path("long.tsv").write_text("id\ten\n1\thouse\n2\t" + "tree house " * 40 + "\n", encoding="utf-8")
-    translated(finished, "input=long.tsv", "column=en", "output=out", "decoding.max_source_tokens=30")
-    assert "line 3: longer than decoding.max_source_tokens, translated in" in capfd.readouterr().err
+    Path("long.txt").write_text("house\n" + "tree house " * 40 + "\n", encoding="utf-8")
+    for words in ([], ["shard=2/2"]):
+        translated(finished, "input=long.txt", "output=out", "decoding.max_source_tokens=30", *words)
+        assert "line 2: longer than decoding.max_source_tokens, translated in" in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("inputs")
@@ -242,27 +213,3 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
         unchecked(Translator, finished, n_best="3")
     with pytest.raises(UserError, match="target_prefixes: 1 for 2 texts; give one for each text"):
         Translator.from_run(finished).translate(["house", "tree"], target_prefixes=["Haus"])
-
-
-@pytest.mark.parametrize(
-    "name", ["config.yaml", "tokenizer.model", "model.safetensors", "identity.json", "metrics.jsonl"]
-)
-def test_no_output_takes_the_place_of_a_file_that_the_run_needs(
-    finished: Path, inputs: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kept = (finished / name).read_bytes()
-    Path("link").symlink_to(finished)
-    for job in (translate, average):
-        if job is average and name == "model.safetensors":
-            continue  # what averaging is for
-        words = [f"run_dir={finished}", f"output=link/{name}", *(["input=a.txt"] if job is translate else [])]
-        assert run(job.__name__, job, words) == 2
-        assert "a file that the run needs" in capsys.readouterr().err
-        assert (finished / name).read_bytes() == kept
-
-
-def test_an_output_that_is_a_link_stays_one(finished: Path, inputs: Path) -> None:
-    (inputs / "link").symlink_to(inputs / "elsewhere")
-    assert run("translate", translate, [f"run_dir={finished}", "source=house", "output=link"]) == 0
-    assert (inputs / "link").is_symlink()
-    assert (inputs / "elsewhere").read_bytes().count(b"\n") == 1

@@ -14,16 +14,13 @@ def lines_of(number: int, *, numbered: bool) -> list[str]:
     return [f"{number}\t{rank}\tü{number}" for rank in range(1, 2 + number % 3)] if numbered else [f"ü{number}"]
 
 
-@pytest.mark.parametrize("titled", [False, True])
 @pytest.mark.parametrize("numbered", [False, True])
-def test_whatever_byte_is_the_last_the_whole_is_the_same(tmp_path: Path, titled: bool, numbered: bool) -> None:
+def test_whatever_byte_is_the_last_the_whole_is_the_same(tmp_path: Path, numbered: bool) -> None:
     path, first, last = tmp_path / "out", 3, 9  # as in the second shard of a file
-    options = {"key": "abc", "titled": titled, "numbered": numbered}
+    options = {"key": "abc", "numbered": numbered}
 
     def go_on() -> None:
         with FileOutput(path, **options) as output:
-            if titled and not output.begun:
-                output.write(["line\ttext"])
             for number in range(first + output.finished_lines, last + 1):
                 output.write(lines_of(number, numbered=numbered))
 
@@ -41,16 +38,15 @@ def test_whatever_byte_is_the_last_the_whole_is_the_same(tmp_path: Path, titled:
 def test_finished_work_is_not_done_again(tmp_path: Path) -> None:
     part = tmp_path / "part"
     part.write_bytes(b"a\nb\nc\nrest")
-    assert finished(part, titled=False, numbered=False) == (3, 6)
-    assert finished(part, titled=True, numbered=False) == (2, 6)
+    assert finished(part, numbered=False) == (3, 6)
     part.write_bytes(b"5\t1\tx\n5\t2\ty\n6\t1\tz\n6\t2\tw\n")
-    assert finished(part, titled=False, numbered=True) == (1, 12)
+    assert finished(part, numbered=True) == (1, 12)
 
 
 def test_an_interrupted_output_is_clearly_partial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "out"
     path.write_text("an older one\n", encoding="utf-8")
-    with pytest.raises(KeyboardInterrupt), FileOutput(path, key="abc", titled=False, numbered=False) as output:
+    with pytest.raises(KeyboardInterrupt), FileOutput(path, key="abc", numbered=False) as output:
         output.write(["one", "two"])
         raise KeyboardInterrupt
     assert path.read_text(encoding="utf-8") == "an older one\n"
@@ -62,7 +58,7 @@ def test_parts_of_other_settings_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out.abc.part").write_text("one\n", encoding="utf-8")
     for key in ("def", None):
         (tmp_path / "out.part").write_text("what standard input was\n", encoding="utf-8")
-        with FileOutput(tmp_path / "out", key=key, titled=False, numbered=False) as output:
+        with FileOutput(tmp_path / "out", key=key, numbered=False) as output:
             assert output.finished_lines == 0
             output.write(["eins"])
         assert (tmp_path / "out").read_text(encoding="utf-8") == "eins\n"
@@ -70,9 +66,9 @@ def test_parts_of_other_settings_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_two_processes_do_not_write_the_same_part(tmp_path: Path) -> None:
-    with FileOutput(tmp_path / "out", key="abc", titled=False, numbered=False):
+    with FileOutput(tmp_path / "out", key="abc", numbered=False):
         with pytest.raises(LockedError, match="another process is writing"):
-            FileOutput(tmp_path / "out", key="abc", titled=False, numbered=False)
+            FileOutput(tmp_path / "out", key="abc", numbered=False)
 
 
 def test_a_part_of_random_rows_never_loses_nor_doubles_a_line(tmp_path: Path) -> None:
@@ -81,6 +77,6 @@ def test_a_part_of_random_rows_never_loses_nor_doubles_a_line(tmp_path: Path) ->
         rows = [row for number in range(1, 8) for row in lines_of(number, numbered=True)]
         whole = "".join(f"{row}\n" for row in rows).encode()
         part.write_bytes(whole[: generator.randrange(len(whole) + 1)])
-        count, end = finished(part, titled=False, numbered=True)
+        count, end = finished(part, numbered=True)
         kept = [row for number in range(1, count + 1) for row in lines_of(number, numbered=True)]
         assert whole[:end].decode().split("\n")[:-1] == kept
