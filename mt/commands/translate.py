@@ -12,19 +12,16 @@ from pathlib import Path
 from mt.api import translator_of_run
 from mt.config.checks import shard_numbers
 from mt.config.schema import TranslateConfig
-from mt.data.known_words import load_known_words, unknown_words
 from mt.data.lines import count_lines, read_lines
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import Progress, format_seconds, report
-from mt.runs.folder import MODEL, source_words
+from mt.runs.folder import MODEL
 from mt.translation.alignment import pharaoh
 from mt.translation.output import FileOutput, StreamOutput
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator
 
 Output = FileOutput | StreamOutput
-
-_MOST_NAMED = 10  # words of a message
 
 
 def translate(config: TranslateConfig) -> None:
@@ -63,29 +60,17 @@ def _translate(
     left: int | None,
 ) -> None:
     """Translate lines into the output, `left` of them where that is known, and report the speed."""
-    known = load_known_words(source_words(Path(config.run_dir)))
-    unknown: dict[str, None] = {}
-
-    def texts() -> Iterator[str]:
-        for line in lines:
-            if known is not None:
-                unknown.update(dict.fromkeys(unknown_words(line, known)))
-            yield line
-
     start = time.monotonic()
     count = tokens = 0
     shown = left is not None and config.source is None and not (config.output == "-" and sys.stdout.isatty())
     progress = Progress("translating", total=left or 0, unit="lines", shown=shown)
-    for translation in translator.translate(texts(), target_prefixes=config.target_prefix, first_number=first_number):
+    for translation in translator.translate(lines, target_prefixes=config.target_prefix, first_number=first_number):
         number = first_number + count
         output.write(_rows(config, number, translation))
         _report_oddities(number, translation)
         count, tokens = count + 1, tokens + len(translation.tokens)
         progress.advance(1)
     progress.close()
-    if unknown:
-        named = ", ".join(list(unknown)[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
-        report(f"words that training never saw, so their translation is a guess: {named}")
     if config.source is None:
         seconds = time.monotonic() - start
         rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {tokens / max(seconds, 1e-9):,.0f} subwords/s"
