@@ -7,9 +7,10 @@ from mt.api import model_and_translator
 from mt.config.loading import checked, to_yaml
 from mt.config.schema import ImportConfig, TrainConfig
 from mt.data.tokenizer import Tokenizer
-from mt.export.folder import write_files, written_aside
+from mt.export.folder import written_aside
+from mt.export.huggingface import HuggingFaceEngine
 from mt.export.marian_folder import MarianFolder, read_marian_folder, read_weights
-from mt.export.proof import proof_sentences, prove_apart
+from mt.export.proof import proof_sentences, prove
 from mt.export.vocabulary import Vocabularies, tokenizer_models
 from mt.reporting import report
 from mt.runs.delivery import model_file
@@ -27,20 +28,17 @@ def import_model(config: ImportConfig) -> None:
     vocab_size = Tokenizer(model=target).vocab_size
     vocabularies = Vocabularies(found.special, len(found.tokens), len(found.tokens))
     texts = proof_sentences(run_dir, config.sentences)
-    files = {
-        TOKENIZER: target,
-        **({SOURCE_TOKENIZER: source} if source != target else {}),
-        CONFIG: to_yaml(_run_config(config, found, vocab_size=vocab_size)).encode(),
-    }
     with written_aside(run_dir, key="run_dir") as aside:
-        write_files(aside, files)
+        (aside / TOKENIZER).write_bytes(target)
+        if source != target:
+            (aside / SOURCE_TOKENIZER).write_bytes(source)
+        (aside / CONFIG).write_bytes(to_yaml(_run_config(config, found, vocab_size=vocab_size)).encode())
         note_imported(aside, vocabularies.note())
-        parameters = read_weights(folder, found, vocab_size=vocab_size)
-        write_files(aside, {MODEL: model_file(parameters, averaged_steps=[], run=run_identity(aside))})
-        proof = prove_apart(
-            aside, folder, load=model_and_translator, engine="huggingface", vocabularies=vocabularies, texts=texts
-        )
-        proof.refuse_failure(f"what was read from {folder}")
+        parameters = read_weights(found, vocab_size=vocab_size)
+        (aside / MODEL).write_bytes(model_file(parameters, averaged_steps=[], run=run_identity(aside)))
+        model, translator = model_and_translator(aside)
+        proof = prove(model, translator, HuggingFaceEngine(folder), vocabularies=vocabularies, texts=texts)
+        proof.check(f"what was read from {folder}")
     report(f"{run_dir}: {proof}")
 
 

@@ -1,6 +1,6 @@
 """The README.md of an exported folder: how to use it, what was proved, and what could not be exported."""
 
-from mt.export.proof import Proof
+from mt.config.schema import Decoding, ExportConfig, TrainConfig
 
 _HUGGINGFACE = """```python
 from transformers import MarianMTModel, MarianTokenizer
@@ -11,11 +11,9 @@ print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
 ```
 
 (`transformers` 5 dropped the `translation` pipeline; before, `pipeline("translation", model="FOLDER")` works.)
-The tokenizer reads `>>` at the start of a text as the beginning of a language code `>>xx<<`; put a space before it."""
-
-_OWN_START = """ The
-decoder starts from `<s>`, which has an embedding of its own: converters that assume Marian's zero embedding there, such
-as CTranslate2's, make a different model of this folder."""
+The tokenizer reads `>>` at the start of a text as the beginning of a language code `>>xx<<`; put a space before it.
+Where the decoder starts from `<s>`, which has an embedding of its own, converters that assume Marian's zero embedding
+there, such as CTranslate2's, make a different model of this folder."""
 
 _CTRANSLATE2 = """```python
 import json
@@ -34,48 +32,50 @@ The options in `translate_batch.json` are needed: the engine's defaults cut the 
 tokens and do not forbid `<pad>` and `<s>`. Do not append `</s>` to the input; the engine does."""
 
 
-def model_card(
-    *,
-    name: str,
-    format: str,  # noqa: A002  the option's name
-    languages: tuple[str, str],
-    quantization: str,
-    own_start: bool,
-    proof: Proof,
-    same_as_float32: float | None,
-    search: str,
-) -> str:
-    """The card as Markdown. `same_as_float32` is the share of sentences that quantised weights leave unchanged.
+def model_card(run: TrainConfig, config: ExportConfig, *, proof: str) -> str:
+    """The card as Markdown. `proof` says what was equal."""
+    library, usage = {
+        "huggingface": ("transformers", _HUGGINGFACE),
+        "ctranslate2": ("ctranslate2", _CTRANSLATE2),
+    }[config.format]
+    source, target = run.data.source_language, run.data.target_language
+    return f"""---
+language: [{source}, {target}]
+library_name: {library}
+pipeline_tag: translation
+---
 
-    `own_start`: the decoder does not start from Marian's zero embedding; `search`: what differs in the search.
-    """
-    usage = _HUGGINGFACE + (_OWN_START if own_start else "") if format == "huggingface" else _CTRANSLATE2
-    library = "transformers" if format == "huggingface" else "ctranslate2"
-    head = f"---\nlanguage: [{languages[0]}, {languages[1]}]\nlibrary_name: {library}\npipeline_tag: translation\n---"
-    return "\n\n".join(
-        [
-            f"{head}\n\n# {name}: {languages[0]} to {languages[1]}",
-            "A Transformer (Vaswani et al. 2017, post-norm, shared sinusoidal positions) for translation.",
-            f"## Use\n\n{usage}",
-            f"## Proved equal\n\n{_proved(proof, quantization, same_as_float32)}",
-            f"## Search\n\n{search}\n",
-        ]
+# {run.name}: {source} to {target}
+
+A Transformer (Vaswani et al. 2017, post-norm, shared sinusoidal positions) for translation.
+
+## Use
+
+{usage}
+
+## Proved equal
+
+Before this folder got its name, it was loaded and compared in float32 with the model it came from, by greedy search:
+{proof}.
+
+## Search
+
+{_search_notes(run.decoding)}
+"""
+
+
+def _search_notes(decoding: Decoding) -> str:
+    """Where the other engine's search differs from the run's."""
+    alpha = decoding.length_penalty
+    notes = [f"The run searches with a beam of {decoding.beam_size}; so does this folder's configuration."]
+    if decoding.beam_size > 1 and decoding.length_penalty_form == "gnmt" and alpha:
+        notes.append(
+            f"Its length penalty is ((5 + length) / 6)^{alpha:g} (Wu et al. 2016), which the engine does not have: the "
+            f"configuration says length^{alpha:g}, a stronger penalty, so that some outputs of a beam search are "
+            "longer. A length penalty of 0 means the same everywhere."
+        )
+    notes.append(
+        f"The run ends an output at {decoding.max_extra_tokens} tokens more than its source has; the engine has one "
+        "limit for all sentences."
     )
-
-
-def _proved(proof: Proof, quantization: str, same_as_float32: float | None) -> str:
-    lines = [
-        "Before this folder was written, a process of its own loaded it and compared it with the model it came from"
-        + (" (in float32)." if quantization != "float32" else ".")
-    ]
-    lines += [
-        f"- logits of {proof.sentences_with_logits} sentences: largest difference {proof.largest_logit_difference:.1e}",
-        f"- greedy search on {proof.sentences:,} sentences: the same tokens in {proof.same_tokens:.2%}",
-    ]
-    if proof.same_subwords is not None:
-        lines.append(f"- the tokenizer: the same subwords in {proof.same_subwords:.2%}")
-    if proof.same_text is not None:
-        lines.append(f"- the text of the outputs: the same in {proof.same_text:.2%}")
-    if same_as_float32 is not None:
-        lines.append(f"- with the weights in {quantization}: the same tokens as in float32 in {same_as_float32:.2%}")
-    return "\n".join(lines)
+    return "\n".join(notes)

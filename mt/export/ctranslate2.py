@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from mt.config.schema import Decoding
+from mt.config.schema import TrainConfig
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
-from mt.export.folder import write_files
 from mt.export.search_settings import EXTRA_POSITIONS, batch_settings, longest_sequence
-from mt.export.supported import LAYER_NORM_EPSILON, architecture
 from mt.model.positions import positional_encoding
 from mt.model.transformer import Transformer
 from mt.runs.checkpoint import model_tensors
@@ -27,55 +25,52 @@ from mt.translation.translator import Translator
 _SETTINGS = "translate_batch.json"  # arguments of the engine's `Translator.translate_batch`
 _CONFIG = {
     "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "decoder_start_token": "<s>",
-    "add_source_eos": True, "layer_norm_epsilon": LAYER_NORM_EPSILON,
+    "add_source_eos": True, "layer_norm_epsilon": 1e-5,  # torch's, which the model has
 }  # fmt: skip
 
 
 def write_ctranslate2(
-    folder: Path, *, model: Transformer, translator: Translator, decoding: Decoding, quantization: str
+    folder: Path, *, run: TrainConfig, model: Transformer, translator: Translator, quantization: str
 ) -> None:
     """Write into an existing folder all but the SentencePiece models; `quantization` is the type of the matrices.
 
-    Raises UserError without the engine, OSError, DiskError.
+    Raises UserError without the engine, OSError.
     """
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError("ctranslate2 is not installed: pip install 'mt-transformer[export]'")
-    spec = _spec(model, positions=longest_sequence(decoding) + EXTRA_POSITIONS)
+    spec = _spec(run, model)
     target = _subwords(translator.target_tokenizer)
     spec.register_source_vocabulary(_subwords(translator.source_tokenizer))
     spec.register_target_vocabulary(target)
     spec.validate()
     spec.optimize(quantization=quantization)
     spec.save(str(folder))
-    settings = batch_settings(decoding, [target[token] for token in translator.search.forbidden])
-    write_files(folder, {_SETTINGS: (json.dumps(settings, indent=2) + "\n").encode()})
+    settings = batch_settings(run.decoding, [target[token] for token in translator.search.forbidden])
+    (folder / _SETTINGS).write_bytes((json.dumps(settings, indent=2) + "\n").encode())
 
 
-def _spec(model: Transformer, *, positions: int) -> Any:
+def _spec(run: TrainConfig, model: Transformer) -> Any:
     """The engine's description of the model, with its parameters."""
     from ctranslate2.specs import common_spec, transformer_spec  # noqa: PLC0415  an optional library
 
-    layer = architecture(model)
+    sizes = run.model
     activations = {"relu": common_spec.Activation.RELU, "swish": common_spec.Activation.SWISH}
     spec = transformer_spec.TransformerSpec.from_config(
-        len(model.encoder.layers), layer.num_heads, pre_norm=False, activation=activations[layer.activation]
+        sizes.num_layers, sizes.num_heads, pre_norm=False, activation=activations[sizes.activation]
     )
     arrays = {name: tensor.numpy().copy() for name, tensor in model_tensors(model).items()}  # quantised in place
-    table = positional_encoding(positions, layer.d_model).numpy().astype(np.float32)
+    table = positional_encoding(longest_sequence(run.decoding) + EXTRA_POSITIONS, sizes.d_model)
     target = arrays["target_embedding.weight"]
-    for stack in (spec.encoder, spec.decoder):
+    for name, stack in (("encoder", spec.encoder), ("decoder", spec.decoder)):
         stack.scale_embeddings = True
-        stack.position_encodings.encodings = table
+        stack.position_encodings.encodings = table.numpy().astype(np.float32)
+        for number, layer in enumerate(stack.layer):
+            _fill_layer(layer, arrays, f"{name}.layers.{number}")
     spec.encoder.embeddings[0].weight = arrays.get("source_embedding.weight", target)
     spec.decoder.embeddings.weight = target
     spec.decoder.projection.weight = target
     if "target_embedding.bias" in arrays:
         spec.decoder.projection.bias = arrays["target_embedding.bias"]
-    for number, encoder_layer in enumerate(spec.encoder.layer):
-        _fill_layer(encoder_layer, arrays, f"encoder.layers.{number}")
-    for number, decoder_layer in enumerate(spec.decoder.layer):
-        _fill_layer(decoder_layer, arrays, f"decoder.layers.{number}")
-        _fill_cross_attention(decoder_layer.attention, arrays, f"decoder.layers.{number}.cross_attention")
     for key, value in _CONFIG.items():
         setattr(spec.config, key, value)
     return spec
@@ -83,45 +78,38 @@ def _spec(model: Transformer, *, positions: int) -> Any:
 
 def _fill_layer(spec: Any, arrays: Mapping[str, np.ndarray], name: str) -> None:
     attention = spec.self_attention
-    _fill(attention.linear[0], arrays, f"{name}.self_attention.projection")
-    _fill(attention.linear[1], arrays, f"{name}.self_attention.output")
-    _fill_norm(attention.layer_norm, arrays, f"{name}.self_attention_residual.norm")
-    _fill(spec.ffn.linear_0, arrays, f"{name}.feed_forward.inner")
-    _fill(spec.ffn.linear_1, arrays, f"{name}.feed_forward.outer")
-    _fill_norm(spec.ffn.layer_norm, arrays, f"{name}.feed_forward_residual.norm")
-
-
-def _fill_cross_attention(spec: Any, arrays: Mapping[str, np.ndarray], name: str) -> None:
-    """The engine projects queries alone, keys and values together."""
-    d_model = arrays[f"{name}.output.bias"].shape[0]
-    for linear, rows in ((spec.linear[0], slice(None, d_model)), (spec.linear[1], slice(d_model, None))):
-        linear.weight = arrays[f"{name}.projection.weight"][rows]
-        linear.bias = arrays[f"{name}.projection.bias"][rows]
-    _fill(spec.linear[2], arrays, f"{name}.output")
-    _fill_norm(spec.layer_norm, arrays, f"{name}_residual.norm")
-
-
-def _fill(spec: Any, arrays: Mapping[str, np.ndarray], name: str) -> None:
-    spec.weight, spec.bias = arrays[f"{name}.weight"], arrays[f"{name}.bias"]
-
-
-def _fill_norm(spec: Any, arrays: Mapping[str, np.ndarray], name: str) -> None:
-    spec.gamma, spec.beta = arrays[f"{name}.weight"], arrays[f"{name}.bias"]
+    parts = {
+        "self_attention.projection": attention.linear[0],
+        "self_attention.output": attention.linear[1],
+        "self_attention_residual.norm": attention.layer_norm,
+        "feed_forward.inner": spec.ffn.linear_0,
+        "feed_forward.outer": spec.ffn.linear_1,
+        "feed_forward_residual.norm": spec.ffn.layer_norm,
+    }
+    if name.startswith("decoder"):
+        attention = spec.attention
+        parts["cross_attention.output"] = attention.linear[2]
+        parts["cross_attention_residual.norm"] = attention.layer_norm
+        for end in ("weight", "bias"):  # the engine projects queries alone, keys and values together
+            queries, keys, values = np.split(arrays[f"{name}.cross_attention.projection.{end}"], 3)
+            setattr(attention.linear[0], end, queries)
+            setattr(attention.linear[1], end, np.concatenate([keys, values]))
+    for part, filled in parts.items():
+        ends = ("gamma", "beta") if part.endswith("norm") else ("weight", "bias")
+        for theirs, ours in zip(ends, ("weight", "bias"), strict=True):
+            setattr(filled, theirs, arrays[f"{name}.{part}.{ours}"])
 
 
 class CTranslate2Engine:
     """CTranslate2 on the CPU, one thread, with the types that the folder's weights have."""
 
-    def __init__(self, folder: Path, *, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer) -> None:
+    def __init__(self, folder: Path, translator: Translator) -> None:
         import ctranslate2  # noqa: PLC0415  an optional library
 
         self.translator: Any = ctranslate2.Translator(str(folder), device="cpu", inter_threads=1, intra_threads=1)
         self.settings = json.loads((folder / _SETTINGS).read_bytes())
-        self.source, self.target = _subwords(source_tokenizer), _subwords(target_tokenizer)
+        self.source, self.target = _subwords(translator.source_tokenizer), _subwords(translator.target_tokenizer)
         self.ids = {subword: token for token, subword in enumerate(self.target)}
-
-    def encode(self, texts: Sequence[str]) -> None:
-        """The engine takes subwords, not text."""
 
     def greedy(self, sources: Sequence[Sequence[int]], *, longest: int) -> list[list[int]]:
         """`translate_batch` with the folder's own settings, but a beam of 1."""
@@ -142,9 +130,6 @@ class CTranslate2Engine:
             return_logits_vocab=True,
         )[0]
         return np.stack([np.array(step).reshape(-1) for step in result.logits[0]])
-
-    def decode(self, tokens: Sequence[int]) -> None:
-        """The engine gives subwords, not text."""
 
 
 def _subwords(tokenizer: Tokenizer) -> list[str]:

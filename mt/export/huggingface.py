@@ -1,7 +1,6 @@
 """A folder that transformers loads as `MarianMTModel` and `MarianTokenizer`, and loading it for the proof."""
 
 import json
-import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,98 +11,73 @@ import safetensors.torch
 import torch
 from jaxtyping import Float
 
-from mt.config.schema import Decoding
+from mt.config.schema import TrainConfig
 from mt.errors import UserError
-from mt.export.folder import write_files
 from mt.export.marian import to_marian
 from mt.export.search_settings import EXTRA_POSITIONS, generation_settings, longest_sequence
-from mt.export.supported import architecture
-from mt.export.vocabulary import SpecialIds, Vocabularies, our_ids
+from mt.export.vocabulary import Vocabularies, our_ids
 from mt.model.transformer import Transformer
 from mt.runs.checkpoint import model_tensors
 from mt.translation.translator import Translator
 
 
 def write_huggingface(
-    folder: Path,
-    *,
-    model: Transformer,
-    translator: Translator,
-    decoding: Decoding,
-    vocabularies: Vocabularies,
-    languages: tuple[str, str],
+    folder: Path, *, run: TrainConfig, model: Transformer, translator: Translator, vocabularies: Vocabularies
 ) -> None:
-    """Write into an existing folder all but the SentencePiece models. Raises DiskError."""
+    """Write into an existing folder all but the SentencePiece models. Raises OSError."""
     special = vocabularies.special
     rows = [our_ids(special, size) for size in (vocabularies.source_size, vocabularies.target_size)]
     tokenizers = (translator.source_tokenizer, translator.target_tokenizer)
     tokens = [tokenizer.subwords(side) for tokenizer, side in zip(tokenizers, rows, strict=True)]
     for side in tokens:
         side[special.pad] = "<pad>"  # also where it is the start, which is our <s>
-    shared = model.source_embedding is model.target_embedding
-    longest = longest_sequence(decoding)
-    generation = {
-        **_ids(special),
-        "forced_eos_token_id": special.eos,
-        "suppress_tokens": [token for token, ours in enumerate(rows[1]) if ours in translator.search.forbidden],
-        **generation_settings(decoding),
-    }
-    tensors = to_marian(
-        model_tensors(model), num_layers=len(model.encoder.layers), source_rows=rows[0], target_rows=rows[1]
-    )
-    files = {
-        "config.json": _json(
-            _model_config(model, positions=longest + EXTRA_POSITIONS, sizes=(len(rows[0]), len(rows[1])))
-            | _ids(special)
-            | {"forced_eos_token_id": special.eos}
-        ),
-        "generation_config.json": _json(generation),
-        "tokenizer_config.json": _json(
-            _tokenizer_config(tokens[1][special.start], languages, shared=shared, longest=longest)
-        ),
-        "vocab.json": _json({written: token for token, written in enumerate(tokens[0])}),
-        "model.safetensors": safetensors.torch.save(tensors, metadata={"format": "pt"}),
-    }
-    if not shared:
-        files["target_vocab.json"] = _json({written: token for token, written in enumerate(tokens[1])})
-    write_files(folder, files)
-
-
-def _ids(special: SpecialIds) -> dict[str, Any]:
-    return {
+    ids = {
         "pad_token_id": special.pad,
         "eos_token_id": special.eos,
         "bos_token_id": None if special.start == special.pad else special.start,
         "decoder_start_token_id": special.start,
+        "forced_eos_token_id": special.eos,
     }
+    suppressed = [token for token, ours in enumerate(rows[1]) if ours in translator.search.forbidden]
+    tensors = to_marian(model_tensors(model), num_layers=run.model.num_layers, source_rows=rows[0], target_rows=rows[1])
+    files: dict[str, dict[str, Any]] = {
+        "config.json": _model_config(run, sizes=(len(rows[0]), len(rows[1]))) | ids,
+        "generation_config.json": ids | {"suppress_tokens": suppressed} | generation_settings(run.decoding),
+        "tokenizer_config.json": _tokenizer_config(run, start=tokens[1][special.start]),
+        "vocab.json": {written: token for token, written in enumerate(tokens[0])},
+    }
+    if not run.tokenizer.shared_vocab:
+        files["target_vocab.json"] = {written: token for token, written in enumerate(tokens[1])}
+    for name, values in files.items():
+        (folder / name).write_bytes((json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
+    safetensors.torch.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def _model_config(model: Transformer, *, positions: int, sizes: tuple[int, int]) -> dict[str, Any]:
-    layer = architecture(model)
+def _model_config(run: TrainConfig, *, sizes: tuple[int, int]) -> dict[str, Any]:
     sides: dict[str, Any] = {}
-    for side, layers in (("encoder", model.encoder.layers), ("decoder", model.decoder.layers)):
-        sides[f"{side}_layers"] = len(layers)
-        sides[f"{side}_attention_heads"] = layer.num_heads
-        sides[f"{side}_ffn_dim"] = layer.d_ff
+    for side in ("encoder", "decoder"):
+        sides[f"{side}_layers"] = run.model.num_layers
+        sides[f"{side}_attention_heads"] = run.model.num_heads
+        sides[f"{side}_ffn_dim"] = run.model.d_ff
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
         "is_encoder_decoder": True,
-        "d_model": layer.d_model,
+        "d_model": run.model.d_model,
         **sides,
-        "activation_function": layer.activation,
-        "dropout": model.dropout.p,
+        "activation_function": run.model.activation,
+        "dropout": run.model.dropout,
         "attention_dropout": 0.0,
         "activation_dropout": 0.0,
         "scale_embedding": True,
         "static_position_embeddings": True,
-        "max_position_embeddings": positions,
+        "max_position_embeddings": longest_sequence(run.decoding) + EXTRA_POSITIONS,
         "normalize_before": False,
         "normalize_embedding": False,
         "add_bias_logits": False,
         "add_final_layer_norm": False,
         "tie_word_embeddings": True,
-        "share_encoder_decoder_embeddings": model.source_embedding is model.target_embedding,
+        "share_encoder_decoder_embeddings": run.tokenizer.shared_vocab,
         "vocab_size": sizes[0],
         "decoder_vocab_size": sizes[1],
         "use_cache": True,
@@ -111,32 +85,27 @@ def _model_config(model: Transformer, *, positions: int, sizes: tuple[int, int])
     }
 
 
-def _tokenizer_config(start: str, languages: tuple[str, str], *, shared: bool, longest: int) -> dict[str, Any]:
+def _tokenizer_config(run: TrainConfig, *, start: str) -> dict[str, Any]:
     """`split_special_tokens`: a typed `</s>` is text and never becomes a mark."""
     return {
         "tokenizer_class": "MarianTokenizer",
-        "source_lang": languages[0],
-        "target_lang": languages[1],
+        "source_lang": run.data.source_language,
+        "target_lang": run.data.target_language,
         "unk_token": "<unk>",
         "eos_token": "</s>",
         "pad_token": "<pad>",
         **({"bos_token": start} if start != "<pad>" else {}),
-        "separate_vocabs": not shared,
+        "separate_vocabs": not run.tokenizer.shared_vocab,
         "split_special_tokens": True,
         "clean_up_tokenization_spaces": False,
-        "model_max_length": longest,
+        "model_max_length": longest_sequence(run.decoding),
     }
-
-
-def _json(values: object) -> bytes:
-    return (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 class HuggingFaceEngine:
     """`MarianMTModel` with `MarianTokenizer`, from a folder, without network. Raises UserError."""
 
     def __init__(self, folder: Path) -> None:
-        os.environ["HF_HUB_OFFLINE"] = "1"
         try:
             import transformers  # noqa: PLC0415  an optional library
         except ImportError as error:
@@ -144,8 +113,8 @@ class HuggingFaceEngine:
         transformers.utils.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
         warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")  # which it then does not use
-        self.model: Any = transformers.MarianMTModel.from_pretrained(folder).eval()
-        self.tokenizer: Any = transformers.MarianTokenizer.from_pretrained(folder)
+        self.model: Any = transformers.MarianMTModel.from_pretrained(folder, local_files_only=True).eval()
+        self.tokenizer: Any = transformers.MarianTokenizer.from_pretrained(folder, local_files_only=True)
         self.pad: int = self.model.config.pad_token_id
         self.eos: int = self.model.config.eos_token_id
         self.start: int = self.model.config.decoder_start_token_id

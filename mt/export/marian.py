@@ -5,6 +5,7 @@ the paper interleaves them, with the same frequencies: so the features of width 
 that reads or writes them. Marian also keeps W^Q, W^K and W^V apart.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,12 +18,22 @@ SHARED = "model.shared.weight"
 TARGET_EMBEDDING, SOURCE_EMBEDDING = "target_embedding.weight", "source_embedding.weight"
 OUTPUT_BIAS = "target_embedding.bias"
 
-_ATTENTION = {"self_attention": "self_attn", "cross_attention": "encoder_attn"}
-_NORMS = {
-    "self_attention_residual": "self_attn_layer_norm",
-    "cross_attention_residual": "encoder_attn_layer_norm",
-    "feed_forward_residual": "final_layer_norm",
-}
+# Parts of a layer: ours, Marian's for each block of rows, and the axes of the weight and of the bias that are features
+# of width d_model. The features inside a head are not position features, so they are not permuted.
+_ENCODER = (
+    ("self_attention.projection", ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), (1,), ()),
+    ("self_attention.output", ("self_attn.out_proj",), (0,), (0,)),
+    ("self_attention_residual.norm", ("self_attn_layer_norm",), (0,), (0,)),
+    ("feed_forward.inner", ("fc1",), (1,), ()),
+    ("feed_forward.outer", ("fc2",), (0,), (0,)),
+    ("feed_forward_residual.norm", ("final_layer_norm",), (0,), (0,)),
+)
+_DECODER = (
+    *_ENCODER,
+    ("cross_attention.projection", ("encoder_attn.q_proj", "encoder_attn.k_proj", "encoder_attn.v_proj"), (1,), ()),
+    ("cross_attention.output", ("encoder_attn.out_proj",), (0,), (0,)),
+    ("cross_attention_residual.norm", ("encoder_attn_layer_norm",), (0,), (0,)),
+)
 
 
 @dataclass(frozen=True)
@@ -81,28 +92,11 @@ def layer_names(num_layers: int) -> set[str]:
 
 
 def _layer_parameters(num_layers: int) -> Iterator[Parameter]:
-    for stack in ("encoder", "decoder"):
-        for layer in range(num_layers):
-            ours, marian = f"{stack}.layers.{layer}", f"model.{stack}.layers.{layer}"
-            for attention, name in _ATTENTION.items():
-                if stack == "decoder" or attention == "self_attention":
-                    yield from _attention(f"{ours}.{attention}", f"{marian}.{name}")
-            for norm, name in _NORMS.items():
-                if stack == "decoder" or norm != "cross_attention_residual":
-                    for end in ("weight", "bias"):
-                        yield Parameter(f"{ours}.{norm}.norm.{end}", (f"{marian}.{name}.{end}",), (0,))
-            yield Parameter(f"{ours}.feed_forward.inner.weight", (f"{marian}.fc1.weight",), (1,))
-            yield Parameter(f"{ours}.feed_forward.inner.bias", (f"{marian}.fc1.bias",), ())
-            yield Parameter(f"{ours}.feed_forward.outer.weight", (f"{marian}.fc2.weight",), (0,))
-            yield Parameter(f"{ours}.feed_forward.outer.bias", (f"{marian}.fc2.bias",), (0,))
-
-
-def _attention(ours: str, marian: str) -> Iterator[Parameter]:
-    """The features inside a head are not position features, so they are not permuted."""
-    for end, axes in (("weight", (1,)), ("bias", ())):
-        yield Parameter(f"{ours}.projection.{end}", tuple(f"{marian}.{role}_proj.{end}" for role in "qkv"), axes)
-    for end in ("weight", "bias"):
-        yield Parameter(f"{ours}.output.{end}", (f"{marian}.out_proj.{end}",), (0,))
+    for stack, parts in (("encoder", _ENCODER), ("decoder", _DECODER)):
+        for layer, (ours, theirs, *axes) in itertools.product(range(num_layers), parts):
+            for end, feature_axes in zip(("weight", "bias"), axes, strict=True):
+                blocks = tuple(f"model.{stack}.layers.{layer}.{name}.{end}" for name in theirs)
+                yield Parameter(f"{stack}.layers.{layer}.{ours}.{end}", blocks, feature_axes)
 
 
 def sines_then_cosines(d_model: int) -> Int[Tensor, " d_model"]:

@@ -20,14 +20,12 @@ from mt.export.marian import (
     embedding_from_marian,
     from_marian,
     layer_names,
-    sines_then_cosines,
 )
 from mt.export.vocabulary import SPECIAL_SUBWORDS, SpecialIds, marian_ids
-from mt.model.positions import positional_encoding
 
+_WEIGHTS = "model.safetensors"
 _NEVER = -100.0  # the output bias of a subword that the folder's vocabulary lacks: its probability is 0 in fp32
 _LARGEST_JSON_BYTES = 100_000_000
-_LARGEST_POSITION_DIFFERENCE = 1e-5
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}
 _COPIES = ("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 _POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
@@ -48,18 +46,20 @@ _REQUIRED: tuple[tuple[str, Any, Any, str], ...] = (
 
 @dataclass(frozen=True)
 class MarianFolder:
-    """The settings of a folder; `tokens` are the written forms in the order of their ids."""
+    """What a folder holds; `tokens` are the written forms in the order of their ids, `tensors` in fp32."""
 
+    path: Path
     model_options: dict[str, Any]
     special: SpecialIds
     tokens: list[str]
+    tensors: dict[str, Tensor]
     longest: int
     search: dict[str, Any]
     forbids_unknown: bool
 
 
 def read_marian_folder(folder: Path) -> MarianFolder:
-    """Read the configurations. Raises UserError naming the option for what cannot be represented, BadFileError."""
+    """Read the folder. Raises UserError naming the option for what cannot be represented, BadFileError."""
     config = read_json(folder / "config.json")
     for key, wanted, absent, option in _REQUIRED:
         found = config.get(key, absent)
@@ -71,10 +71,15 @@ def read_marian_folder(folder: Path) -> MarianFolder:
     special = _special_ids(config, tokens, folder)
     suppressed = {token for word in generation.get("bad_words_ids") or [] if len(word) == 1 for token in word}
     suppressed |= set(generation.get("suppress_tokens") or [])
+    tensors = _load(folder)
+    # The id that is both <pad> and the start has a logit, which only our BOS gets.
+    bias = special.pad == special.start or (LOGITS_BIAS in tensors and bool(tensors[LOGITS_BIAS].any()))
     return MarianFolder(
-        model_options=_model_options(config, folder),
+        path=folder,
+        model_options={**_model_options(config, folder), "output_bias": bias},
         special=special,
         tokens=tokens,
+        tensors=tensors,
         longest=_whole(config, "max_position_embeddings", folder),
         search={
             "beam_size": int(generation.get("num_beams") or 1),
@@ -85,35 +90,27 @@ def read_marian_folder(folder: Path) -> MarianFolder:
     )
 
 
-def read_weights(folder: Path, found: MarianFolder, *, vocab_size: int) -> dict[str, Tensor]:
+def read_weights(found: MarianFolder, *, vocab_size: int) -> dict[str, Tensor]:
     """The parameters of our model, for a vocabulary of this size. Raises UserError, BadFileError."""
-    path = folder / "model.safetensors"
-    tensors = _load(path)
+    path, tensors, num_tokens = found.path / _WEIGHTS, found.tensors, len(found.tokens)
     num_layers, d_model = found.model_options["num_layers"], found.model_options["d_model"]
     _check_names(tensors, path, num_layers=num_layers)
-    _check_copies(tensors, path)
-    ids = torch.tensor(marian_ids(found.special, len(found.tokens), vocab_size=vocab_size))
+    ids = torch.tensor(marian_ids(found.special, num_tokens, vocab_size=vocab_size))
     embedding = tensors[SHARED]
-    if list(embedding.shape) != [len(found.tokens), d_model]:
-        raise BadFileError(f"{path}: {SHARED} has shape {list(embedding.shape)}, not {[len(found.tokens), d_model]}")
+    if list(embedding.shape) != [num_tokens, d_model]:
+        raise BadFileError(f"{path}: {SHARED} has shape {list(embedding.shape)}, not {[num_tokens, d_model]}")
     try:
         parameters = from_marian(tensors, num_layers=num_layers)
+        bias = tensors.get(LOGITS_BIAS, torch.zeros(1, num_tokens))[0][ids]
     except (RuntimeError, IndexError) as error:
         raise BadFileError(f"{path}: a tensor is not of the shape that config.json implies ({error})") from error
     parameters[TARGET_EMBEDDING] = embedding_from_marian(embedding, ids)
     if found.model_options["output_bias"]:
-        bias = tensors.get(LOGITS_BIAS, torch.zeros(1, len(found.tokens)))[0][ids]
-        bias[len(SPECIAL_SUBWORDS) + len(found.tokens) - len({*vars(found.special).values()}) :] = _NEVER
+        bias[len(SPECIAL_SUBWORDS) + num_tokens - len({*vars(found.special).values()}) :] = _NEVER
         if found.special.pad == found.special.start:
             bias[PAD] = _NEVER  # the folder's one logit for both is that of BOS
         parameters[OUTPUT_BIAS] = bias
     return parameters
-
-
-def _has_logits_bias(folder: Path) -> bool:
-    """Whether the logits have a bias other than zero."""
-    with safetensors.safe_open(_weights_path(folder), framework="pt") as file:
-        return LOGITS_BIAS in file.keys() and bool(file.get_tensor(LOGITS_BIAS).any())  # noqa: SIM118  not a mapping
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -131,22 +128,17 @@ def read_json(path: Path) -> dict[str, Any]:
     return values
 
 
-def _weights_path(folder: Path) -> Path:
-    path = folder / "model.safetensors"
-    if path.is_file():
-        return path
-    if (folder / "pytorch_model.bin").is_file():
+def _load(folder: Path) -> dict[str, Tensor]:
+    path = folder / _WEIGHTS
+    if not path.is_file() and (folder / "pytorch_model.bin").is_file():
         raise UserError(
             f"{folder}: pytorch_model.bin can run code when it is read; convert it where you trust it, with "
             "transformers' MarianMTModel.from_pretrained(FOLDER).save_pretrained(NEW), and import NEW"
         )
-    raise UserError(f"{folder}: it has no model.safetensors")
-
-
-def _load(path: Path) -> dict[str, Tensor]:
+    if not path.is_file():
+        raise UserError(f"{folder}: it has no {path.name}")
     try:
-        loaded = safetensors.torch.load(_weights_path(path.parent).read_bytes())
-        return {name: tensor.to(torch.float32) for name, tensor in loaded.items()}
+        return {name: tensor.to(torch.float32) for name, tensor in safetensors.torch.load(path.read_bytes()).items()}
     except (safetensors.SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError) as error:
         raise BadFileError(f"{path}: not a safetensors file ({error})") from error
 
@@ -160,18 +152,6 @@ def _check_names(tensors: dict[str, Tensor], path: Path, *, num_layers: int) -> 
         raise BadFileError(f"{path}: tensor {name!r} is missing")
     for name in sorted(tensors.keys() - wanted - {LOGITS_BIAS, *_COPIES, *_POSITIONS}):
         raise UserError(f"{path}: tensor {name!r} does not belong to this model")
-
-
-def _check_copies(tensors: dict[str, Tensor], path: Path) -> None:
-    for name in _COPIES:
-        if name in tensors and not torch.equal(tensors[name], tensors[SHARED]):
-            raise UserError(f"{path}: {name} differs from {SHARED} (the tied embedding, section 3.4)")
-    for name in _POSITIONS:
-        if name in tensors:
-            length, d_model = tensors[name].shape
-            table = positional_encoding(length, d_model)[:, sines_then_cosines(d_model)]
-            if not (tensors[name] - table).abs().max() <= _LARGEST_POSITION_DIFFERENCE:  # NaN is refused too
-                raise UserError(f"{path}: {name} is not the sinusoidal table of section 3.5")
 
 
 def _model_options(config: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -193,8 +173,6 @@ def _model_options(config: dict[str, Any], folder: Path) -> dict[str, Any]:
         )
     options["activation"] = _ACTIVATIONS[activation]
     options["dropout"] = float(config.get("dropout", 0.1))
-    special = {config.get("pad_token_id"), config.get("decoder_start_token_id")}
-    options["output_bias"] = _has_logits_bias(folder) or len(special) == 1
     return options
 
 

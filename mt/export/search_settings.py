@@ -1,4 +1,4 @@
-"""A run's search in the settings of another engine, and what of it they cannot express."""
+"""A run's search in the settings of another engine."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,20 +48,3 @@ def batch_settings(decoding: Decoding, forbidden_subwords: Sequence[str]) -> dic
         "disable_unk": "<unk>" in forbidden_subwords,
         "suppress_sequences": [[subword] for subword in forbidden_subwords if subword != "<unk>"],
     }
-
-
-def search_notes(decoding: Decoding) -> str:
-    """Where the other engine's search differs from the run's, for the model card."""
-    alpha = decoding.length_penalty
-    notes = [f"The run searches with a beam of {decoding.beam_size}; so does this folder's configuration."]
-    if decoding.beam_size > 1 and decoding.length_penalty_form == "gnmt" and alpha:
-        notes.append(
-            f"Its length penalty is ((5 + length) / 6)^{alpha:g} (Wu et al. 2016), which the engine does not have: the "
-            f"configuration says length^{alpha:g}, a stronger penalty, so that some outputs of a beam search are "
-            "longer. A length penalty of 0 means the same everywhere."
-        )
-    notes.append(
-        f"The run ends an output at {decoding.max_extra_tokens} tokens more than its source has; the engine has one "
-        "limit for all sentences."
-    )
-    return "\n".join(notes)

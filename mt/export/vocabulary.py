@@ -13,7 +13,7 @@ from typing import Any
 
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import BadFileError, UserError
-from mt.runs.folder import IDENTITY, load_run, read_identity, tokenizer_paths
+from mt.runs.folder import IDENTITY, read_identity
 
 SPECIAL_SUBWORDS = ("<pad>", "<unk>", "<s>", "</s>")  # by our ids
 _NORMAL, _UNKNOWN, _CONTROL, _UNUSED = 1, 2, 3, 5  # SentencePiece's types of subwords
@@ -47,12 +47,11 @@ class Vocabularies:
         return {"special": asdict(self.special), "tokens": self.target_size}
 
 
-def vocabularies_of_run(run_dir: Path) -> Vocabularies:
+def vocabularies_of_run(run_dir: Path, tokenizers: tuple[Tokenizer, Tokenizer]) -> Vocabularies:
     """The token ids with which a run is exported: its own, or those it was imported with. Raises BadFileError."""
     note = read_identity(run_dir).get("imported")
     if note is None:
-        paths = tokenizer_paths(run_dir, shared_vocab=load_run(run_dir).tokenizer.shared_vocab)
-        return Vocabularies(OWN, *(Tokenizer.load(side).vocab_size for side in paths))
+        return Vocabularies(OWN, *(tokenizer.vocab_size for tokenizer in tokenizers))
     try:
         return Vocabularies(SpecialIds(**note["special"]), int(note["tokens"]), int(note["tokens"]))
     except (ValueError, TypeError, KeyError) as error:
