@@ -318,6 +318,16 @@ def test_a_tensor_of_another_shape_is_refused(opus: Callable[..., Path]) -> None
         read_weights(found, vocab_size=len(found.tokens) + 2)
 
 
+def test_tied_weights_that_differ_are_refused_by_the_proof(opus: Callable[..., Path], tmp_path: Path) -> None:
+    folder = opus("relu")
+    tensors = safetensors.torch.load_file(folder / "model.safetensors")
+    tensors["lm_head.weight"] = tensors["model.shared.weight"] + 1
+    safetensors.torch.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    words = [f"folder={folder}", f"run_dir={tmp_path / 'imported'}", *LANGUAGES]
+    assert run_command("import", import_command.import_model, words) == 2
+    assert not (tmp_path / "imported").exists()
+
+
 def test_a_training_on_no_data_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = [f"run_dir={tmp_path / 'run'}", "data=none", *LANGUAGES]
     assert train(arguments(words)) == 2
