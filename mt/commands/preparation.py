@@ -13,10 +13,10 @@ from mt import build
 from mt.config.loading import to_yaml
 from mt.config.schema import Data, TrainConfig
 from mt.data.encoded import EncodedCorpus, encode_corpus
-from mt.data.filters import HELD_OUT
+from mt.data.filters import HELD_OUT, FilterSettings, Split
 from mt.data.known_words import save_known_words
 from mt.data.loader import TrainingOrder
-from mt.data.text_cache import PreparedText, Side, Split, prepare_text
+from mt.data.text_cache import PreparedText, Side, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.doctor.quick import report_corpus_findings
 from mt.model.transformer import Transformer
@@ -71,10 +71,12 @@ def filtered_text(data: Data) -> PreparedText:
         train=train,
         validation=validation,
         test=test,
-        max_length_ratio=data.filters.max_length_ratio,
-        remove_copies=data.filters.remove_copies,
-        remove_duplicates=data.filters.remove_duplicates,
-        remove_held_out=data.filters.remove_held_out,
+        filters=FilterSettings(
+            max_length_ratio=data.filters.max_length_ratio,
+            remove_copies=data.filters.remove_copies,
+            remove_duplicates=data.filters.remove_duplicates,
+            remove_held_out=data.filters.remove_held_out,
+        ),
         cache_dir=Path(data.cache_dir),
     )
 
@@ -114,13 +116,11 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
 def encoded(config: TrainConfig, text: PreparedText, split: Split, *, epoch: int | None) -> EncodedCorpus:
     """A split as ids in the cache folder; with an epoch, as BPE-dropout splits it then, in the run folder."""
     run_dir = Path(config.run_dir)
-    source, target = tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab)
     sampling = 0.0 if epoch is None else config.tokenizer.bpe_dropout
     return encode_corpus(
-        source_file=text.path(split, "source"),
-        target_file=text.path(split, "target"),
-        source_tokenizer=source,
-        target_tokenizer=target,
+        text,
+        split,
+        tokenizer_paths=tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab),
         cache_dir=run_dir / HELD_OUT_TEXT if sampling else Path(config.data.cache_dir),
         max_tokens=config.data.filters.max_tokens if split == "train" else None,
         bpe_dropout=sampling,

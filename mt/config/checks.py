@@ -16,7 +16,7 @@ from mt.config.schema import (
     TrainConfig,
     TranslateConfig,
 )
-from mt.data.lines import TABLE_ENDINGS, compression_suffix, is_table
+from mt.data.lines import TABLE_ENDINGS, compression_suffix, table_suffix
 from mt.errors import UserError
 
 SPECIAL_TOKENS = 4  # pad, unk, bos, eos
@@ -167,5 +167,5 @@ def _check_corpus(key: str, corpus: Corpus) -> None:
         raise UserError(f"{key}: give {{source: FILE, target: FILE}} or {{file: FILE}}, not both")
     if (columns[0] is None) != (columns[1] is None) or (columns[0] is not None and columns[0] == columns[1]):
         raise UserError(f"{key}.source_column: give two different columns or none")
-    if not is_table(corpus.file):
+    if not table_suffix(corpus.file):
         raise UserError(f"{key}.file: expected {TABLE_ENDINGS}; got {corpus.file}")

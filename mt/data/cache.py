@@ -1,5 +1,7 @@
-"""Folders of the cache, each named by what it is made from: written aside, renamed when complete, then reused."""
+"""Folders of the cache, each named by a hash of what it is made from: written aside, renamed when complete, reused."""
 
+import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -7,27 +9,50 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from mt.runs.atomic import disk_error
 
+MANIFEST = "manifest.json"
 ABANDONED_SECONDS = 86400.0
-Result = TypeVar("Result")
+
+Facts = dict[str, Any]  # what is known of a folder's content, as JSON holds it
 
 
-def publish_folder(
-    folder: Path, write: Callable[[Path], Result], *, is_whole: Callable[[], bool], key: str = "data.cache_dir"
-) -> Result:
-    """Let `write` fill a new folder, give it the name `folder` once the disk holds it, and return what `write` did.
+def cached_folder(
+    cache_dir: Path, kind: str, origin: object, write: Callable[[Path], Facts], *, key: str = "data.cache_dir"
+) -> tuple[Path, Facts]:
+    """Return the folder of the `kind` that is made from `origin`, and the facts that `write` returned of it.
 
-    A whole folder that another process published first stays; a damaged one is replaced. Raises DiskError, which
-    names the option `key`; `folder` is then as it was.
+    `write` makes and fills the folder that it is given, which is then renamed. A folder is made again where a file
+    is missing or has another size than it was written with. Several processes may make the same folder at once.
+    Raises DiskError, which names the option `key`; there is then no folder.
     """
-    _remove_abandoned(folder.parent)
+    digest = hashlib.blake2b(json.dumps(origin, sort_keys=True).encode("utf-8"), digest_size=16).hexdigest()
+    folder = cache_dir / f"{kind}-{digest}"
+    facts = _facts_of_whole(folder)
+    if facts is None:
+        _remove_abandoned(cache_dir)
+        facts = _make(folder, write, key=key)
+    return folder, facts
+
+
+def _facts_of_whole(folder: Path) -> Facts | None:
+    """The facts of a folder, or None when it is missing or not as it was written."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        facts: Facts = manifest["facts"]
+        return facts if manifest["file_sizes_bytes"] == _file_sizes(folder) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _make(folder: Path, write: Callable[[Path], Facts], *, key: str) -> Facts:
     aside = folder.with_name(f"{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
-        aside.mkdir(parents=True)
-        result = write(aside)
+        facts = write(aside)
+        manifest = {"facts": facts, "file_sizes_bytes": _file_sizes(aside)}
+        (aside / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
         for path in aside.iterdir():
             with path.open("rb") as file:
                 os.fsync(file.fileno())
@@ -36,16 +61,20 @@ def publish_folder(
         except OSError:
             if not folder.exists():
                 raise
-            if not is_whole():
+            if _facts_of_whole(folder) is None:  # else another process was faster
                 damaged = folder.with_name(f"damaged.{aside.name}")
                 folder.rename(damaged)
                 aside.rename(folder)
                 shutil.rmtree(damaged, ignore_errors=True)
-        return result
+        return facts
     except OSError as error:
         raise disk_error(folder, error, key=key) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _file_sizes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in folder.iterdir() if path.name != MANIFEST}
 
 
 def _remove_abandoned(cache_dir: Path) -> None:

@@ -11,19 +11,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, UInt64
 
 Pair = tuple[str, str]
-BLANK, HELD_OUT, COPY, LENGTH_RATIO, DUPLICATE = (
-    "blank side",
-    "in validation or test",
-    "copy of the source",
-    "length ratio",
-    "duplicate pair",
-)
-REASONS = (BLANK, HELD_OUT, COPY, LENGTH_RATIO, DUPLICATE)
+Split = Literal["train", "validation", "test"]
+REASONS = BLANK, HELD_OUT, COPY, LENGTH_RATIO, DUPLICATE = (
+    "blank side", "in validation or test", "copy of the source", "length ratio", "duplicate pair"
+)  # fmt: skip
 
 # Below these sizes a filter says little: "Oh!" for "Ach so!" is not misaligned, "Microsoft Windows" not untranslated.
 RATIO_SLACK_BYTES = 20
@@ -58,8 +55,6 @@ class HeldOut:
     def __init__(self) -> None:
         """Start empty."""
         self._occurrences: dict[Pair, list[tuple[str, int]]] = {}
-        self._sources: set[str] = set()
-        self._targets: set[str] = set()
 
     def add(self, split: str, pairs: Iterable[Pair], *, first_number: int) -> None:
         """Add pairs of a split, the first of them number `first_number`.
@@ -70,20 +65,10 @@ class HeldOut:
             key = normalise(source), normalise(target)
             if all(key):
                 self._occurrences.setdefault(key, []).append((split, number))
-                self._sources.add(key[0])
-                self._targets.add(key[1])
 
     def occurrences(self, key: Pair) -> list[tuple[str, int]]:
         """Return the (split, number) of every held-out pair with this normalised form."""
         return self._occurrences.get(key, [])
-
-    def has_source(self, key: Pair) -> bool:
-        """Return whether a held-out pair has this normalised source, with any target."""
-        return key[0] in self._sources
-
-    def has_target(self, key: Pair) -> bool:
-        """Return whether a held-out pair has this normalised target, with any source."""
-        return key[1] in self._targets
 
 
 def is_length_outlier(source: str, target: str, *, max_length_ratio: float) -> bool:
@@ -108,19 +93,23 @@ def is_copy(source: str, normalised_source: str, normalised_target: str) -> bool
 
 @dataclass(frozen=True, kw_only=True)
 class FilterReport:
-    """Counts of training pairs; `dropped` has one entry per reason that was looked for, in order."""
+    """Counts of training pairs, and of those of the other splits that there are.
+
+    `dropped` has one entry per reason that was looked for, in order.
+    """
 
     read: int
     dropped: dict[str, int]
-    kept: int
-    shares_source: int
-    shares_target: int
-    validation: int | None
-    test: int | None
+    held_out: dict[Split, int]
+
+    @property
+    def kept(self) -> int:
+        """The number of training pairs that are left."""
+        return self.read - sum(self.dropped.values())
 
     def with_dropped(self, reason: str, count: int) -> "FilterReport":
         """Return a report in which `count` of the kept pairs are dropped for another reason."""
-        return replace(self, dropped={**self.dropped, reason: count}, kept=self.kept - count)
+        return replace(self, dropped={**self.dropped, reason: count})
 
     def table(self) -> str:
         """Return the report as lines of text for the start of a training."""
@@ -129,14 +118,7 @@ class FilterReport:
         width = max(len(name) for name, _ in rows)
         lines = [f"{'training pairs':<{width}} {'count':>12} {'percent':>8}"]
         lines += [f"{name:<{width}} {n:>12,} {100 * n / max(1, self.read):>8.2f}" for name, n in rows]
-        for split, count in (("validation", self.validation), ("test", self.test)):
-            if count is not None:
-                lines.append(f"{split + ' pairs':<{width}} {count:>12,}")
-        if self.shares_source or self.shares_target:
-            lines.append(
-                f"not dropped: validation or test has the same source with another target for {self.shares_source:,}, "
-                f"the same target with another source for {self.shares_target:,}"
-            )
+        lines += [f"{split + ' pairs':<{width}} {n:>12,}" for split, n in self.held_out.items()]
         return "\n".join(lines)
 
 
@@ -165,21 +147,27 @@ class SeenHashes:
         return new
 
 
+@dataclass(frozen=True, kw_only=True)
+class FilterSettings:
+    """What is removed besides pairs with a blank side; the largest ratio of lengths as in `is_length_outlier`."""
+
+    max_length_ratio: float
+    remove_copies: bool
+    remove_duplicates: bool
+    remove_held_out: bool
+
+
 @dataclass(kw_only=True)
 class PairFilter:
     """Takes training pairs in blocks and returns those to keep; counts the rest in `dropped` and lists `leaks`.
 
     Duplicates are exact and found by 64-bit hashes: of 5 million pairs, one is lost by chance once in a
-    million corpora. `held_out` None does not look for validation or test pairs.
+    million corpora.
     """
 
-    max_length_ratio: float
-    remove_copies: bool
-    remove_duplicates: bool
-    held_out: HeldOut | None
+    settings: FilterSettings
+    held_out: HeldOut
     read: int = 0
-    shares_source: int = 0
-    shares_target: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     leaks: list[Leak] = field(default_factory=list)
     seen: SeenHashes = field(default_factory=SeenHashes)
@@ -194,49 +182,34 @@ class PairFilter:
                 kept.append((source, target))
             else:
                 self.dropped[reason] += 1
-        if self.remove_duplicates and kept:
-            read = len(kept)
-            kept = list(compress(kept, self.seen.add(hash_pairs(kept))))
-            self.dropped[DUPLICATE] += read - len(kept)
+        if self.settings.remove_duplicates and kept:
+            new = self.seen.add(hash_pairs(kept))
+            self.dropped[DUPLICATE] += int((~new).sum())
+            kept = list(compress(kept, new))
         return kept
 
-    def report(self, *, validation: int | None, test: int | None) -> FilterReport:
-        """Return the counts so far; `validation` and `test` are the sizes of those splits, None where there is none."""
-        off = {HELD_OUT: self.held_out is None, COPY: not self.remove_copies, DUPLICATE: not self.remove_duplicates}
-        return FilterReport(
-            read=self.read,
-            dropped={reason: self.dropped[reason] for reason in REASONS if not off.get(reason)},
-            kept=self.read - self.dropped.total(),
-            shares_source=self.shares_source,
-            shares_target=self.shares_target,
-            validation=validation,
-            test=test,
-        )
+    def report(self, *, held_out: dict[Split, int]) -> FilterReport:
+        """Return the counts so far, with the sizes of the validation and test split."""
+        settings = self.settings
+        on = {HELD_OUT: settings.remove_held_out, COPY: settings.remove_copies, DUPLICATE: settings.remove_duplicates}
+        dropped = {reason: self.dropped[reason] for reason in REASONS if on.get(reason, True)}
+        return FilterReport(read=self.read, dropped=dropped, held_out=held_out)
 
     def _reason(self, source: str, target: str, *, corpus: str, number: int) -> str | None:
         if not source.strip() or not target.strip():
             return BLANK
         key = normalise(source), normalise(target)
-        if self.held_out is not None and self._is_held_out(source, target, key, corpus=corpus, number=number):
+        if self.settings.remove_held_out and (occurrences := self.held_out.occurrences(key)):
+            self.leaks += [
+                Leak(corpus=corpus, number=number, split=split, split_number=at, source=source, target=target)
+                for split, at in occurrences
+            ]
             return HELD_OUT
-        if self.remove_copies and is_copy(source, *key):
+        if self.settings.remove_copies and is_copy(source, *key):
             return COPY
-        if is_length_outlier(source, target, max_length_ratio=self.max_length_ratio):
+        if is_length_outlier(source, target, max_length_ratio=self.settings.max_length_ratio):
             return LENGTH_RATIO
         return None
-
-    def _is_held_out(self, source: str, target: str, key: Pair, *, corpus: str, number: int) -> bool:
-        assert self.held_out is not None
-        shares_source, shares_target = self.held_out.has_source(key), self.held_out.has_target(key)
-        occurrences = self.held_out.occurrences(key) if shares_source and shares_target else []
-        for split, split_number in occurrences:
-            self.leaks.append(
-                Leak(corpus=corpus, number=number, split=split, split_number=split_number, source=source, target=target)
-            )
-        if not occurrences:
-            self.shares_source += shares_source
-            self.shares_target += shares_target
-        return bool(occurrences)
 
 
 def hash_pairs(pairs: Sequence[Pair]) -> UInt64[np.ndarray, " pairs"]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mt.data.tables import BATCH_ROWS, arrow_rows, needed_columns, pairs_of_rows
 from mt.errors import DiskError, MtError, UserError
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
@@ -58,12 +59,10 @@ class HubCorpus:
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield (source, target) in order, reading from the disk as it goes."""
-        from mt.data.parquet import BATCH_ROWS, arrow_pairs  # noqa: PLC0415 - loads pyarrow
-
         columns = (self.source_column or self.source_language, self.target_column or self.target_language)
-        with_struct = self.source_column is None and self.target_column is None
-        for table in self._dataset.with_format("arrow").iter(batch_size=BATCH_ROWS):
-            yield from arrow_pairs(table, where=self.name, columns=columns, with_struct=with_struct)
+        dataset = self._dataset.select_columns(needed_columns(self._dataset.column_names, columns))
+        rows = arrow_rows(dataset.with_format("arrow").iter(batch_size=BATCH_ROWS), where=self.name)
+        return pairs_of_rows(rows, columns=columns, nested=self.source_column is None)
 
     @cached_property
     def _dataset(self) -> Any:
@@ -94,34 +93,21 @@ def _folder_state(folder: Path) -> str | None:
 
 
 def _explained(name: str, error: Exception) -> MtError:
-    """Return the error for the user; `error` is any of the many kinds that `datasets` raises."""
+    """Return the error for the user in one line; `error` is any of the many kinds that `datasets` raises."""
     causes = [error]
     while isinstance(cause := causes[-1].__cause__, Exception):
         causes.append(cause)
     if any(isinstance(cause, OSError) and cause.errno in _DISK_ERRORS for cause in causes):
         return DiskError(f"{name}: cannot be stored ({causes[-1]}); free some space, or set HF_HOME to another folder")
-    return UserError(f"{name}: {_advice(causes)}")
-
-
-def _advice(causes: list[Exception]) -> str:
-    """Return in one line why `datasets` failed, and what to do; the first of `causes` was raised last."""
-    error = causes[0]
-    message = " ".join(str(causes[-1] if type(error).__name__ == "DatasetGenerationError" else error).split())[:400]
     kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
-    if "scripts are no longer supported" in message:
-        return (
-            "needs a loading script, which is never run; choose a data set of parquet or jsonl files "
-            "(on the Hub, data.revision=refs/convert/parquet may hold such a copy)"
-        )
     if kinds & {"ConnectionError", "OfflineModeIsEnabled", "TimeoutException", "Timeout"}:
-        return (
-            "the Hugging Face Hub cannot be reached and the local cache has no copy; "
+        return UserError(
+            f"{name}: the Hugging Face Hub cannot be reached and the local cache has no copy; "
             "connect once, or set data.path to a local folder of parquet or jsonl files"
         )
-    if "DatasetNotFoundError" in kinds:
-        return f"{message} Check data.path and data.revision; a private data set needs `hf auth login`"
-    if "Unknown split" in message:
-        return f"{message} Set data.train_split, data.validation_split and data.test_split to those"
-    if "BuilderConfig" in message or "Config name is missing" in message:
-        return f"{message} Set data.subset to one of those"
-    return f"cannot be loaded ({type(causes[-1]).__name__}: {message}); check data.path and its files"
+    message = " ".join(str(causes[-1] if "DatasetGenerationError" in kinds else error).split())[:400]
+    return UserError(
+        f"{name}: cannot be loaded ({message}); check data.path, data.subset, data.revision and the "
+        "names of the splits; a private data set needs `hf auth login`, one with a loading script "
+        "data.revision=refs/convert/parquet"
+    )

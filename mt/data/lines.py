@@ -8,11 +8,11 @@ in every locale. Files ending in .gz, .xz or .bz2 are decompressed on the way.
 import bz2
 import gzip
 import lzma
+import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from mt.errors import UserError
 STANDARD_INPUT = "-"
 COMPRESSED_SUFFIXES = (".gz", ".xz", ".bz2")
 TABLE_ENDINGS = f".tsv or .jsonl, also with {', '.join(COMPRESSED_SUFFIXES)}, or .parquet"
-BLOCK_BYTES = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SIGNATURES = {
     b"\xff\xfe": "UTF-16 text: convert it to UTF-8",
     b"\xfe\xff": "UTF-16 text: convert it to UTF-8",
@@ -39,19 +39,23 @@ def read_lines(path: str) -> Iterator[str]:
 
     Raises UserError for a file that is missing, damaged or not UTF-8. An empty file has no lines.
     """
-    return chain.from_iterable(read_line_blocks(path))
+    offset_bytes = 0
+    for number, line in enumerate(_byte_lines(path), start=1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise _not_utf8(path, number, line, error.start, offset_bytes) from None
+        offset_bytes += len(line)
+        if number == 1:
+            text = text.removeprefix("\ufeff")
+        if text:  # a blank line is its ending; only a byte order mark that is the whole file leaves nothing
+            yield text.removesuffix("\n").removesuffix("\r")
 
 
 def count_lines(path: str) -> int:
     """Return the number of lines that `read_lines` would yield, without decoding them. Raises UserError as it does."""
-    newlines, size_bytes, last = 0, 0, b""
-    for block in read_bytes(path):
-        newlines += block.count(b"\n")
-        size_bytes += len(block)
-        last = (last + block[-3:])[-3:]
-    if size_bytes == 0 or (size_bytes == 3 and last == BYTE_ORDER_MARK):
-        return 0
-    return newlines + (not last.endswith(b"\n"))
+    lines = _byte_lines(path)
+    return (next(lines, BYTE_ORDER_MARK) != BYTE_ORDER_MARK) + sum(1 for _ in lines)
 
 
 def encode_lines(lines: Sequence[str], *, at_file_start: bool) -> bytes:
@@ -68,32 +72,9 @@ def encode_lines(lines: Sequence[str], *, at_file_start: bool) -> bytes:
     return text.encode("utf-8")
 
 
-def read_line_blocks(path: str) -> Iterator[list[str]]:
-    """Yield the lines of `path` in lists of about a mebibyte: as `read_lines` does, with less overhead."""
-    line, offset_bytes = 1, 0
-    for data in _whole_lines(read_bytes(path)):
-        text = _decode(data, path=path, line=line, offset_bytes=offset_bytes)
-        if offset_bytes == 0:
-            text = text.removeprefix("\ufeff")
-        lines = text.split("\n")
-        if not lines[-1] and (data.endswith(b"\n") or data == BYTE_ORDER_MARK):
-            lines.pop()
-        if "\r" in text:
-            lines = [each.removesuffix("\r") for each in lines]
-        line += len(lines)
-        offset_bytes += len(data)
-        yield lines
-
-
-def read_bytes(path: str) -> Iterator[bytes]:
-    """Yield the decompressed bytes of `path` in blocks of at most `BLOCK_BYTES`. Raises UserError naming the file."""
-    try:
-        with _open(path) as stream:
-            # read1 hands on what a pipe holds now, where read would wait for a full block.
-            while block := stream.read1(BLOCK_BYTES):
-                yield block
-    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-        raise unreadable(path, error) from None
+def without_surrogates(text: str) -> str:
+    """Return the text with lone surrogates, which UTF-8 cannot carry, as U+FFFD."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def unreadable(path: str, error: Exception) -> UserError:
@@ -109,21 +90,26 @@ def unreadable(path: str, error: Exception) -> UserError:
     return UserError(f"{path}: damaged, or not what its name ends in ({error}); fetch or pack it again")
 
 
-def uncompressed_suffix(path: str) -> str:
-    """Return the ending that decides a file's format, in lower case: ".tsv" for both "a.tsv" and "a.TSV.gz"."""
-    name = Path(path)
-    return (name.with_suffix("") if compression_suffix(path) else name).suffix.lower()
-
-
 def compression_suffix(path: str) -> str:
     """Return the ending by which a file is decompressed, in lower case: ".gz", ".xz", ".bz2" or ""."""
     suffix = Path(path).suffix.lower()
     return suffix if suffix in COMPRESSED_SUFFIXES else ""
 
 
-def is_table(path: str) -> bool:
-    """Return whether a file's ending is one of `TABLE_ENDINGS`: the file of both sides of a corpus."""
-    return uncompressed_suffix(path) in (".tsv", ".jsonl") or Path(path).suffix.lower() == ".parquet"
+def table_suffix(path: str) -> str:
+    """Return which of `TABLE_ENDINGS` a file of both sides of a corpus has, in lower case and unpacked; else ""."""
+    compression = compression_suffix(path)
+    suffix = Path(path.lower().removesuffix(compression)).suffix
+    return suffix if suffix in (".tsv", ".jsonl") or (suffix == ".parquet" and not compression) else ""
+
+
+def _byte_lines(path: str) -> Iterator[bytes]:
+    """Yield the decompressed lines of `path` with their endings. Raises UserError naming the file."""
+    try:
+        with _open(path) as stream:
+            yield from stream
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        raise unreadable(path, error) from None
 
 
 def _open(path: str) -> Any:
@@ -136,31 +122,14 @@ def _open(path: str) -> Any:
     return _OPENERS.get(Path(path).suffix.lower(), open)(path, "rb")
 
 
-def _whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Regroup blocks so that each but the last ends in a newline, in time linear in the longest line."""
-    pending: list[bytes] = []
-    for block in blocks:
-        end = block.rfind(b"\n") + 1
-        if end:
-            yield b"".join([*pending, block[:end]])
-            pending = [block[end:]] if end < len(block) else []
-        else:
-            pending.append(block)
-    if pending:
-        yield b"".join(pending)
-
-
-def _decode(data: bytes, *, path: str, line: int, offset_bytes: int) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        name = "standard input" if path == STANDARD_INPUT else path
-        line += data.count(b"\n", 0, error.start)
-        advice = "convert the file to UTF-8 or fix the line"
-        if offset_bytes == 0:
-            looks = (meaning for signature, meaning in _SIGNATURES.items() if data.startswith(signature))
-            advice = next((f"this looks like {meaning}" for meaning in looks), advice)
-        raise UserError(
-            f"{name}, line {line}: byte 0x{data[error.start]:02x} at byte offset {offset_bytes + error.start} "
-            f"is not UTF-8; {advice}"
-        ) from None
+def _not_utf8(path: str, number: int, line: bytes, position: int, offset_bytes: int) -> UserError:
+    """The error for a byte at `position` of a line that begins at `offset_bytes` of the file."""
+    name = "standard input" if path == STANDARD_INPUT else path
+    advice = "convert the file to UTF-8 or fix the line"
+    if offset_bytes == 0:
+        looks = (meaning for signature, meaning in _SIGNATURES.items() if line.startswith(signature))
+        advice = next((f"this looks like {meaning}" for meaning in looks), advice)
+    return UserError(
+        f"{name}, line {number}: byte 0x{line[position]:02x} at byte offset {offset_bytes + position} "
+        f"is not UTF-8; {advice}"
+    )

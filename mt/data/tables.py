@@ -1,4 +1,4 @@
-"""Pairs out of files whose rows have columns: here .tsv and .jsonl, in mt/data/parquet.py .parquet.
+"""Pairs out of files whose rows have columns: .tsv, .jsonl and .parquet, and out of Arrow tables.
 
 The sides are the columns that `source_column` and `target_column` name; without names they are the fields
 of a `translation` column that are called by language, or else two columns called by language. A blank line
@@ -6,16 +6,22 @@ is a pair of two blank sides. An absent value is blank text; a line break inside
 """
 
 import json
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
-from mt.data.lines import read_lines
+from mt.data.lines import read_lines, without_surrogates
 from mt.errors import UserError
+
+BATCH_ROWS = 8192
+NESTED = "translation"  # the column that may hold both sides by language
+Row = tuple[str, dict[str, Any]]  # where it is, for messages, and what it holds
 
 _LINE_BREAK = re.compile(r"\r?\n")
 _COLUMN_NUMBER = re.compile(r"0*[1-9]\d{0,8}")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_tsv(path: str, *, source_column: str | None, target_column: str | None) -> Iterator[tuple[str, str]]:
@@ -30,15 +36,18 @@ def read_tsv(path: str, *, source_column: str | None, target_column: str | None)
     if tsv_has_header(source_column, target_column):
         header = next(lines, (1, ""))[1].split("\t")
     source, target = (_tsv_index(column, header, path=path) for column in wanted)
-    columns_named = source_column is not None or target_column is not None
+    least, most = (2, 2) if source_column is None else (max(source, target) + 1, math.inf)
     for number, line in lines:
         cells = line.split("\t")
-        if len(cells) == 2 or (columns_named and max(source, target) < len(cells)):
+        if least <= len(cells) <= most:
             yield cells[source], cells[target]
         elif not line:
             yield "", ""
         else:
-            raise UserError(_tsv_advice(path, number, found=len(cells), columns_named=columns_named))
+            raise UserError(
+                f"{path}, line {number}: has {len(cells)} tab-separated columns instead of {least}; fix the line, or "
+                "set source_column and target_column to numbers counted from 1 or to names in line 1"
+            )
 
 
 def tsv_has_header(source_column: str | None, target_column: str | None) -> bool:
@@ -46,23 +55,57 @@ def tsv_has_header(source_column: str | None, target_column: str | None) -> bool
     return any(column is not None and not column.isdecimal() for column in (source_column, target_column))
 
 
-def read_jsonl(path: str, *, columns: tuple[str, str], with_struct: bool) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a file with one JSON object per line.
+def read_jsonl(path: str) -> Iterator[Row | None]:
+    """Yield the JSON object of each line, None for a blank line. Raises UserError with the line that is not one."""
+    for number, line in enumerate(read_lines(path), start=1):
+        where = f"{path}, line {number}"
+        yield (where, json_object(line, where)) if line.strip() else None
 
-    `columns` names source and target, in the `translation` object of a row where `with_struct` allows and there
-    is one. Raises UserError with the line that does not fit.
+
+def read_parquet(path: str, *, columns: tuple[str, str]) -> Iterator[Row]:
+    """Yield the rows of a parquet file, some thousand in memory at a time. Raises UserError when it is damaged."""
+    with _open_parquet(path) as file:
+        needed = needed_columns(file.schema_arrow.names, columns)
+        yield from arrow_rows(file.iter_batches(batch_size=BATCH_ROWS, columns=needed), where=path)
+
+
+def count_parquet_rows(path: str) -> int:
+    """Return the number of rows that the file's footer declares. Raises UserError for a file of another kind."""
+    with _open_parquet(path) as file:
+        return int(file.metadata.num_rows)
+
+
+def arrow_rows(tables: Iterable[Any], *, where: str) -> Iterator[Row]:
+    """Yield the rows of Arrow tables or record batches."""
+    rows = chain.from_iterable(table.to_pylist() for table in tables)
+    for number, row in enumerate(rows, start=1):
+        yield f"{where}, row {number}", row
+
+
+def needed_columns(names: list[str], columns: tuple[str, str]) -> list[str]:
+    """Return those of the names that `pairs_of_rows` looks at; all where there is none, for its message."""
+    return [name for name in names if name in (*columns, NESTED)] or names
+
+
+def pairs_of_rows(rows: Iterable[Row | None], *, columns: tuple[str, str], nested: bool) -> Iterator[tuple[str, str]]:
+    """Yield the columns for source and target of each row, where `nested` out of its `translation` if it has one.
+
+    Raises UserError with the row that lacks a column or has something else than text in it.
     """
     source, target = columns
-    for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
+    for located in rows:
+        if located is None:
             yield "", ""
             continue
-        where = f"{path}, line {number}"
-        row = json_object(line, where)
-        if with_struct and isinstance(row.get("translation"), dict):
-            row = row["translation"]
+        where, row = located
+        if nested and isinstance(row.get(NESTED), dict):
+            row = row[NESTED]
         if source not in row or target not in row:
-            raise UserError(missing_columns(where, wanted=columns, found=list(row)))
+            names = ", ".join(repr(str(name)) for name in list(row)[:20]) or "none"
+            raise UserError(
+                f"{where}: needs columns {source!r} and {target!r} but has {names}; "
+                "set source_column and target_column, or the languages"
+            )
         yield one_line(row[source], where), one_line(row[target], where)
 
 
@@ -85,19 +128,10 @@ def one_line(value: object, where: str) -> str:
     if isinstance(value, str):
         if "\n" in value:
             value = _LINE_BREAK.sub(" ", value.strip("\r\n"))
-        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+        return without_surrogates(value)
     if value is None:
         return ""
     raise UserError(f"{where}: found {type(value).__name__} where text belongs; name the columns that hold text")
-
-
-def missing_columns(where: str, *, wanted: tuple[str, str], found: Sequence[str]) -> str:
-    """Return the one-line message for rows without the wanted columns, naming those that there are."""
-    names = ", ".join(repr(str(name)) for name in found[:20]) or "none"
-    return (
-        f"{where}: needs columns {wanted[0]!r} and {wanted[1]!r} but has {names}; "
-        "set source_column and target_column, or the languages"
-    )
 
 
 def _tsv_index(column: str, header: list[str], *, path: str) -> int:
@@ -109,10 +143,14 @@ def _tsv_index(column: str, header: list[str], *, path: str) -> int:
     raise UserError(f"{path}: has no column {column!r}; its first line names {names}, and numbers count from 1")
 
 
-def _tsv_advice(path: str, number: int, *, found: int, columns_named: bool) -> str:
-    if columns_named:
-        return f"{path}, line {number}: has only {found} tab-separated columns; fix the line"
-    return (
-        f"{path}, line {number}: has {found} tab-separated columns instead of 2; "
-        "fix the line, or set source_column and target_column to numbers counted from 1 or to names in line 1"
-    )
+@contextmanager
+def _open_parquet(path: str) -> Iterator[Any]:
+    import pyarrow as pa  # noqa: PLC0415 - takes a while
+    import pyarrow.parquet  # noqa: PLC0415
+
+    try:
+        with pa.parquet.ParquetFile(path) as file:
+            yield file
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        first_line = str(error).partition("\n")[0][:200]
+        raise UserError(f"{path}: not a parquet file, or damaged ({first_line}); fetch it again") from None

@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import sentencepiece
 from jaxtyping import Int32, Integer
 
 from mt.data.bpe_dropout import Segmenter
+from mt.data.lines import count_lines, read_lines, without_surrogates
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
 from mt.runs.atomic import replace_file
@@ -31,14 +32,10 @@ UNKNOWN = 1
 BOS = 2
 EOS = 3
 
-# A subword and its space take about five bytes. One that occurs ten times is hardly learned; fifty times will do.
-LEAST_BYTES_PER_SUBWORD, GOOD_BYTES_PER_SUBWORD = 50, 250
-SMALLEST_HINT = 512
 MANY_LINES = 200_000  # from here on learning takes minutes, in which SentencePiece reports nothing
 
 _LARGEST_MODEL_BYTES = 1 << 28
 _LARGEST_LINE_BYTES = 1 << 30  # SentencePiece's own limit, 4,192 bytes, drops longer lines silently
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _logger = logging.getLogger(__name__)
 
 
@@ -64,7 +61,7 @@ def train_tokenizer(
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_announce_learning(_spread_lines(text_files, input_sentence_size)),
+            sentence_iterator=_spread_lines(text_files, input_sentence_size),
             model_writer=model,
             model_type="bpe",
             vocab_size=vocab_size,
@@ -82,16 +79,12 @@ def train_tokenizer(
     except RuntimeError as error:
         raise UserError(_explain(str(error), text_files, vocab_size)) from error
     replace_file(output, model.getvalue())
-    trained = Tokenizer.load(output)
-    actual = trained.vocab_size
+    actual = Tokenizer.load(output).vocab_size
     if actual < vocab_size:
         _logger.warning(
             "the training text supports %d subwords, fewer than tokenizer.vocab_size=%d: using %d",
             actual, vocab_size, actual,
         )  # fmt: skip
-    subwords = trained.subwords(range(actual))
-    if hint := _hint_for_little_text(subwords, text_bytes=sum(path.stat().st_size for path in text_files)):
-        _logger.warning(hint)
 
 
 class Tokenizer:
@@ -135,7 +128,7 @@ class Tokenizer:
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the subword ids of each text. A lone surrogate, which UTF-8 cannot carry, counts as U+FFFD."""
-        ids: list[list[int]] = self._processor.encode(_valid(texts), num_threads=1)
+        ids: list[list[int]] = self._processor.encode(list(map(without_surrogates, texts)), num_threads=1)
         return ids
 
     def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int) -> list[list[int]]:
@@ -143,24 +136,19 @@ class Tokenizer:
 
         Equal texts in equal order and an equal seed give equal subwords.
         """
-        if alpha == 0:
-            return self.encode_many(texts)
         chance = random.Random(seed)
-        normalised = self._processor.normalize(_valid(texts))
+        normalised = self._processor.normalize(list(map(without_surrogates, texts)))
         sampled = [self._segmenter.sample(text, alpha=alpha, chance=chance) for text in normalised]
         return [_unknown_once(ids) if UNKNOWN in ids else ids for ids in sampled]
 
     def encode_lines(
-        self, lines: list[bytes], *, alpha: float = 0.0, seed: int = 0
+        self, lines: Sequence[str], *, alpha: float = 0.0, seed: int = 0
     ) -> tuple[Int32[np.ndarray, " lines"], Integer[np.ndarray, " subwords"]]:
-        """Return the number of subwords of each UTF-8 line, and all ids one after another as `id_dtype`.
+        """Return the number of subwords of each line, and all ids one after another as `id_dtype`.
 
         `alpha` above 0 samples as `encode_sampled` does; without, other threads run meanwhile.
         """
-        if alpha > 0:
-            ids = self.encode_sampled([line.decode("utf-8", "replace") for line in lines], alpha=alpha, seed=seed)
-        else:
-            ids = self._processor.encode(lines, num_threads=1)
+        ids = self.encode_sampled(lines, alpha=alpha, seed=seed) if alpha > 0 else self.encode_many(lines)
         lengths = np.fromiter(map(len, ids), np.int32, len(ids))
         flat = np.fromiter(chain.from_iterable(ids), self.id_dtype, int(lengths.sum()))
         return lengths, flat
@@ -183,7 +171,7 @@ class Tokenizer:
 
     def words_of_text(self, text: str) -> list[int]:
         """Return for each subword of `encode(text)` the number of its word, from 0; words are what spaces separate."""
-        [valid] = _valid([text])
+        valid = without_surrogates(text)
         encoded = self._processor.encode(valid, return_type="offset_mapping")
         return _words_at(valid, [start for start, _ in encoded["offsets"]])
 
@@ -216,58 +204,21 @@ def _unknown_once(ids: list[int]) -> list[int]:
     return [i for before, i in zip([-1, *ids], ids, strict=False) if not before == i == UNKNOWN]
 
 
-def _valid(texts: Sequence[str]) -> list[str]:
-    return [text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text) for text in texts]
-
-
 def _words_at(text: str, positions: Sequence[int]) -> list[int]:
     """The number of the word at or after each position, of the last one after its end; nothing for a blank text."""
     ends = [match.end() for match in re.finditer(r"\S+", text)]
     return [min(bisect.bisect_right(ends, position), len(ends) - 1) for position in positions] if ends else []
 
 
-def _spread_lines(text_files: Sequence[Path], most: int) -> Iterator[bytes]:
-    """At most `most` lines, evenly spaced over all the files in order, without their line ends."""
-    try:
-        total = sum(sum(1 for _ in lines) for lines in map(_read, text_files))
-    except OSError as error:
-        raise UserError(f"cannot read the tokenizer's training text: {error}") from error
-    return _every_nth(chain.from_iterable(map(_read, text_files)), total=total, taken=min(most, total))
-
-
-def _every_nth(lines: Iterable[bytes], *, total: int, taken: int) -> Iterator[bytes]:
-    accumulated = 0
-    for line in lines:
-        accumulated += taken
-        if accumulated >= total:
-            accumulated -= total
-            yield line.rstrip(b"\r\n")
-
-
-def _read(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as lines:
-        yield from lines
-
-
-def _announce_learning(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines; after many of them, report that learning begins, which takes minutes without any output."""
-    count = 0
-    for count, line in enumerate(lines, start=1):  # noqa: B007
-        yield line
-    if count >= MANY_LINES:
-        report(f"learning subwords from {count:,} lines; this takes minutes")
-
-
-def _hint_for_little_text(subwords: Sequence[str], *, text_bytes: int) -> str:
-    """Return a better vocabulary size where most subwords occur too seldom in a small text; else nothing."""
-    indispensable = sum(len(subword.strip("▁")) <= 1 or subword.startswith("<") for subword in subwords)
-    suggested = max(SMALLEST_HINT, indispensable * 5 // 4, text_bytes // GOOD_BYTES_PER_SUBWORD) // 64 * 64
-    if text_bytes >= LEAST_BYTES_PER_SUBWORD * len(subwords) or suggested >= len(subwords):
-        return ""
-    return (
-        f"{len(subwords):,} subwords are too many for {max(1, text_bytes // 1000):,} kB of text, where most occur too "
-        f"seldom to be learned; try tokenizer.vocab_size={suggested}"
-    )
+def _spread_lines(text_files: Sequence[Path], most: int) -> Iterator[str]:
+    """At most `most` lines, evenly spaced over all the files in order."""
+    paths = [str(path) for path in text_files]
+    total = sum(map(count_lines, paths))
+    taken = min(most, total)
+    if taken >= MANY_LINES:
+        report(f"learning subwords from {taken:,} lines; this takes minutes")
+    is_taken = ((number + 1) * taken // total > number * taken // total for number in range(total))
+    return compress(chain.from_iterable(map(read_lines, paths)), is_taken)
 
 
 def _explain(message: str, text_files: Sequence[Path], vocab_size: int) -> str:

@@ -62,8 +62,7 @@ def diagnose(
                 examined.append(found)
     subwords = None
     if tokenizers is not None:
-        halves = [[line.encode("utf-8", "replace") for line in side] for side in sample]
-        subwords = [one.encode_lines(side)[0] for one, side in zip(tokenizers, halves, strict=True)]
+        subwords = [one.encode_lines(side)[0] for one, side in zip(tokenizers, sample, strict=True)]
     longest = None if subwords is None else int(np.quantile(np.concatenate(subwords), 0.999))
     return Diagnosis(
         examined=examined,

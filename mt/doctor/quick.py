@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mt.data.corpus import Corpus
-from mt.data.text_cache import PreparedText, Split
+from mt.data.filters import Split
+from mt.data.text_cache import PreparedText
 from mt.doctor.examination import COPY, DUPLICATE, LEAK, LENGTH_RATIO
 from mt.doctor.examine_all import Diagnosis, diagnose
 from mt.doctor.reading import Excerpt
@@ -67,13 +68,8 @@ def look(prepared: PreparedText, *, languages: tuple[str, str], max_length_ratio
     path = cache_dir / f"doctor-{name}.json"
     with suppress(OSError, ValueError, TypeError):
         return QuickLook(**json.loads(path.read_bytes()))
-    sizes: dict[Split, int | None] = {
-        "train": prepared.report.kept,
-        "validation": prepared.report.validation,
-        "test": prepared.report.test,
-    }
     splits: dict[str, list[Corpus]] = {
-        split: [_excerpt(prepared, split, pairs)] for split, pairs in sizes.items() if pairs is not None
+        split: [_excerpt(prepared, split, pairs)] for split, pairs in prepared.sizes.items()
     }
     diagnosis = diagnose(splits, languages=languages, max_length_ratio=max_length_ratio, tokenizers=None)
     seen = QuickLook(splits["train"][0].count_pairs(), prepared.report.kept, list(_sentences(diagnosis)))

@@ -7,9 +7,11 @@ import unicodedata
 import pytest
 from reliability import Trials
 
-from mt.data.filters import HeldOut, PairFilter, normalise
+from mt.data.filters import FilterSettings, HeldOut, PairFilter, normalise
 
 Pair = tuple[str, str]
+ALL_ON = FilterSettings(max_length_ratio=3.0, remove_copies=True, remove_duplicates=True, remove_held_out=True)
+HELD_OUT_ONLY = FilterSettings(max_length_ratio=100, remove_copies=False, remove_duplicates=False, remove_held_out=True)
 LETTERS = "abcdefghijklmnopqrstuvwxyzäöüßéñ東京語日本кирилл0123456789"
 
 
@@ -44,7 +46,7 @@ def test_a_million_pairs_take_less_than_a_minute(trials: Trials) -> None:
     held_out_pairs = [(sentence(random_numbers), sentence(random_numbers)) for _ in range(3000)]
     held_out = HeldOut()
     held_out.add("test", held_out_pairs, first_number=1)
-    pair_filter = PairFilter(max_length_ratio=3.0, remove_copies=True, remove_duplicates=True, held_out=held_out)
+    pair_filter = PairFilter(settings=ALL_ON, held_out=held_out)
     seconds = 0.0
     for first in range(1, 1_000_001, 10_000):
         texts = [" ".join(random_numbers.choices(words, k=20)) for _ in range(20_000)]
@@ -73,7 +75,7 @@ def test_planted_pairs_are_all_found_and_nothing_else(trials: Trials) -> None:
     ):
         training[line] = tuple(disguise(side, random_numbers) for side in held_out_pairs[index])
         planted[line + 1] = ("validation", index + 1) if index < 100 else ("test", index - 99)
-    pair_filter = PairFilter(max_length_ratio=100, remove_copies=False, remove_duplicates=False, held_out=held_out)
+    pair_filter = PairFilter(settings=HELD_OUT_ONLY, held_out=held_out)
     kept = [
         pair
         for first in range(0, 3000, 101)
@@ -86,22 +88,20 @@ def test_planted_pairs_are_all_found_and_nothing_else(trials: Trials) -> None:
     assert {leak.corpus for leak in pair_filter.leaks} == {"web"}
 
 
-def test_one_shared_side_is_counted_and_kept() -> None:
+def test_one_shared_side_is_kept() -> None:
     held_out = HeldOut()
     held_out.add("test", [("Ja!", "Yes."), ("Nein!", "No.")], first_number=1)
     pairs = [("ja", "Yeah"), ("Jawohl", "yes"), ("Ja", "No"), ("Vielleicht", "Maybe"), ("ja", "YES")]
-    pair_filter = PairFilter(max_length_ratio=100, remove_copies=False, remove_duplicates=False, held_out=held_out)
+    pair_filter = PairFilter(settings=HELD_OUT_ONLY, held_out=held_out)
     assert pair_filter.keep(pairs, corpus="c", first_number=1) == pairs[:4]
-    assert (pair_filter.shares_source, pair_filter.shares_target) == (2, 2)
 
 
 def test_sides_without_letters_identify_nothing() -> None:
     held_out = HeldOut()
     held_out.add("test", [("...", "?"), ("", ""), ("Ja", "!")], first_number=1)
     pairs = [("!", "..."), ("ja", "?"), ("-", "x")]
-    pair_filter = PairFilter(max_length_ratio=100, remove_copies=False, remove_duplicates=False, held_out=held_out)
+    pair_filter = PairFilter(settings=HELD_OUT_ONLY, held_out=held_out)
     assert pair_filter.keep(pairs, corpus="c", first_number=1) == pairs
-    assert (pair_filter.shares_source, pair_filter.shares_target) == (0, 0)
 
 
 @pytest.mark.parametrize(("text", "normalised"), [("It's 3_000 €!", "its3000"), ("ＡＢＣ ﬁn", "abcfin"), ("①½", "112")])

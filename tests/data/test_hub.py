@@ -61,7 +61,7 @@ def test_two_columns_of_jsonl(folder: Path) -> None:
     rows = [json.dumps({"german": source, "english": target, "id": 1}) + "\n" for source, target in PAIRS]
     (folder / "train.jsonl").write_text("".join(rows))
     assert list(corpus(folder, source_column="german", target_column="english").pairs()) == PAIRS
-    with pytest.raises(UserError, match=r"train: needs columns 'de' and 'en' but has 'german', 'english', 'id'; set"):
+    with pytest.raises(UserError, match=r"train, row 1: needs columns 'de' and 'en' but has 'german', 'english', 'id'"):
         corpus(folder).count_pairs()
 
 
@@ -95,11 +95,14 @@ def test_what_cannot_be_loaded_says_what_to_do(translation: Path, tmp_path: Path
     (tmp_path / "scripted" / "scripted.py").write_text("raise SystemExit('run')")
     (tmp_path / "damaged" / "train.parquet").write_bytes(b"PAR1 no more")
     cases = [
-        (corpus(translation, subset="de-en", split="dev"), r"Unknown split .*'test'.* Set data.train_split"),
-        (corpus(translation, subset="de-nl"), r"'de-nl' not found. Available: \['de-en', 'en-fr'\] Set data.subset"),
-        (corpus(translation), r"Config name is missing.*Set data.subset"),
+        (corpus(translation, subset="de-en", split="dev"), r"Unknown split .*'test'.*names of the splits"),
+        (
+            corpus(translation, subset="de-nl"),
+            r"'de-nl' not found. Available: \['de-en', 'en-fr'\].* data.subset",
+        ),
+        (corpus(translation), r"Config name is missing.*data.subset"),
         (corpus(translation, subset="en-fr"), r"needs columns 'de' and 'en' but has 'en', 'fr'; set source_column"),
-        (corpus(tmp_path / "scripted"), "needs a loading script, which is never run; choose"),
+        (corpus(tmp_path / "scripted"), "scripts are no longer supported.*data.revision=refs/convert/parquet"),
         (corpus(tmp_path / "empty"), "cannot be loaded .*doesn't contain any data files"),
         (corpus(tmp_path / "damaged"), "cannot be loaded .*check data.path"),
         (corpus(tmp_path / "missing"), "cannot be loaded .*Couldn't find any data file"),

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from reliability import Trials
 
-import mt.data.lines
 from mt.data.lines import count_lines, encode_lines, read_lines
 from mt.errors import UserError
 
@@ -91,11 +90,10 @@ def test_bytes_that_are_no_text_are_named(tmp_path: Path, content: bytes, messag
     assert "\n" not in str(error.value)
 
 
-def test_line_and_offset_of_a_bad_byte_are_exact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_and_offset_of_a_bad_byte_are_exact(tmp_path: Path) -> None:
     random_numbers = random.Random(5)
     path = tmp_path / "text"
     for _ in range(200):
-        monkeypatch.setattr(mt.data.lines, "BLOCK_BYTES", random_numbers.randint(1, 20))
         before = "".join(random_numbers.choices(["a", "ü", "\n", "\r", "\u2028"], k=random_numbers.randint(0, 30)))
         path.write_bytes(before.encode() + b"\x80" + b"\nabc\n")
         expected = f"line {before.count(chr(10)) + 1}: byte 0x80 at byte offset {len(before.encode())} is not"
@@ -103,12 +101,11 @@ def test_line_and_offset_of_a_bad_byte_are_exact(tmp_path: Path, monkeypatch: py
             list(read_lines(str(path)))
 
 
-def test_encoding_is_undone_by_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoding_is_undone_by_reading(tmp_path: Path) -> None:
     random_numbers = random.Random(1)
     alphabet = ["a", "\r", "\ufeff", "\0", "\u2028", "\x85", "é", "😀", "\x0b", "\x0c", " "]
     path = tmp_path / "text"
     for _ in range(500):
-        monkeypatch.setattr(mt.data.lines, "BLOCK_BYTES", random_numbers.choice([1, 2, 3, 7, 1000]))
         lines = ["".join(random_numbers.choices(alphabet, k=random_numbers.randint(0, 5))) for _ in range(6)]
         lines = lines[: random_numbers.randint(0, 6)]
         path.write_bytes(encode_lines(lines[:2], at_file_start=True) + encode_lines(lines[2:], at_file_start=False))

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from pairs import GeneratedCorpus
 import mt.data.text_cache
 from mt.data.cache import ABANDONED_SECONDS
 from mt.data.corpus import Corpus, FileCorpus
+from mt.data.filters import FilterSettings
 from mt.data.lines import read_lines
 from mt.data.text_cache import PreparedText, prepare_text
 from mt.errors import DiskError, UserError
 
 Pair = tuple[str, str]
 TRAIN = [(f"\ufeffSatz Nummer {i}", f"sentence number {i}") for i in range(100)]
+ALL_ON = FilterSettings(max_length_ratio=3.0, remove_copies=True, remove_duplicates=True, remove_held_out=True)
 VALIDATION = [("\ufeffGilt.", "Valid."), ("", "blank"), ("Satz Nummer 7!", "sentence number 7")]
 TEST = [("Ein\rPrüf\u2028satz\r", "A test\x85sentence"), ("Gilt.", "Valid."), ("Gilt.", "Valid.")]
 
@@ -40,10 +43,7 @@ def prepare(cache_dir: Path, **changed: Any) -> PreparedText:
         "train": [generated(TRAIN)],
         "validation": generated(VALIDATION),
         "test": generated(TEST),
-        "max_length_ratio": 3.0,
-        "remove_copies": True,
-        "remove_duplicates": True,
-        "remove_held_out": True,
+        "filters": ALL_ON,
         "cache_dir": cache_dir,
     }
     return prepare_text(**{**settings, **changed})
@@ -69,7 +69,7 @@ def test_only_training_is_filtered_and_every_text_comes_back_exactly(tmp_path: P
         "duplicate pair": 3,
     }
     assert (text.report.read, text.report.kept) == (108, 101)
-    assert (text.report.validation, text.report.test) == (3, 3)
+    assert text.report.held_out == {"validation": 3, "test": 3}
 
 
 def test_removed_held_out_pairs_are_listed_with_their_numbers(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_unchanged_text_is_reused_and_any_change_makes_another(tmp_path: Path) -
     assert again == first
     folders = {first.folder}
     for changed in (
-        {"max_length_ratio": 4.0},
-        {"remove_copies": False},
-        {"remove_duplicates": False},
-        {"remove_held_out": False},
+        {"filters": replace(ALL_ON, max_length_ratio=4.0)},
+        {"filters": replace(ALL_ON, remove_copies=False)},
+        {"filters": replace(ALL_ON, remove_duplicates=False)},
+        {"filters": replace(ALL_ON, remove_held_out=False)},
         {"test": None},
         {"validation": generated(TEST), "test": generated(VALIDATION)},
         {"train": [generated(TRAIN), generated(TRAIN)]},
@@ -99,14 +99,14 @@ def test_unchanged_text_is_reused_and_any_change_makes_another(tmp_path: Path) -
     ):
         folders.add(prepare(tmp_path, **changed).folder)
     assert len(folders) == 9
-    assert pairs_of(prepare(tmp_path, remove_held_out=False), "train") == TRAIN
+    assert pairs_of(prepare(tmp_path, filters=replace(ALL_ON, remove_held_out=False)), "train") == TRAIN
     assert sorted(tmp_path.iterdir()) == sorted(folders)
 
 
 def test_a_split_that_is_not_given_is_not_written(tmp_path: Path) -> None:
     text = prepare(tmp_path, validation=None, test=None)
     assert {path.name for path in text.folder.iterdir()} == {
-        "train.source", "train.target", "held_out.jsonl", "report.json",
+        "train.source", "train.target", "held_out.jsonl", "manifest.json",
     }  # fmt: skip
     assert text.report.table().count("pairs") == 1
 
@@ -114,7 +114,7 @@ def test_a_split_that_is_not_given_is_not_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_text("cut"), os.truncate])
 def test_a_damaged_folder_is_made_again(tmp_path: Path, damage: Callable[..., object]) -> None:
     expected = pairs_of(prepare(tmp_path), "train")
-    for name in ("train.source", "test.target", "report.json"):
+    for name in ("train.source", "test.target", "manifest.json"):
         path = prepare(tmp_path).folder / name
         if damage is os.truncate:
             os.truncate(path, path.stat().st_size - 1)
@@ -169,8 +169,7 @@ def test_sides_of_unequal_length_stop_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "a.de").write_text("eins\nzwei\n")
     (tmp_path / "a.en").write_text("one\n")
     paths = {"source": str(tmp_path / "a.de"), "target": str(tmp_path / "a.en")}
-    columns = dict.fromkeys(("file", "source_column", "target_column"))
-    unequal = FileCorpus(**paths, **columns, source_language="de", target_language="en")
+    unequal = FileCorpus(**paths, source_language="de", target_language="en")
     splits: list[dict[str, Corpus | list[Corpus]]] = [
         {"train": [generated(TRAIN), unequal]}, {"validation": unequal}, {"test": unequal},
     ]  # fmt: skip
@@ -182,8 +181,7 @@ def test_sides_of_unequal_length_stop_before_any_work(tmp_path: Path) -> None:
 
 def test_damage_in_the_middle_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_bytes(b"eins\tone\n" * 5000 + b"zw\xffei\ttwo\n")
-    nothing = dict.fromkeys(("source", "target", "source_column", "target_column"))
-    corpus = FileCorpus(**nothing, file=str(tmp_path / "a.tsv"), source_language="de", target_language="en")
+    corpus = FileCorpus(file=str(tmp_path / "a.tsv"), source_language="de", target_language="en")
     with pytest.raises(UserError, match="line 5001: byte 0xff"):
         prepare(tmp_path / "cache", train=[corpus])
     assert list((tmp_path / "cache").iterdir()) == []
@@ -194,11 +192,6 @@ def test_training_text_that_vanishes_in_the_filters_is_an_error(tmp_path: Path) 
     with pytest.raises(UserError, match="no training pair is left of 2: dropped 1 for blank side, 1 for in validation"):
         prepare(tmp_path, train=train)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_line_break_inside_a_text_is_a_bug_and_not_a_shift(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="line break"):
-        prepare(tmp_path, train=[generated([("a\nb", "c")])])
 
 
 def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:

@@ -129,9 +129,9 @@ def test_special_ids_are_the_documented_ones(tokenizer: Tokenizer) -> None:
         tokenizer.subwords([tokenizer.vocab_size])
 
 
-def test_lines_as_bytes_encode_like_texts(tokenizer: Tokenizer) -> None:
-    texts = [text for text in [*HOSTILE, *sentences(50)] if text.isprintable() or text.isascii()]
-    lengths, ids = tokenizer.encode_lines([text.encode() for text in texts])
+def test_lines_encode_like_texts(tokenizer: Tokenizer) -> None:
+    texts = [*HOSTILE, *sentences(50)]
+    lengths, ids = tokenizer.encode_lines(texts)
     expected = tokenizer.encode_many(texts)
     assert lengths.tolist() == [len(e) for e in expected]
     assert ids.tolist() == [i for e in expected for i in e]
@@ -182,9 +182,8 @@ def test_another_process_draws_the_same(tokenizer: Tokenizer, model_path: Path) 
     assert result.stdout == f"{tokenizer.encode_sampled(texts, alpha=0.3, seed=5)}\n"
 
 
-def test_dropout_of_zero_drops_nothing_and_of_one_leaves_characters(tokenizer: Tokenizer) -> None:
+def test_dropout_of_one_leaves_characters(tokenizer: Tokenizer) -> None:
     texts = sentences(10)
-    assert tokenizer.encode_sampled(texts, alpha=0.0, seed=1) == tokenizer.encode_many(texts)
     for text, ids in zip(texts, tokenizer.encode_sampled(texts, alpha=1.0, seed=1), strict=True):
         assert all(len(subword) == 1 for subword in tokenizer.subwords(ids))
         assert tokenizer.decode(ids) == text
@@ -245,21 +244,6 @@ def test_a_small_corpus_gives_a_smaller_vocabulary_and_a_warning(
     assert tokenizer.decode(tokenizer.encode("the old house")) == "the old house"
 
 
-def test_a_vocabulary_too_large_for_its_text_is_named_with_one_that_suits(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    random = np.random.default_rng(1)
-    words = ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz"), size=6)) for _ in range(900)]
-    lines = [" ".join(random.choice(words, size=9)) for _ in range(400)]
-    train(tmp_path, lines, vocab_size=1500)
-    assert "1,500 subwords are too many for 25 kB of text" in caplog.text
-    assert "try tokenizer.vocab_size=512" in caplog.text
-    caplog.clear()
-    train(tmp_path, lines, vocab_size=512)
-    train(tmp_path, lines * 4, vocab_size=1500)
-    assert not caplog.text
-
-
 @pytest.mark.parametrize(
     ("lines", "changes", "message"),
     [
@@ -267,7 +251,7 @@ def test_a_vocabulary_too_large_for_its_text_is_named_with_one_that_suits(
         ([], {}, "no text to train a tokenizer on in .*text"),
         (["", " "], {}, "no text to train a tokenizer on in .*text"),
         (["abc"], {"text_files": []}, "no text to train a tokenizer on in an empty list"),
-        (["abc"], {"text_files": [Path("missing")]}, "cannot read the tokenizer's training text: .*missing"),
+        (["abc"], {"text_files": [Path("missing")]}, "missing: no such file"),
     ],
 )
 def test_text_that_cannot_be_used_is_refused(tmp_path: Path, lines: list[str], changes: dict, message: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from pairs import GeneratedCorpus, builtin_pairs
 
 import small_runs
+from mt.data.filters import FilterSettings
 from mt.data.text_cache import PreparedText, prepare_text
 from mt.doctor import quick
 from mt.doctor.reading import Excerpt
@@ -25,13 +26,13 @@ def prepared(folder: Path, splits: dict[str, list[Pair]], **changes: Any) -> Pre
         name: GeneratedCorpus(name=name, identity=repr(pairs), make_pairs=lambda pairs=pairs: pairs)
         for name, pairs in splits.items()
     }
-    settings = {"max_length_ratio": 3.0, "remove_copies": True, "remove_duplicates": True, "remove_held_out": True}
+    on = {"remove_copies": True, "remove_duplicates": True, "remove_held_out": True}
     return prepare_text(
         train=[corpora["train"]],
         validation=corpora["validation"],
         test=corpora["test"],
+        filters=FilterSettings(**({"max_length_ratio": 3.0} | on | changes)),
         cache_dir=folder,
-        **(settings | changes),
     )
 
 
