@@ -77,10 +77,10 @@ def _pairs(batch: TokenBatch) -> list[tuple[np.ndarray, np.ndarray]]:
 def _packed(batches: list[TokenBatch], pack_length: int) -> list[Batch]:
     """All their pairs in the same number of batches of packed rows."""
     pairs = [pair for batch in batches for pair in _pairs(batch)]
-    lengths = [np.array([len(pair[side]) + 1 for pair in pairs]) for side in (0, 1)]
-    longest = int(max(side.max() for side in lengths))
+    lengths = np.array([[len(pair[side]) + 1 for pair in pairs] for side in (0, 1)])
+    longest = int(lengths.max())
     pack_length = row_lengths(longest, pack_length=pack_length, batch_tokens=max(longest, pack_length))[1]
-    rows = pack(np.arange(len(pairs)), *lengths, pack_length=pack_length)
+    rows = pack(np.arange(len(pairs)), lengths, pack_length=pack_length)
     size = split_evenly(len(rows), most=-(-len(rows) // len(batches)))
     return [
         make_packed_batch(

@@ -10,13 +10,13 @@ from jaxtyping import Int
 from mt.errors import UserError
 
 Indices = Int[np.ndarray, "_"]  # of pairs of the corpus
+Lengths = Int[np.ndarray, "side pairs"]  # of source and target in tokens, with the EOS
 
 _BATCHES_PER_POOL = 64
 
 
 def plan_epoch(
-    source_lengths: Int[np.ndarray, " pairs"],
-    target_lengths: Int[np.ndarray, " pairs"],
+    lengths: Lengths,
     *,
     batch_tokens: int,
     seed: int,
@@ -24,17 +24,17 @@ def plan_epoch(
 ) -> list[Indices]:
     """Every pair once, in batches that hold at most `batch_tokens` tokens, padding included, on either side.
 
-    Lengths are in tokens with the EOS. The corpus is shuffled, cut into pools of many batches, sorted by length
+    The corpus is shuffled, cut into pools of many batches, sorted by length
     within a pool, cut into batches, and the batches are shuffled: similar lengths meet, and no two epochs agree.
     Raises UserError when one pair alone exceeds the budget.
     """
-    longer = np.maximum(source_lengths, target_lengths)
+    longer = lengths.max(axis=0)
     check_longest(int(longer.max(initial=1)), batch_tokens=batch_tokens)
     random = np.random.Generator(np.random.PCG64([seed, epoch]))
     order = random.permutation(len(longer))
     pool_starts = np.cumsum(longer[order], dtype=np.int64) // (_BATCHES_PER_POOL * batch_tokens)
-    order = order[np.lexsort((source_lengths[order], longer[order], pool_starts))]
-    batches = _cut(order, source_lengths, target_lengths, budget_tokens=batch_tokens)
+    order = order[np.lexsort((lengths[0][order], longer[order], pool_starts))]
+    batches = split_batch(order, lengths, micro_batch_tokens=batch_tokens)
     return [batches[index] for index in random.permutation(len(batches))]
 
 
@@ -47,29 +47,29 @@ def check_longest(longest: int, *, batch_tokens: int) -> None:
         )
 
 
-def plan_in_order(
-    source_lengths: Int[np.ndarray, " pairs"], target_lengths: Int[np.ndarray, " pairs"], *, batch_tokens: int
-) -> list[Indices]:
+def plan_in_order(lengths: Lengths, *, batch_tokens: int) -> list[Indices]:
     """Every pair once, longest first, under the same budget; what validation reads."""
-    order = np.lexsort((source_lengths, np.maximum(source_lengths, target_lengths)))[::-1]
-    return _cut(order, source_lengths, target_lengths, budget_tokens=batch_tokens)
+    order = np.lexsort((lengths[0], lengths.max(axis=0)))[::-1]
+    return split_batch(order, lengths, micro_batch_tokens=batch_tokens)
 
 
-def split_batch(
-    batch: Indices,
-    source_lengths: Int[np.ndarray, " pairs"],
-    target_lengths: Int[np.ndarray, " pairs"],
-    *,
-    micro_batch_tokens: int,
-) -> list[Indices]:
-    """Cut one batch into micro-batches under a smaller budget; together they hold the same pairs."""
-    return _cut(batch, source_lengths, target_lengths, budget_tokens=micro_batch_tokens)
+def split_batch(batch: Indices, lengths: Lengths, *, micro_batch_tokens: int) -> list[Indices]:
+    """Cut pairs, in their order, into batches of at most `micro_batch_tokens`, padding included, on either side."""
+    parts = []
+    start = longest = 0
+    for end, length in enumerate(lengths[:, batch].max(axis=0).tolist()):
+        longest = max(longest, length)
+        if (end + 1 - start) * longest > micro_batch_tokens and end > start:
+            parts.append(batch[start:end])
+            start, longest = end, length
+    if len(batch) > start:
+        parts.append(batch[start:])
+    return parts
 
 
 def split_for_ranks(
     batch: Indices,
-    source_lengths: Int[np.ndarray, " pairs"],
-    target_lengths: Int[np.ndarray, " pairs"],
+    lengths: Lengths,
     *,
     micro_batch_tokens: int,
     ranks: int,
@@ -79,37 +79,17 @@ def split_for_ranks(
     Where `split_batch` needs n of them, these are at most the next multiple of `ranks`, under the smallest budget
     (to one part in 64) that keeps to it; one rank gets what `split_batch` gives.
     """
-    parts = split_batch(batch, source_lengths, target_lengths, micro_batch_tokens=micro_batch_tokens)
+    parts = split_batch(batch, lengths, micro_batch_tokens=micro_batch_tokens)
     if ranks == 1:
         return parts
     most = -(-len(parts) // ranks) * ranks
-    tokens = max(int(source_lengths[batch].sum()), int(target_lengths[batch].sum()))
+    tokens = int(lengths[:, batch].sum(axis=1).max())
     too_small, enough = tokens // most - 1, micro_batch_tokens
     while enough - too_small > 1 + too_small // 64:
         budget = (too_small + enough) // 2
-        tried = split_batch(batch, source_lengths, target_lengths, micro_batch_tokens=budget)
+        tried = split_batch(batch, lengths, micro_batch_tokens=budget)
         if len(tried) <= most:
             parts, enough = tried, budget
         else:
             too_small = budget
     return parts
-
-
-def _cut(
-    order: Indices,
-    source_lengths: Int[np.ndarray, " pairs"],
-    target_lengths: Int[np.ndarray, " pairs"],
-    *,
-    budget_tokens: int,
-) -> list[Indices]:
-    batches = []
-    start = longest_source = longest_target = 0
-    pairs = zip(source_lengths[order].tolist(), target_lengths[order].tolist(), strict=True)
-    for end, (source, target) in enumerate(pairs):
-        longest_source, longest_target = max(longest_source, source), max(longest_target, target)
-        if (end + 1 - start) * max(longest_source, longest_target) > budget_tokens and end > start:
-            batches.append(order[start:end])
-            start, longest_source, longest_target = end, source, target
-    if len(order) > start:
-        batches.append(order[start:])
-    return batches

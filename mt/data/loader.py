@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int, Integer
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.batching import Indices, plan_epoch, plan_in_order, split_for_ranks
+from mt.data.batching import Indices, Lengths, plan_epoch, plan_in_order, split_for_ranks
 from mt.data.packing import PackedRows, plan_packed_rows, row_lengths, split_evenly
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
@@ -81,7 +81,7 @@ class TrainingOrder:
     def largest_batches(self, *, epoch: int, micro_batch_tokens: int) -> list[Batch]:
         """Made-up micro-batches that need as much memory as any of the epoch: the longest rows, and the fullest."""
         corpus = self.corpus_of_epoch(epoch)
-        longest = 1 + max(int(side.max(initial=0)) for side in (corpus.source_lengths, corpus.target_lengths))
+        longest = int(token_lengths(corpus).max(initial=1))
         if self.pack_length:
             both = row_lengths(longest, pack_length=self.pack_length, batch_tokens=self.batch_tokens)
             lengths = dict.fromkeys(reversed(both))
@@ -108,39 +108,34 @@ class TrainingOrder:
 
     def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
         """The batches of an epoch from batch `start` on; runs in the loader's thread."""
+        lengths = token_lengths(corpus)
         index = -1
-        for index, read in enumerate(self._planned(corpus, epoch)):
+        for index, (indices, read) in enumerate(self._planned(corpus, lengths, epoch)):
             if index >= start:
-                indices, micro_batches = read()
+                micro_batches = read()
                 if self.pin:
                     micro_batches = [batch.pinned() for batch in micro_batches]
-                sides = corpus.source_lengths, corpus.target_lengths
-                yield StepBatches(epoch, index + 1, micro_batches, *(int((side[indices] + 1).sum()) for side in sides))
+                yield StepBatches(epoch, index + 1, micro_batches, *lengths[:, indices].sum(axis=1).tolist())
         if index < 0:
             raise UserError("no training pairs are left: look at the corpora and at data.filters")
 
-    def _planned(self, corpus: Pairs, epoch: int) -> Iterator[Callable[[], tuple[Indices, list[Batch]]]]:
-        """What reads each batch of an epoch: the indices of its pairs, and this rank's share of it."""
-        lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
+    def _planned(
+        self, corpus: Pairs, lengths: Lengths, epoch: int
+    ) -> Iterator[tuple[Indices, Callable[[], list[Batch]]]]:
+        """For each batch of an epoch the indices of its pairs, and what reads this rank's share of it."""
+        options = {"batch_tokens": self.batch_tokens, "seed": self.seed, "epoch": epoch}
         if self.pack_length is None:
-            for batch in plan_epoch(*lengths, batch_tokens=self.batch_tokens, seed=self.seed, epoch=epoch):
-                yield functools.partial(self._read_padded, corpus, batch)
+            for batch in plan_epoch(lengths, **options):
+                yield batch, functools.partial(self._read_padded, corpus, lengths, batch)
         else:
-            plan = functools.partial(plan_packed_rows, batch_tokens=self.batch_tokens, pack_length=self.pack_length)
-            for tokens, packed_rows in plan(*lengths, seed=self.seed, epoch=epoch):
-                yield functools.partial(self._read_packed, corpus, packed_rows, tokens)
+            for tokens, packed_rows in plan_packed_rows(lengths, pack_length=self.pack_length, **options):
+                yield np.concatenate(packed_rows), functools.partial(self._read_packed, corpus, packed_rows, tokens)
 
-    def _read_padded(self, corpus: Pairs, batch: Indices) -> tuple[Indices, list[Batch]]:
-        parts = split_for_ranks(
-            batch,
-            corpus.source_lengths + 1,
-            corpus.target_lengths + 1,
-            micro_batch_tokens=self.micro_batch_tokens,
-            ranks=self.world_size,
-        )
-        return batch, self._share(parts, lambda part: read_batch(corpus, part))
+    def _read_padded(self, corpus: Pairs, lengths: Lengths, batch: Indices) -> list[Batch]:
+        parts = split_for_ranks(batch, lengths, micro_batch_tokens=self.micro_batch_tokens, ranks=self.world_size)
+        return self._share(parts, lambda part: read_batch(corpus, part))
 
-    def _read_packed(self, corpus: Pairs, packed_rows: PackedRows, pack_length: int) -> tuple[Indices, list[Batch]]:
+    def _read_packed(self, corpus: Pairs, packed_rows: PackedRows, pack_length: int) -> list[Batch]:
         """These rows as micro-batches of equally many."""
         rows = self._rows(pack_length, self.micro_batch_tokens)
         parts = [packed_rows[start : start + rows] for start in range(0, len(packed_rows), rows)]
@@ -149,7 +144,7 @@ class TrainingOrder:
             pairs = [[(corpus.source(int(i)), corpus.target(int(i))) for i in row] for row in part]
             return make_packed_batch(pairs, pack_length=pack_length, rows=rows if self.one_shape else len(part))
 
-        return np.concatenate(packed_rows), self._share(parts, read)
+        return self._share(parts, read)
 
     def _share(self, parts: Sequence[Part], read: Callable[[Part], Batch]) -> list[Batch]:
         """This rank's micro-batches, as many as the other ranks have."""
@@ -159,6 +154,11 @@ class TrainingOrder:
         return own
 
 
+def token_lengths(corpus: Pairs) -> Lengths:
+    """The lengths of both sides in tokens, with the EOS."""
+    return np.stack((corpus.source_lengths, corpus.target_lengths)) + 1
+
+
 def read_batch(corpus: Pairs, indices: Indices) -> Batch:
     """These pairs of the corpus as one batch."""
     return make_batch([corpus.source(int(i)) for i in indices], [corpus.target(int(i)) for i in indices])
@@ -166,6 +166,5 @@ def read_batch(corpus: Pairs, indices: Indices) -> Batch:
 
 def validation_batches(corpus: Pairs, *, batch_tokens: int) -> Iterator[Batch]:
     """Every pair of a validation corpus once, longest first."""
-    plan = plan_in_order(corpus.source_lengths + 1, corpus.target_lengths + 1, batch_tokens=batch_tokens)
-    for indices in plan:
+    for indices in plan_in_order(token_lengths(corpus), batch_tokens=batch_tokens):
         yield read_batch(corpus, indices)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Int
 
-from mt.data.batching import Indices, check_longest
+from mt.data.batching import Indices, Lengths, check_longest
 
 PackedRows = list[Indices]  # for each row, the indices of its pairs
 
@@ -17,8 +17,7 @@ _BATCHES_PER_POOL = 8
 
 
 def plan_packed_rows(
-    source_lengths: Int[np.ndarray, " pairs"],
-    target_lengths: Int[np.ndarray, " pairs"],
+    lengths: Lengths,
     *,
     batch_tokens: int,
     pack_length: int,
@@ -27,14 +26,14 @@ def plan_packed_rows(
 ) -> Iterator[tuple[int, PackedRows]]:
     """Every pair once: (tokens of a row, the rows of a batch), a pure function of (seed, epoch).
 
-    Lengths are in tokens with the EOS. Pairs of up to `pack_length` tokens share rows of that length; longer ones, if
+    Pairs of up to `pack_length` tokens share rows of that length; longer ones, if
     there are any, go to batches of their own with rows for the longest (`row_lengths`). All batches of a row length
     have the same number of rows, except the last one in the epoch. The corpus is shuffled and packed a pool of pairs
     at a time. Raises UserError when one pair alone exceeds `batch_tokens`.
     """
     random = np.random.Generator(np.random.PCG64([seed, epoch]))
-    order = random.permutation(len(source_lengths))
-    longer = np.maximum(source_lengths, target_lengths)
+    order = random.permutation(lengths.shape[1])
+    longer = lengths.max(axis=0)
     short_tokens, long_tokens = row_lengths(
         int(longer.max(initial=1)), pack_length=pack_length, batch_tokens=batch_tokens
     )
@@ -42,7 +41,7 @@ def plan_packed_rows(
     for pool in _pools(order, longer, pool_tokens=_BATCHES_PER_POOL * batch_tokens):
         short = longer[pool] <= short_tokens
         for tokens, members in ((short_tokens, pool[short]), (long_tokens, pool[~short])):
-            rows = pack(members, source_lengths, target_lengths, pack_length=tokens)
+            rows = pack(members, lengths, pack_length=tokens)
             waiting[tokens] += [rows[index] for index in random.permutation(len(rows))]
             size = batch_tokens // tokens
             while len(waiting[tokens]) >= size:
@@ -65,25 +64,23 @@ def row_lengths(longest: int, *, pack_length: int, batch_tokens: int) -> tuple[i
 
 def pack(
     members: Indices,
-    source_lengths: Int[np.ndarray, " pairs"],
-    target_lengths: Int[np.ndarray, " pairs"],
+    lengths: Lengths,
     *,
     pack_length: int,
 ) -> PackedRows:
     """Put each pair into the first row that has room for both its sides, longest pairs first."""
-    decreasing = members[np.argsort(-np.maximum(source_lengths[members], target_lengths[members]), kind="stable")]
+    decreasing = members[np.argsort(-lengths[:, members].max(axis=0), kind="stable")]
     room = np.full((len(members), 2), pack_length)
     rows: list[list[int]] = []
     full = 0  # rows before this one have no room for any pair
-    shortest = int(min(source_lengths[members].min(initial=1), target_lengths[members].min(initial=1)))
+    shortest = int(lengths[:, members].min(initial=1))
     for index in decreasing.tolist():
-        lengths = (int(source_lengths[index]), int(target_lengths[index]))
-        fits = (room[full : len(rows) + 1] >= lengths).all(axis=1)
+        fits = (room[full : len(rows) + 1] >= lengths[:, index]).all(axis=1)
         row = full + int(fits.argmax())
         if row == len(rows):
             rows.append([])
         rows[row].append(index)
-        room[row] -= lengths
+        room[row] -= lengths[:, index]
         while full < len(rows) and room[full].min() < shortest:
             full += 1
     return [np.array(row) for row in rows]

@@ -7,40 +7,40 @@ import numpy as np
 import pytest
 from pairs import ListedPairs
 
+from mt.data.batching import Lengths
 from mt.data.loader import TrainingOrder
 from mt.data.packing import pack, plan_packed_rows, split_evenly
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.errors import UserError
-
-Lengths = tuple[np.ndarray, np.ndarray]
 
 
 def corpus(count: int, *, seed: int, longest: int = 120) -> Lengths:
     """Lengths as those of real sentences: most short, few long, the sides alike."""
     random = np.random.default_rng(seed)
     source = np.clip(random.lognormal(3, 0.6, count), 1, longest).astype(np.int32)
-    return source, np.clip(source * random.lognormal(0, 0.2, count), 1, longest).astype(np.int32)
+    target = np.clip(source * random.lognormal(0, 0.2, count), 1, longest).astype(np.int32)
+    return np.stack((source, target))
 
 
 def test_rows_hold_every_pair_once_and_no_more_than_fits() -> None:
     random = np.random.default_rng(0)
     for case in range(300):
         count, pack_length = random.integers(0, 40), int(random.integers(5, 60))
-        lengths = random.integers(1, pack_length + 1, count), random.integers(1, pack_length + 1, count)
-        rows = pack(random.permutation(count), *lengths, pack_length=pack_length)
+        lengths = random.integers(1, pack_length + 1, (2, count))
+        rows = pack(random.permutation(count), lengths, pack_length=pack_length)
         assert sorted(int(i) for one in rows for i in one) == list(range(count)), case
         assert all(int(side[one].sum()) <= pack_length for one in rows for side in lengths)
 
 
 def test_rows_are_full() -> None:
     lengths = corpus(6000, seed=1)
-    rows = pack(np.arange(6000), *lengths, pack_length=128)
+    rows = pack(np.arange(6000), lengths, pack_length=128)
     assert all(int(side.sum()) / (128 * len(rows)) > 0.93 for side in lengths)
 
 
 def test_batches_of_a_class_have_one_shape_and_hold_every_pair_once() -> None:
     lengths = corpus(5000, seed=2, longest=300)
-    plan = list(plan_packed_rows(*lengths, batch_tokens=1000, pack_length=128, seed=0, epoch=0))
+    plan = list(plan_packed_rows(lengths, batch_tokens=1000, pack_length=128, seed=0, epoch=0))
     assert Counter(int(i) for _, rows in plan for one in rows for i in one) == Counter(range(5000))
     assert {tokens for tokens, _ in plan} == {128, 256}
     for pack_length in (128, 256):
@@ -56,7 +56,7 @@ def test_the_plan_is_a_function_of_seed_and_epoch_alone() -> None:
         plan, again = (
             [
                 [one.tolist() for one in rows]
-                for _, rows in plan_packed_rows(*lengths, batch_tokens=512, pack_length=128, seed=seed, epoch=epoch)
+                for _, rows in plan_packed_rows(lengths, batch_tokens=512, pack_length=128, seed=seed, epoch=epoch)
             ]
             for _ in range(2)
         )
@@ -66,8 +66,8 @@ def test_the_plan_is_a_function_of_seed_and_epoch_alone() -> None:
 
 
 def test_a_pair_too_long_for_a_batch_is_the_users_to_fix() -> None:
-    lengths = np.array([5, 140]), np.array([4, 4])
-    plan = functools.partial(plan_packed_rows, *lengths, pack_length=128, seed=0, epoch=0)
+    lengths = np.array([[5, 140], [4, 4]])
+    plan = functools.partial(plan_packed_rows, lengths, pack_length=128, seed=0, epoch=0)
     assert [tokens for tokens, _ in plan(batch_tokens=140)] == [128, 140]
     with pytest.raises(UserError, match="batch_tokens=139 cannot hold a pair of 140 tokens: raise it, or lower data"):
         next(plan(batch_tokens=139))

@@ -8,6 +8,7 @@ from tiny_models import VOCAB_SIZE, tiny_model
 from torch import Tensor
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
+from mt.data.loader import token_lengths
 from mt.data.packing import pack
 from mt.model import masks
 from mt.model.transformer import Transformer
@@ -19,8 +20,7 @@ PACK_LENGTH = 32
 
 def packed_pairs(*, rows: int | None = None) -> tuple[Batch, list[np.ndarray]]:
     corpus = ListedPairs(PAIRS)
-    lengths = corpus.source_lengths + 1, corpus.target_lengths + 1
-    packed_rows = pack(np.arange(len(PAIRS)), *lengths, pack_length=PACK_LENGTH)
+    packed_rows = pack(np.arange(len(PAIRS)), token_lengths(corpus), pack_length=PACK_LENGTH)
     pairs = [[PAIRS[i] for i in row] for row in packed_rows]
     return make_packed_batch(pairs, pack_length=PACK_LENGTH, rows=rows or len(packed_rows)), packed_rows
 
