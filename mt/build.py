@@ -1,5 +1,6 @@
 """The only module where configuration becomes objects. It reads no disk and knows no other process."""
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -15,11 +16,13 @@ from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.dropout import Dropout
-from mt.fast.engine.decoding import PreparedDecoders
+from mt.fast.engine.batched_decoder import BatchedDecoder
+from mt.fast.engine.prepacked_linear import bf16_factors
 from mt.fast.engine.prepared_model import PreparedModel, unsupported
 from mt.fast.fused_attention import fused_attention
 from mt.fast.native.ranking import ranked_extensions
 from mt.fast.workers import Workers
+from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer, make_transformer
 from mt.reporting import report
 from mt.runtime import autocast, choose_precision, decoding_precision, seed_everything
@@ -27,7 +30,6 @@ from mt.search.search import Sampling, Search
 from mt.training.schedule import decay, learning_rate, peak_learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention
-from mt.translation.plain_decoders import PlainDecoders
 from mt.translation.translator import Decoders, Translator
 
 _report_once = functools.cache(report)  # training starts decoding at every validation
@@ -162,7 +164,18 @@ def _decoders(models: Sequence[Transformer], precision: str, device: torch.devic
     reasons = [unsupported(model.eval()) for model in models]
     if reason := next(filter(None, reasons), None):
         _report_once(f"decoding without the fast engine, which does not support the model: {reason}")
-        return PlainDecoders(models)
+        return Decoders(starts=[functools.partial(CachedDecoder, model) for model in models], device=device)
     settings: dict[str, Any] = {"precision": decoding_precision(precision, device)}
     settings["compute_type"] = "int8" if precision == "int8" else None
-    return PreparedDecoders([PreparedModel(model, **settings) for model in models])
+    return prepared_decoders([PreparedModel(model, **settings) for model in models])
+
+
+def prepared_decoders(models: Sequence[PreparedModel]) -> Decoders:
+    """The fast engine with these models; on a GPU the slots of finished sentences are refilled."""
+    device, bf16 = models[0].device, models[0].precision == torch.bfloat16
+    return Decoders(
+        starts=[functools.partial(BatchedDecoder, model) for model in models],
+        device=device,
+        refills=device.type != "cpu",
+        surrounding=bf16_factors if bf16 and device.type == "cpu" else contextlib.nullcontext,
+    )

@@ -1,5 +1,6 @@
 """Text in, text out: one line out for every line in, in order."""
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -13,6 +14,7 @@ from torch import Tensor
 from mt.data.batch import source_tensor
 from mt.data.tokenizer import UNKNOWN, Tokenizer
 from mt.errors import UserError
+from mt.search.ensemble import Ensemble
 from mt.search.next_token import NextToken
 from mt.search.search import Search
 from mt.translation.alignment import word_alignment
@@ -29,19 +31,27 @@ Align = Callable[[list[list[int]], list[list[int]]], Float[Tensor, "pairs target
 Result = TypeVar("Result")
 
 
-@runtime_checkable
-class Decoders(Protocol):
-    """The models, as what starts decoding with them."""
+@dataclass(kw_only=True, eq=False)
+class Decoders:
+    """What starts decoding with one model, or with several of the same vocabulary, which decide as `Ensemble` says."""
 
+    starts: Sequence[Callable[..., NextToken]]
+    """Of each model what gives, for source sentences and `rows_per_sentence`, its next-token function."""
     device: torch.device
-    refills: bool
-    """Whether a search should be given more sentences than it decodes at the same time: what admits the later ones."""
+    refills: bool = False
+    """Whether these admit sentences later, so that a search should get more than the `slots` it decodes at once."""
+    surrounding: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
+    """Holds while they decode."""
 
+    @contextlib.contextmanager
     def __call__(
-        self, source: Int[Tensor, "sentences source"], *, rows_per_sentence: int, slots: int | None
-    ) -> AbstractContextManager[NextToken]:
+        self, source: Int[Tensor, "sentences source"], *, rows_per_sentence: int, slots: int
+    ) -> Iterator[NextToken]:
         """Give the next-token function of these sentences, decoding the first `slots` from the beginning."""
-        ...
+        settings = {"rows_per_sentence": rows_per_sentence} | ({"slots": slots} if self.refills else {})
+        with torch.inference_mode(), self.surrounding():
+            decoders = [start(source.to(self.device), **settings) for start in self.starts]
+            yield decoders[0] if len(decoders) == 1 else Ensemble(decoders)
 
 
 @runtime_checkable

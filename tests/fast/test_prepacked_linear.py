@@ -10,8 +10,7 @@ import torch
 from torch.nn import functional
 
 from mt.fast.engine import prepacked_linear
-from mt.fast.engine.decoding import bf16_factors
-from mt.fast.engine.prepacked_linear import Library, PrepackedLinear
+from mt.fast.engine.prepacked_linear import Library, PrepackedLinear, bf16_factors
 
 ROOT = Path(__file__).resolve().parents[2]
 PRECISIONS = [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 0.1)]

@@ -47,19 +47,20 @@ def test_every_answer_comes_in_order_from_a_worker(workers: WorkerProcesses[tupl
 def test_what_a_worker_raises_is_raised_here(workers: WorkerProcesses[tuple[int, int, int]]) -> None:
     with pytest.raises(UserError, match="3 is refused"):
         workers.map([(number, "refuse" if number == 3 else "work") for number in range(8)])
-    assert not len(workers)
-    assert [number for number, _, _ in workers.map([(5, "work"), (6, "work")])] == [5, 6]
+    assert not any(each.is_alive() for each in workers._processes)
 
 
 @pytest.mark.reliability(24)
 @pytest.mark.parametrize("ending", [{4}, {4, 5}, set(range(8))])
-def test_what_a_worker_leaves_undone_is_done_here(
-    ending: set[int], workers: WorkerProcesses[tuple[int, int, int]]
-) -> None:
-    answers = workers.map([(number, "end" if number in ending else "work") for number in range(8)])
-    assert [number for number, _, _ in answers] == list(range(8))
-    assert ending <= {number for number, process, _ in answers if process == HERE}
-    assert [number for number, _, _ in workers.map([(5, "work"), (6, "work")])] == [5, 6]
+def test_what_a_worker_leaves_undone_is_done_here(ending: set[int]) -> None:
+    """In this call and in later ones; the other workers are ended."""
+    workers = Workers(2, processes=True)
+    tasks = [(number, "end" if number in ending else "work") for number in range(8)]
+    for _ in range(2):
+        answers = workers(work, tasks, sentences=64)
+        assert [number for number, _, _ in answers] == list(range(8))
+        assert {process for _, process, _ in answers} == {HERE}
+    assert not any(each.is_alive() for each in workers.workers[work]._processes)
 
 
 def test_many_sentences_are_shared_among_processes_and_few_among_threads() -> None:
@@ -71,7 +72,7 @@ def test_many_sentences_are_shared_among_processes_and_few_among_threads() -> No
         assert [(number, threads) for number, _, threads in answers] == [(number, 1) for number in range(6)]
     assert {process for _, process, _ in few} == {HERE}
     assert HERE not in {process for _, process, _ in many}
-    assert {process for _, process, _ in again} <= {each.pid for each in workers.workers[work]._workers.values()}
+    assert {process for _, process, _ in again} <= {each.pid for each in workers.workers[work]._processes}
     assert {process for _, process, _ in Workers(2)(work, tasks, sentences=1000)} == {HERE}
     assert {process for _, process, _ in Workers(1, processes=True)(work, tasks, sentences=1000)} == {HERE}
     workers.workers[work].close()

@@ -12,10 +12,11 @@ from translators import small_tokenizer
 from mt import build
 from mt.config.schema import TrainConfig
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
-from mt.fast.engine.decoding import PreparedDecoders
+from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import unsupported
+from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer
-from mt.translation.plain_decoders import PlainDecoders
+from mt.search.ensemble import Ensemble
 from mt.translation.segments import Translation
 
 LINES = ["a small dog runs over the field.", "two men", "", "the old dog watches two men from a bench.", "a dog!"]
@@ -65,7 +66,8 @@ def test_models_that_the_fast_engine_does_not_support_are_translated_by_the_plai
     reason = "decoding without the fast engine, which does not support the model: encoder.final_norm is LayerNorm"
     assert lines == [reason] * final_norm
     decoders = build.translator(config, config.decoding, [model], (tokenizer, tokenizer)).decoders
-    assert isinstance(decoders, PlainDecoders if final_norm else PreparedDecoders)
+    with decoders(torch.tensor([[EOS]]), rows_per_sentence=1, slots=1) as next_token:
+        assert isinstance(next_token, CachedDecoder if final_norm else BatchedDecoder)
     with torch.inference_mode():
         expected = [greedy(model, tokenizer.encode(line), max_extra_tokens=4) if line else [] for line in LINES]
     assert [one.tokens for one in found] == expected
@@ -79,7 +81,9 @@ def test_one_unsupported_model_makes_the_whole_ensemble_plain(tokenizer: Tokeniz
     normed = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
     normed.encoder.final_norm = nn.LayerNorm(16)
     decoders = build.translator(config, config.decoding, [model, normed], (tokenizer, tokenizer)).decoders
-    assert isinstance(decoders, PlainDecoders)
+    with decoders(torch.tensor([[EOS]]), rows_per_sentence=1, slots=1) as ensemble:
+        assert isinstance(ensemble, Ensemble)
+        assert all(isinstance(member, CachedDecoder) for member in ensemble._members)
     alone, twice = (translated(config, models, tokenizer) for models in ([normed], [normed, normed]))
     assert [one.tokens for one in twice] == [one.tokens for one in alone]
 

@@ -11,7 +11,7 @@ from tiny_models import tiny_model
 from torch import Tensor
 from translators import make_translator, small_tokenizer
 
-import mt.fast.engine.decoding
+import mt.build
 import mt.translation.translator
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.fast.engine.batched_decoder import BatchedDecoder
@@ -132,7 +132,6 @@ def test_worker_processes_translate_as_threads_do(tokenizer: Tokenizer, precisio
     [workers] = in_processes.run.workers.values()
     assert list(in_processes.translate(lines)) == list(in_threads.translate(lines))
     assert [*in_processes.run.workers.values()] == [workers], "forked once"
-    assert len(workers) == 2
     workers.close()
 
 
@@ -147,7 +146,7 @@ def test_batches_stay_within_the_budget(
             super().__init__(model, source, **settings)
             shapes.append((self.num_slots, source.shape[1]))
 
-    monkeypatch.setattr(mt.fast.engine.decoding, "BatchedDecoder", Noted)
+    monkeypatch.setattr(mt.build, "BatchedDecoder", Noted)
     budget = 60 * beam_size  # the sources of a batch, once for each row of the beam
     translator(model, tokenizer, batch_tokens=budget, beam_size=beam_size).translate_all(LINES * 5)
     assert all(rows * length <= 60 or rows == 1 for rows, length in shapes)

@@ -1,6 +1,9 @@
 """Linear layers with prepacked weights: laid out once, as the processor's matrix kernels read them."""
 
+import contextlib
 import functools
+import threading
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
@@ -19,6 +22,9 @@ _PROBED_SHAPES = ((48, 32), (65, 64), (96, 128), (256, 512))
 _PROBED_COUNTS = [2, 3, 5, 7, 8, 16, 20, 33]
 _mkl_linear: Any = torch.ops.mkl._mkl_linear.default if torch.backends.mkl.is_available() else None
 _onednn_linear: Any = torch.ops.mkldnn._linear_pointwise.default if torch.backends.mkldnn.is_available() else None
+
+_SWITCHING = threading.Lock()
+_settings_before: list[str] = []  # one for each thread inside `bf16_factors`; the first is to be restored
 
 
 class PrepackedLinear:
@@ -107,7 +113,7 @@ def _has_bf16() -> bool:
 def _library(precision: torch.dtype, *, rounded: bool) -> Library:
     """The first library of a CPU whose rows do not depend on their number.
 
-    Where factors may be `rounded` to bf16 it is oneDNN, which does so on some processors (decoding.py).
+    Where factors may be `rounded` to bf16 it is oneDNN, which does so on some processors (see `bf16_factors`).
     """
     libraries: list[Library] = []
     if precision == torch.float32 and not rounded and torch.backends.mkl.is_available():
@@ -135,3 +141,22 @@ def _agree(layer: PrepackedLinear, in_features: int, *, rows: int, counts: list[
         return all(torch.equal(layer.product(x[:count]), together[:count]) for count in counts)
     finally:
         torch.set_num_threads(threads)
+
+
+@contextlib.contextmanager
+def bf16_factors() -> Iterator[None]:
+    """Let oneDNN round the factors of fp32 products to bf16; sums and results stay fp32.
+
+    This holds for the whole process, until the last thread has left.
+    """
+    matmul = getattr(torch.backends.mkldnn, "matmul")  # noqa: B009  made at run time, unknown to type checkers
+    with _SWITCHING:
+        _settings_before.append(matmul.fp32_precision)
+        matmul.fp32_precision = "bf16"
+    try:
+        yield
+    finally:
+        with _SWITCHING:
+            before = _settings_before.pop()
+            if not _settings_before:
+                matmul.fp32_precision = before

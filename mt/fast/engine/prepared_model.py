@@ -45,7 +45,7 @@ class PreparedModel:
 
     In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once. On a CPU logits are not
     rounded: eight bits would make many of them equal, and reorder others. Without `TiledLinear` their weights are fp32,
-    and oneDNN rounds the factors to bf16 only inside `mt.fast.engine.decoding.bf16_factors` and on processors with AMX.
+    and oneDNN rounds the factors to bf16 only inside `bf16_factors` and on processors with AMX.
 
     `compute_type` is that of `TiledLinear`, where it is available; None keeps the precision. Raises ValueError with the
     part that is `unsupported`.
