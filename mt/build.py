@@ -18,10 +18,11 @@ from mt.fast.chunked_loss import chunked_loss
 from mt.fast.dropout import Dropout
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepacked_linear import bf16_factors
-from mt.fast.engine.prepared_model import PreparedModel, unsupported
+from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.fast.native.ranking import ranked_extensions
 from mt.fast.workers import Workers
+from mt.model.architecture import unknown_part
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer, make_transformer
 from mt.reporting import report
@@ -161,7 +162,7 @@ def search(decoding: schema.Decoding, *, byte_fallback: bool, num_hypotheses: in
 
 def _decoders(models: Sequence[Transformer], precision: str, device: torch.device) -> Decoders:
     """The fast engine; for models that it does not support, the models themselves."""
-    reasons = [unsupported(model.eval()) for model in models]
+    reasons = [unknown_part(model.eval()) for model in models]
     if reason := next(filter(None, reasons), None):
         _report_once(f"decoding without the fast engine, which does not support the model: {reason}")
         return Decoders(starts=[functools.partial(CachedDecoder, model) for model in models], device=device)

@@ -4,8 +4,6 @@ Batches of packed rows keep one shape (`mt/data/packing.py`), so a program compi
 Validation has batches of any shape and runs uncompiled (`Trainer`).
 """
 
-import torch
-
 from mt.model.transformer import Transformer
 
 
@@ -13,8 +11,3 @@ def compile_layers(model: Transformer, *, static_shapes: bool, backend: str = "i
     """Let torch compile each encoder and decoder layer at its first use; parameters keep their names."""
     for layer in (*model.encoder.layers, *model.decoder.layers):
         layer.compile(dynamic=not static_shapes, backend=backend)
-
-
-def programs_made() -> int:
-    """The number of programs that torch.compile has made in this process."""
-    return int(torch._dynamo.utils.counters["stats"]["unique_graphs"])

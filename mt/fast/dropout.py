@@ -27,10 +27,6 @@ class Dropout(nn.Module):
             return functional.dropout(x, self.p)
         return _ThinOut.apply(x, self.p)
 
-    def extra_repr(self) -> str:
-        """What the module prints of itself."""
-        return f"p={self.p}"
-
 
 class _ThinOut(torch.autograd.Function):
     @staticmethod

@@ -7,6 +7,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional
 
+from mt.model.attention import attention_weights
+
 
 def fused_attention(
     query: Float[Tensor, "batch heads query d_k"],
@@ -20,29 +22,17 @@ def fused_attention(
     Torch's kernel, except for bf16 on a CPU: there it blocks for long sequences and takes about seven times the
     time of two batched products and a softmax on sentences of 15 to 30 tokens.
     """
-    if query.device.type != "cpu" or query.dtype != torch.bfloat16:
-        added = mask if bias is None else _added(mask, bias)
-        return functional.scaled_dot_product_attention(query, key, value, attn_mask=added)
-    with torch.autocast("cpu", enabled=False):
-        return attention_by_products(query, key, value, mask, bias)
+    by_products = query.device.type == "cpu" and query.dtype == torch.bfloat16
+    if mask is not None and (bias is not None or by_products):  # adding is faster than filling in, forward and backward
+        bias, mask = torch.where(mask, query.new_zeros(()) if bias is None else bias, -math.inf), None
+    if by_products:
+        with torch.autocast("cpu", enabled=False):
+            return attention_weights(query, key, None, bias, score=_scaled_first) @ value
+    return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask if bias is None else bias)
 
 
-def attention_by_products(
-    query: Float[Tensor, "batch heads query d_k"],
-    key: Float[Tensor, "batch heads memory d_k"],
-    value: Float[Tensor, "batch heads memory d_v"],
-    mask: Bool[Tensor, "#batch #heads #query memory"] | None,
-    bias: Float[Tensor, "#batch #heads #query memory"] | None = None,
-) -> Float[Tensor, "batch heads query d_v"]:
-    """The same by two batched products and a softmax, in the type of its arguments."""
-    scores = (query * (1 / math.sqrt(query.shape[-1]))) @ key.transpose(-2, -1)
-    if bias is not None:
-        scores = scores + bias
-    if mask is not None:
-        scores = scores + torch.zeros_like(mask, dtype=scores.dtype).masked_fill_(~mask, -math.inf)
-    return scores.softmax(dim=-1) @ value
-
-
-def _added(mask: Bool[Tensor, "..."] | None, bias: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """The bias, and minus infinity where the mask forbids."""
-    return bias if mask is None else torch.where(mask, bias, -math.inf)
+def _scaled_first(
+    query: Float[Tensor, "batch heads query d_k"], key: Float[Tensor, "batch heads memory d_k"]
+) -> Float[Tensor, "batch heads query memory"]:
+    """Scores of queries that are scaled before the product: there are fewer of them."""
+    return (query * (1 / math.sqrt(query.shape[-1]))) @ key.transpose(-2, -1)

@@ -125,7 +125,7 @@ def test_packages_know_only_whom_they_may(path: Path) -> None:
     ("module", "imported"),
     [
         ("mt.model.stacks", {"mt", "mt.build"}),
-        ("mt.search.beam", {"mt.fast.native.ranking", "mt.fast.native.ranking.can_rank"}),
+        ("mt.search.beam", {"mt.fast.native.ranking", "mt.fast.native.ranking.ranked_extensions"}),
         ("mt.commands.train", {"mt.commands.evaluate", "mt.commands.evaluate.score_split"}),
         ("mt.config.checks", {"mt.runs.folder", "mt.runs.folder.check_run"}),
         ("mt.runs.folder", {"mt", "mt.api"}),

@@ -9,11 +9,12 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mt.fast.engine.batched_decoder import BatchedDecoder
-from mt.fast.engine.indexed_cache import IndexedCache
-from mt.fast.engine.prepared_model import PreparedModel, unsupported
+from mt.fast.engine.prepared_model import PreparedModel
+from mt.fast.engine.target_cache import IndexedCache
+from mt.fast.native.layers import NormOfSum
 from mt.fast.native.library import kernels
-from mt.fast.native.norm_of_sum import NormOfSum
 from mt.fast.native.tiled_linear import has_tiles
+from mt.model.architecture import unknown_part
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer
 
@@ -199,13 +200,13 @@ def test_rows_gains_and_biases_of_a_norm_are_of_one_type(
 
 def test_what_the_engine_does_not_know_is_refused_by_name() -> None:
     """Attributes; classes are tested in tests/model/test_every_choice.py."""
-    assert unsupported(tiny_model()) is None
+    assert unknown_part(tiny_model()) is None
     changed = [tiny_model() for _ in range(2)]
     changed[0].encoder.final_norm = nn.LayerNorm(16)
     changed[1].decoder.layers[1].feed_forward.activation = "gelu"
     parts = ["encoder.final_norm is LayerNorm", "decoder.layers.1.feed_forward.activation is gelu"]
     for model, part in zip(changed, parts, strict=True):
-        assert unsupported(model) == part
+        assert unknown_part(model) == part
         with pytest.raises(ValueError, match=f"the fast engine does not support this model: {part}"):
             PreparedModel(model, precision=torch.float32)
 

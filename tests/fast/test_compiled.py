@@ -19,7 +19,7 @@ from tiny_models import VOCAB_SIZE, tiny_model
 from mt.data.batch import Batch
 from mt.data.loader import TrainingOrder
 from mt.fast.chunked_loss import chunked_loss
-from mt.fast.compiled import compile_layers, programs_made
+from mt.fast.compiled import compile_layers
 from mt.fast.dropout import Dropout
 from mt.fast.fused_attention import fused_attention
 from mt.model.transformer import Transformer
@@ -50,6 +50,11 @@ def model(backend: str | None, device: torch.device) -> Transformer:
     if backend:
         compile_layers(made, static_shapes=True, backend=backend)
     return made
+
+
+def programs_made() -> int:
+    """The number of programs that torch.compile has made in this process."""
+    return int(torch._dynamo.utils.counters["stats"]["unique_graphs"])
 
 
 def losses(of: Transformer, batches: list[list[Batch]]) -> list[float]:

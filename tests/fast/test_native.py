@@ -14,10 +14,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from mt.fast.native import library
-from mt.fast.native.indexed_attention import IndexedAttention
-from mt.fast.native.norm_of_sum import NormOfSum
-from mt.fast.native.ranking import can_rank, ranked_extensions
-from mt.fast.native.tiled_linear import ComputeType, TiledLinear, has_tiles
+from mt.fast.native.layers import IndexedAttention, NormOfSum
+from mt.fast.native.ranking import ranked_extensions
+from mt.fast.native.tiled_linear import ComputeType, TiledLinear, fits_tiles, has_tiles
 from mt.search.candidates import best_extensions
 
 compiled = pytest.mark.skipif(library.kernels() is None, reason="no C compiler here")
@@ -119,7 +118,7 @@ def test_products_in_tiles(rows: int, in_features: int, out_features: int, relu:
             assert y.dtype == out
             torch.testing.assert_close(y.float(), expected(*rounded), rtol=tolerance, atol=tolerance)
     if in_features % 64:
-        assert TiledLinear.of(weight, bias, compute_type="int8x8", out=torch.float32) is None
+        assert not fits_tiles(weight, compute_type="int8x8", out=torch.float32)
         return
     for out, tolerance in ((torch.float32, 3e-6), (torch.bfloat16, 2e-2)):
         linear, without = (tiled(weight, each, "int8x8", out) for each in (bias, None))
@@ -223,17 +222,14 @@ def test_heads_that_are_too_wide_are_left_to_torch() -> None:
 
 
 def tiled(weight: Tensor, bias: Tensor | None, compute_type: ComputeType, out: torch.dtype) -> TiledLinear:
-    found = TiledLinear.of(weight, bias, compute_type=compute_type, out=out)
-    assert found is not None
-    return found
+    assert fits_tiles(weight, compute_type=compute_type, out=out)
+    return TiledLinear(weight, bias, compute_type=compute_type, out=out)
 
 
 def test_sizes_that_fill_no_tiles_are_left_to_others() -> None:
     for shape, compute_type in (((40, 32), "bf16"), ((32, 40), "bf16"), ((32, 96), "int8"), ((64, 96), "int8x8")):
-        assert TiledLinear.of(torch.zeros(shape), None, compute_type=compute_type, out=torch.float32) is None
-    assert (
-        TiledLinear.of(torch.zeros(32, 32, dtype=torch.float64), None, compute_type="bf16", out=torch.float32) is None
-    )
+        assert not fits_tiles(torch.zeros(shape), compute_type=compute_type, out=torch.float32)
+    assert not fits_tiles(torch.zeros(32, 32, dtype=torch.float64), compute_type="bf16", out=torch.float32)
 
 
 @compiled
@@ -274,10 +270,12 @@ def test_nan_has_no_extension() -> None:
     assert found[2] > -math.inf
 
 
-def test_only_contiguous_fp32_scores_of_a_cpu_are_ranked() -> None:
-    assert can_rank(torch.zeros(2, 3)) == (library.kernels() is not None)
-    assert not can_rank(torch.zeros(2, 3, dtype=torch.float64))
-    assert not can_rank(torch.zeros(3, 2).T)
+def test_what_is_not_contiguous_fp32_is_ranked_by_the_plain_form() -> None:
+    logits, settings = torch.randn(300, 4), {"forbidden": [0], "eos": 2, "end_only": None}
+    for given in (logits.T, logits.T.double().contiguous()):
+        wanted = best_extensions(given.clone(), np.zeros((2, 2)), 3, **settings)
+        for found, expected in zip(ranked_extensions(given, np.zeros((2, 2)), 3, **settings), wanted, strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
 WITHOUT = "from mt.fast.native.library import kernels; kernels(); raise SystemExit(kernels() is not None)"

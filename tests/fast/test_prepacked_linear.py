@@ -52,7 +52,7 @@ def test_weights_are_fp32_where_there_is_no_bf16_kernel(
     out: torch.dtype, tolerance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prepacked_linear, "_has_bf16", lambda: False)
-    monkeypatch.setattr(prepacked_linear.TiledLinear, "of", lambda *_, **__: None)
+    monkeypatch.setattr(prepacked_linear, "fits_tiles", lambda *_, **__: False)
     torch.manual_seed(0)
     weight, bias, x = torch.randn(48, 32) / 4, torch.randn(48), torch.randn(40, 32).bfloat16()
     linear = PrepackedLinear(weight, bias, precision=torch.bfloat16, out=out)
@@ -69,7 +69,7 @@ def test_a_row_does_not_depend_on_the_number_of_rows(
 ) -> None:
     """With the library that is chosen here; also with the one that is chosen where the processor has no AMX."""
     if not tiled:
-        monkeypatch.setattr(prepacked_linear.TiledLinear, "of", lambda *_, **__: None)
+        monkeypatch.setattr(prepacked_linear, "fits_tiles", lambda *_, **__: False)
     rows_do_not_depend_on_their_number(precision)
 
 

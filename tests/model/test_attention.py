@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.fast.fused_attention import attention_by_products, fused_attention
+from mt.fast.fused_attention import fused_attention
 from mt.model.attention import MultiHeadAttention, attention, attention_weights
 
 BATCH, HEADS, QUERY, MEMORY, D_K = 3, 4, 5, 7, 6
@@ -17,7 +17,6 @@ MASK_FORMS = {
     "per head": (BATCH, HEADS, QUERY, MEMORY),
 }
 mask_forms = pytest.mark.parametrize("shape", MASK_FORMS.values(), ids=MASK_FORMS.keys())
-fast_paths = pytest.mark.parametrize("fast", [fused_attention, attention_by_products])
 
 
 def random_heads(dtype: torch.dtype, *, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
@@ -57,24 +56,22 @@ def test_the_written_form_is_equation_1(shape: tuple[int, ...]) -> None:
     assert (weights[mask.expand_as(weights)] > 0).all()
 
 
-@fast_paths
 @mask_forms
 @pytest.mark.parametrize(
     ("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 2e-6), (torch.bfloat16, 2e-2)]
 )
-def test_fast_paths_equal_the_formula(fast, shape: tuple[int, ...], dtype: torch.dtype, tolerance: float) -> None:
+def test_fast_paths_equal_the_formula(shape: tuple[int, ...], dtype: torch.dtype, tolerance: float) -> None:
     heads, mask = random_heads(dtype), random_mask(shape)
     expected = attention(*(part.double() for part in heads), mask)
-    output = fast(*heads, mask)
+    output = fused_attention(*heads, mask)
     assert output.dtype == dtype
     torch.testing.assert_close(output.double(), expected, rtol=tolerance, atol=tolerance)
 
 
-@fast_paths
-def test_no_mask_allows_everything(fast) -> None:
+def test_no_mask_allows_everything() -> None:
     heads = random_heads(torch.float64)
     everything = torch.ones(1, 1, QUERY, MEMORY, dtype=torch.bool)
-    torch.testing.assert_close(fast(*heads, None), fast(*heads, everything), rtol=0, atol=1e-14)
+    torch.testing.assert_close(fused_attention(*heads, None), fused_attention(*heads, everything), rtol=0, atol=1e-14)
 
 
 @mask_forms
@@ -95,14 +92,13 @@ def test_what_is_masked_has_no_influence_and_gets_no_gradient(shape: tuple[int, 
     assert torch.equal(fused_attention(query, key, value, mask), before)
 
 
-@fast_paths
 @pytest.mark.parametrize("masked", [True, False])
-def test_a_bias_is_added_to_the_scores(fast, masked: bool) -> None:
+def test_a_bias_is_added_to_the_scores(masked: bool) -> None:
     heads, bias = random_heads(torch.float64), torch.randn(1, HEADS, QUERY, MEMORY, dtype=torch.float64)
     mask = random_mask((BATCH, 1, 1, MEMORY)) if masked else None
     scores = heads[0] @ heads[1].mT / D_K**0.5 + bias
     scores = scores if mask is None else scores.masked_fill(~mask, -math.inf)
-    for form in (attention, fast):
+    for form in (attention, fused_attention):
         torch.testing.assert_close(form(*heads, mask, bias), scores.softmax(-1) @ heads[2], rtol=0, atol=1e-13)
 
 

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from mt.data.batch import make_batch, make_packed_batch
 from mt.fast.dropout import Dropout
 from mt.fast.engine.batched_decoder import BatchedDecoder
-from mt.fast.engine.prepared_model import PreparedModel, unsupported
-from mt.fast.fused_attention import attention_by_products, fused_attention
+from mt.fast.engine.prepared_model import PreparedModel
+from mt.fast.fused_attention import fused_attention
 from mt.model import masks
+from mt.model.architecture import unknown_part
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.feed_forward import FeedForward
 from mt.model.positions import SinusoidalPositions
@@ -26,7 +27,6 @@ from mt.model.transformer import Transformer
 CHOICES: dict[str, dict[str, Any]] = {
     "paper": {},
     "fused attention": {"attention": fused_attention, "make_dropout": Dropout},
-    "attention by products": {"attention": attention_by_products},
     "swish, output bias": {"activation": "swish", "output_bias": True},
     "separate vocabularies": {"source_vocab_size": VOCAB_SIZE},
     "fan-in initialisation": {"initialisation": "fan_in"},
@@ -86,7 +86,7 @@ def test_step_by_step_equals_the_whole(model: Transformer) -> None:
 
 
 def test_the_fast_engine_computes_the_same_or_refuses_by_name(model: Transformer) -> None:
-    reason = unsupported(model)
+    reason = unknown_part(model)
     if reason is not None:
         assert reason
         with pytest.raises(ValueError, match=reason):
@@ -117,6 +117,6 @@ def test_a_class_that_the_engine_does_not_know_is_refused_by_name(module: str) -
     }
     model.decoder.layers[1].set_submodule(module, variants[module])
     reason = f"decoder.layers.1.{module} is {type(variants[module]).__name__}"
-    assert unsupported(model) == reason
+    assert unknown_part(model) == reason
     with pytest.raises(ValueError, match=reason):
         PreparedModel(model, precision=torch.float64)

@@ -13,7 +13,7 @@ from mt import build
 from mt.config.schema import TrainConfig
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.fast.engine.batched_decoder import BatchedDecoder
-from mt.fast.engine.prepared_model import unsupported
+from mt.model.architecture import unknown_part
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer
 from mt.search.ensemble import Ensemble
@@ -59,7 +59,7 @@ def test_models_that_the_fast_engine_does_not_support_are_translated_by_the_plai
     model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32, d_ff=40)
     if final_norm:
         model.encoder.final_norm = nn.LayerNorm(16).eval()
-    assert unsupported(model) == ("encoder.final_norm is LayerNorm" if final_norm else None)
+    assert unknown_part(model) == ("encoder.final_norm is LayerNorm" if final_norm else None)
     for _ in range(2):
         found = translated(config, [model], tokenizer)
     lines = capsys.readouterr().err.splitlines()

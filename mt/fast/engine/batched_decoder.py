@@ -7,10 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mt.fast.engine.ancestry_cache import AncestryCache, round_up
 from mt.fast.engine.cross_attention_cache import CrossAttentionCache
-from mt.fast.engine.indexed_cache import IndexedCache
 from mt.fast.engine.prepared_model import PreparedModel
+from mt.fast.engine.target_cache import AncestryCache, IndexedCache, round_up
 
 _SLOTS = 4  # the slots in use are a multiple, so that few different shapes reach the kernels
 
@@ -72,8 +71,8 @@ class BatchedDecoder:
         self.steps += 1
         if width == self.rows_per_sentence:
             x = x.flatten(0, 1)
-            return model.logits(x if self.rows_to_slots is None else x[self.rows_to_slots])
-        return model.logits(x[self.slots, 0]).repeat_interleave(self.rows_per_sentence, dim=0)
+            return model.output(x if self.rows_to_slots is None else x[self.rows_to_slots])
+        return model.output(x[self.slots, 0]).repeat_interleave(self.rows_per_sentence, dim=0)
 
     def _through_layers(self, x: Float[Tensor, "slots rows d_model"]) -> Float[Tensor, "slots rows d_model"]:
         """Figure 1 from the embedding to the last layer, for the newest tokens."""

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from mt.fast.native.tiled_linear import ComputeType, TiledLinear
+from mt.fast.native.tiled_linear import ComputeType, TiledLinear, fits_tiles
 from mt.model.feed_forward import Activation
 
 Library = Literal["mkl", "onednn", "torch", "tiles"]
@@ -53,8 +53,8 @@ class PrepackedLinear:
         self.out = out or precision
         compute_type = compute_type or _COMPUTE_TYPES.get(precision)
         self.tiles = None
-        if library is None and compute_type is not None:
-            self.tiles = TiledLinear.of(weight, bias, compute_type=compute_type, out=self.out)
+        if library is None and compute_type and fits_tiles(weight, compute_type=compute_type, out=self.out):
+            self.tiles = TiledLinear(weight, bias, compute_type=compute_type, out=self.out)
         rounded = weight.device.type == "cpu" and precision == torch.bfloat16
         widened = rounded and (self.out != torch.bfloat16 or not _has_bf16())
         self.precision = torch.float32 if widened else precision

@@ -1,18 +1,13 @@
 """The layers of figure 1 with prepacked weights, and attention for rows that share their keys."""
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from mt.fast.engine.prepacked_linear import PrepackedLinear
-from mt.fast.native.all_layers import LayerKernels
-from mt.fast.native.indexed_attention import IndexedAttention
-from mt.fast.native.norm_of_sum import NormOfSum
+from mt.fast.native.layers import IndexedAttention, LayerKernels, NormOfSum
 from mt.fast.native.tiled_linear import ComputeType, TiledLinear
-from mt.model.attention import MultiHeadAttention
 from mt.model.feed_forward import FeedForward
 from mt.model.residual import PostNorm
 from mt.model.stacks import DecoderLayer, EncoderLayer
@@ -37,12 +32,8 @@ class Prepacking:
     def __init__(self, precision: torch.dtype, compute_type: ComputeType | None) -> None:
         self.precision, self.compute_type = precision, compute_type
 
-    def __call__(self, linear: nn.Linear, *, rows: slice = slice(None)) -> PrepackedLinear:
-        """A linear layer, or these rows of its matrix."""
-        return self.joined([linear], rows=rows)
-
-    def joined(self, linears: Sequence[nn.Linear], *, rows: slice = slice(None)) -> PrepackedLinear:
-        """Several linear layers, or these rows of each, as one."""
+    def __call__(self, *linears: nn.Linear, rows: slice = slice(None)) -> PrepackedLinear:
+        """A linear layer, or several as one, or these rows of their matrices."""
         weight, bias = (
             torch.cat([each.detach()[rows] for each in parameters])
             for parameters in zip(*((linear.weight, linear.bias) for linear in linears), strict=True)
@@ -116,7 +107,7 @@ class PreparedEncoderLayer:
     def kernels(self) -> LayerKernels:
         """Those of the layer's parts, from which it can be computed in one call."""
         inner, outer, last = self.feed_forward.kernels()
-        return [self.projection.tiles, self.output.tiles, inner, outer], [self.norm.of_sum, last]
+        return self.projection.tiles, self.output.tiles, inner, outer, self.norm.of_sum, last
 
 
 class PreparedDecoderLayer:
@@ -136,11 +127,4 @@ class PreparedDecoderLayer:
         """Those of the layer's parts, from which it can be computed in one call."""
         linears = (self.projection, self.output, self.cross_query, self.cross_output)
         inner, outer, last = self.feed_forward.kernels()
-        norms = [self.norm.of_sum, self.cross_norm.of_sum, last]
-        return [*(linear.tiles for linear in linears), inner, outer], norms
-
-
-def cross_projection(layers: list[DecoderLayer], prepack: Prepacking) -> PrepackedLinear:
-    """K W^K and V W^V of every decoder layer over the source, as one product."""
-    attentions: list[MultiHeadAttention] = [layer.cross_attention for layer in layers]
-    return prepack.joined([attention.projection for attention in attentions], rows=slice(attentions[0].d_model, None))
+        return *(linear.tiles for linear in linears), inner, outer, self.norm.of_sum, self.cross_norm.of_sum, last

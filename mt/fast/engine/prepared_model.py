@@ -1,43 +1,19 @@
 """A trained model prepared for translation: the same function, with prepacked weights."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from mt.fast.engine.prepacked_linear import PrepackedLinear
-from mt.fast.engine.prepared_layers import (
-    FEW,
-    Prepacking,
-    PreparedDecoderLayer,
-    PreparedEncoderLayer,
-    cross_projection,
-)
-from mt.fast.native.all_layers import LayersInOneCall
-from mt.fast.native.indexed_attention import IndexedAttention
+from mt.fast.engine.prepared_layers import FEW, Prepacking, PreparedDecoderLayer, PreparedEncoderLayer
+from mt.fast.native.layers import IndexedAttention, LayersInOneCall
 from mt.fast.native.tiled_linear import ComputeType
 from mt.model.architecture import unknown_part
 from mt.model.embedding import TokenEmbedding
 from mt.model.positions import SinusoidalPositions, positional_encoding
 from mt.model.transformer import Transformer
-
-
-def unsupported(model: nn.Module) -> str | None:
-    """The part of a model that this engine does not compute, by name; None if it computes all of it."""
-    return unknown_part(model)
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What the decoder attends to in each sentence: keys and values for each of its layers.
-
-    `mask` is what attention adds to its scores: 0 where it may be attended, minus infinity elsewhere.
-    """
-
-    keys_values: Float[Tensor, "layers 2 sentences heads source d_k"]
-    mask: Float[Tensor, "sentences 1 1 source"]
 
 
 class PreparedModel:
@@ -48,12 +24,12 @@ class PreparedModel:
     and oneDNN rounds the factors to bf16 only inside `bf16_factors` and on processors with AMX.
 
     `compute_type` is that of `TiledLinear`, where it is available; None keeps the precision. Raises ValueError with the
-    part that is `unsupported`.
+    `unknown_part`.
     """
 
     @torch.no_grad()
     def __init__(self, model: Transformer, *, precision: torch.dtype, compute_type: ComputeType | None = None) -> None:
-        if part := unsupported(model):
+        if part := unknown_part(model):
             raise ValueError(f"the fast engine does not support this model: {part}")
         assert isinstance(model.positions, SinusoidalPositions)
         self.pad = model.pad
@@ -67,27 +43,25 @@ class PreparedModel:
         prepack = Prepacking(precision, compute_type)
         self.encoder = [PreparedEncoderLayer(layer, prepack) for layer in model.encoder.layers]
         self.decoder = [PreparedDecoderLayer(layer, prepack) for layer in model.decoder.layers]
-        self.cross = cross_projection(list(model.decoder.layers), prepack)
+        cross = (layer.cross_attention.projection for layer in model.decoder.layers)
+        self.cross = prepack(*cross, rows=slice(self.d_model, None))  # keys and values of all layers as one product
         self.output = _output(model.target_embedding, self.target_embedding, compute_type)
         self.table = model.positions.table.to(precision)
         d_k = self.d_model // self.num_heads
         self.indexed_attention = IndexedAttention.of(
             num_heads=self.num_heads, d_k=d_k, precision=precision, device=self.device
         )
-        self.encoder_in_one_call = self.decoder_in_one_call = None
-        if self.indexed_attention is not None:
-            encoder, decoder = ([layer.kernels() for layer in layers] for layers in (self.encoder, self.decoder))
-            shape = {"num_heads": self.num_heads, "d_k": d_k}
-            self.encoder_in_one_call = LayersInOneCall.of("encoder_layers", encoder, **shape)
-            self.decoder_in_one_call = LayersInOneCall.of("decoder_layers", decoder, **shape)
+        encoder, decoder = ([layer.kernels() for layer in layers] for layers in (self.encoder, self.decoder))
+        self.encoder_in_one_call = LayersInOneCall.of("encoder_layers", encoder, self.indexed_attention)
+        self.decoder_in_one_call = LayersInOneCall.of("decoder_layers", decoder, self.indexed_attention)
 
     @property
     def device(self) -> torch.device:
         """The device of the weights."""
         return self.target_embedding.device
 
-    def encode(self, source: Int[Tensor, "sentences source"]) -> Memory:
-        """The left side of figure 1, and the keys and values of each decoder layer over it."""
+    def encode(self, source: Int[Tensor, "sentences source"]) -> Float[Tensor, "layers 2 sentences heads source d_k"]:
+        """The left side of figure 1, to the keys and values of each decoder layer over it."""
         mask = torch.zeros_like(source, dtype=self.precision).masked_fill_(source == self.pad, -math.inf)[:, None, None]
         positions = self.positions(source.shape[1])[: source.shape[1]]
         x = self.embed(self.source_embedding, source, positions)
@@ -97,8 +71,7 @@ class PreparedModel:
         else:
             for layer in self.encoder:
                 x = layer(x, mask, lengths, self.indexed_attention)
-        heads = self.cross(x).unflatten(-1, (len(self.decoder), 2, self.num_heads, -1)).permute(2, 3, 0, 4, 1, 5)
-        return Memory(keys_values=heads, mask=mask)
+        return self.cross(x).unflatten(-1, (len(self.decoder), 2, self.num_heads, -1)).permute(2, 3, 0, 4, 1, 5)
 
     def embed(
         self,
@@ -108,10 +81,6 @@ class PreparedModel:
     ) -> Float[Tensor, "batch length d_model"]:
         """Scaled embeddings plus encoded positions (sections 3.4, 3.5)."""
         return torch.add(positions, torch.embedding(embedding, tokens), alpha=math.sqrt(self.d_model))
-
-    def logits(self, x: Float[Tensor, "rows d_model"]) -> Float[Tensor, "rows vocabulary"]:
-        """Scores of every subword, by the embedding matrix once more (section 3.4)."""
-        return self.output(x)
 
     def positions(self, length: int) -> Float[Tensor, "longer d_model"]:
         """The position table, of at least this length."""

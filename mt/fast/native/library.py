@@ -17,29 +17,17 @@ from typing import Any
 _SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 _OPTIONS = ("-O3", "-march=native", "-fno-math-errno", "-fPIC", "-shared")
 _SECONDS = 60
-_POINTER, _NUMBER, _FLAG = ctypes.c_void_p, ctypes.c_long, ctypes.c_int
-_ATTEND = [
-    *(_POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER, _POINTER, _NUMBER, _NUMBER, _POINTER),
-    *(_NUMBER, _POINTER, _NUMBER, _NUMBER, _NUMBER, _NUMBER),
-]
-_NORM = [_POINTER, _POINTER, _POINTER, _POINTER, ctypes.c_float, _POINTER, _NUMBER, _NUMBER]
-_SIGNATURES: dict[str, list[Any]] = {
-    "attend_float": _ATTEND,
-    "attend_bf16": _ATTEND,
-    "norm_of_sum_float": _NORM,
-    "norm_of_sum_bf16": _NORM,
-    "best_extensions": [
-        *(_POINTER, _POINTER, _NUMBER, _NUMBER, _NUMBER, _POINTER, _NUMBER, _NUMBER, _POINTER, _NUMBER),
-        *(_POINTER, _POINTER),
-    ],
-    "tiles_permitted": [],
-    "encoder_layers": [_POINTER, _FLAG, _POINTER, _NUMBER, _POINTER, _NUMBER, _NUMBER, _NUMBER, _NUMBER],
-    "decoder_layers": [
-        *(_POINTER, _FLAG, _POINTER, _NUMBER, _POINTER, _POINTER, _NUMBER, _NUMBER, _POINTER),
-        *(_NUMBER, _NUMBER, _NUMBER, _NUMBER),
-    ],
-    "linear_in_tiles": [_POINTER, _FLAG, _NUMBER, _POINTER, _FLAG, _POINTER, _FLAG],
-    "structures_have_sizes": [_POINTER],
+_POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_long
+_TYPES = {"p": _POINTER, "n": _NUMBER, "i": ctypes.c_int, "f": ctypes.c_float}
+_SIGNATURES = {  # a letter of _TYPES for each argument
+    **dict.fromkeys(("attend_float", "attend_bf16"), "pnppnnnpnnpnpnnnn"),
+    **dict.fromkeys(("norm_of_sum_float", "norm_of_sum_bf16"), "ppppfpnn"),
+    "best_extensions": "ppnnnpnnpnpp",
+    "tiles_permitted": "",
+    "encoder_layers": "pipnpnnnn",
+    "decoder_layers": "pipnppnnpnnnn",
+    "linear_in_tiles": "pinpipi",
+    "structures_have_sizes": "p",
 }
 
 
@@ -116,7 +104,8 @@ def _loaded(compiler: str) -> ctypes.CDLL:
     if not command or shutil.which(command[0]) is None:
         raise OSError(f"no C compiler {compiler!r}; install one, or name it in CC")
     name = f"kernels-{_mark(compiler)}"
-    cache = _cache_folder()
+    chosen, caches = (os.environ.get(name) for name in ("MT_CACHE_DIR", "XDG_CACHE_HOME"))
+    cache = Path(chosen or Path(caches or Path.home() / ".cache") / "mt")
     for cached in sorted(cache.glob(f"{name}-*.so")):
         with contextlib.suppress(OSError):
             if cached.stem == f"{name}-{_digest(cached.read_bytes())}":
@@ -140,17 +129,11 @@ def _opened(path: Path) -> ctypes.CDLL:
     for name, arguments in _SIGNATURES.items():
         if not hasattr(library, name):
             raise OSError(f"{path} has no {name}")
-        function = getattr(library, name)
-        function.argtypes, function.restype = arguments, ctypes.c_int
+        getattr(library, name).argtypes = [_TYPES[letter] for letter in arguments]
     sizes = (_NUMBER * len(_STRUCTURES))(*map(ctypes.sizeof, _STRUCTURES))
     if not library.structures_have_sizes(sizes):
         raise OSError(f"{path} has structures of other sizes")
     return library
-
-
-def _cache_folder() -> Path:
-    chosen, caches = os.environ.get("MT_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")
-    return Path(chosen) if chosen else Path(caches or Path("~/.cache").expanduser()) / "mt"
 
 
 def _digest(content: bytes) -> str:

@@ -12,12 +12,6 @@ from mt.fast.native.library import kernels
 from mt.search.candidates import best_extensions
 
 
-def can_rank(logits: Float[Tensor, "rows vocabulary"]) -> bool:
-    """Whether the kernel takes these scores."""
-    suitable = logits.dtype == torch.float32 and logits.is_cpu and logits.is_contiguous()
-    return suitable and kernels() is not None
-
-
 def ranked_extensions(
     logits: Float[Tensor, "rows vocabulary"],
     totals: Float[np.ndarray, "sentences beam"],
@@ -31,18 +25,16 @@ def ranked_extensions(
 
     Where the kernel finds fewer extensions than `count`, it fills up with minus infinity and extension 0.
     """
-    if not can_rank(logits):
+    library = kernels()
+    if library is None or not (logits.dtype == torch.float32 and logits.is_cpu and logits.is_contiguous()):
         return best_extensions(logits, totals, count, forbidden=forbidden, eos=eos, end_only=end_only)
     sentences = len(totals)
     starts = np.ascontiguousarray(totals, dtype=np.float32)
     excluded, excluded_at = _as_array(tuple(forbidden))
     values = np.empty((sentences, count), dtype=np.float32)
     extensions = np.empty((sentences, count), dtype=np.int64)
-    library = kernels()
-    assert library is not None
     scores = (logits.data_ptr(), _address(starts), *totals.shape, logits.shape[1])
-    ending = (eos, None if end_only is None else end_only.data_ptr())
-    excluding = (excluded_at, len(excluded), *ending)
+    excluding = (excluded_at, len(excluded), eos, None if end_only is None else end_only.data_ptr())
     library.best_extensions(*scores, *excluding, count, _address(values), _address(extensions))
     return values, extensions
 

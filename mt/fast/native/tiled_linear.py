@@ -20,7 +20,7 @@ _PRECISIONS = (torch.float32, torch.bfloat16)
 
 
 class TiledLinear:
-    """x Wᵀ + b, with weights laid out as tiles once. Make it with `of`, which returns None without a kernel.
+    """x Wᵀ + b, with weights laid out as tiles once. Make it where `fits_tiles`.
 
     `bf16` rounds weights and x to it. `int8` rounds to 127 steps on either side of 0, up to the largest weight of an
     output feature and the largest number in a row of x. `int8x8` rounds to some 2^23 such steps, each number in three
@@ -49,22 +49,6 @@ class TiledLinear:
         pointers = (None if each is None else each.data_ptr() for each in (self.weight, self.scales, self.bias))
         self.structure = Linear(*pointers, self.in_features, self.out_features, limbs)
 
-    @classmethod
-    def of(
-        cls,
-        weight: Float[Tensor, "out_features in_features"],
-        bias: Float[Tensor, " out_features"] | None,
-        *,
-        compute_type: ComputeType,
-        out: torch.dtype,
-    ) -> "TiledLinear | None":
-        """The layer with results in the precision `out`."""
-        suitable = weight.device.type == "cpu" and weight.dtype in _PRECISIONS and out in _PRECISIONS
-        depth = _LINE_BYTES if _LIMBS[compute_type] else _LINE_BYTES // 2
-        if not suitable or weight.shape[0] % _COLUMNS or weight.shape[1] % depth or not has_tiles():
-            return None
-        return cls(weight, bias, compute_type=compute_type, out=out)
-
     def __call__(
         self, x: Float[Tensor, "*rows in_features"], *, relu: bool = False
     ) -> Float[Tensor, "*rows out_features"]:
@@ -77,6 +61,15 @@ class TiledLinear:
         if not library.linear_in_tiles(*given, rows, ctypes.byref(self.structure), relu, *made):
             raise MemoryError
         return y
+
+
+def fits_tiles(
+    weight: Float[Tensor, "out_features in_features"], *, compute_type: ComputeType, out: torch.dtype
+) -> bool:
+    """Whether this processor has tiles for these weights, with results in the precision `out`."""
+    suitable = weight.device.type == "cpu" and weight.dtype in _PRECISIONS and out in _PRECISIONS
+    depth = _LINE_BYTES if _LIMBS[compute_type] else _LINE_BYTES // 2
+    return suitable and weight.shape[0] % _COLUMNS == weight.shape[1] % depth == 0 and has_tiles()
 
 
 def has_tiles() -> bool:
