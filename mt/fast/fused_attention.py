@@ -7,8 +7,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional
 
-from mt.model.attention import attention_weights
-
 
 def fused_attention(
     query: Float[Tensor, "batch heads query d_k"],
@@ -27,12 +25,6 @@ def fused_attention(
         bias, mask = torch.where(mask, query.new_zeros(()) if bias is None else bias, -math.inf), None
     if by_products:
         with torch.autocast("cpu", enabled=False):
-            return attention_weights(query, key, None, bias, score=_scaled_first) @ value
+            scores = (query * (1 / math.sqrt(query.shape[-1]))) @ key.transpose(-2, -1)
+            return (scores if bias is None else scores + bias).softmax(dim=-1) @ value
     return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask if bias is None else bias)
-
-
-def _scaled_first(
-    query: Float[Tensor, "batch heads query d_k"], key: Float[Tensor, "batch heads memory d_k"]
-) -> Float[Tensor, "batch heads query memory"]:
-    """Scores of queries that are scaled before the product: there are fewer of them."""
-    return (query * (1 / math.sqrt(query.shape[-1]))) @ key.transpose(-2, -1)

@@ -52,7 +52,7 @@ class PrepackedLinear:
         precision = precision or weight.dtype
         self.out = out or precision
         compute_type = compute_type or _COMPUTE_TYPES.get(precision)
-        self.tiles = None
+        self.in_features, self.tiles = weight.shape[1], None
         if library is None and compute_type and fits_tiles(weight, compute_type=compute_type, out=self.out):
             self.tiles = TiledLinear(weight, bias, compute_type=compute_type, out=self.out)
         rounded = weight.device.type == "cpu" and precision == torch.bfloat16
@@ -70,7 +70,7 @@ class PrepackedLinear:
             self.shape = weight.new_empty(1).expand(weight.shape)  # takes no memory: only its sizes are read
         elif self.library == "onednn":
             self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight, None)
-        self.doubled = self.library in {"mkl", "onednn"} and not _agree(self, weight.shape[1], rows=2, counts=[1])
+        self.doubled = self.library in {"mkl", "onednn"} and not _agree(self, rows=2, counts=[1])
         self.special = self.doubled or widened or self.precision != self.out
 
     def __call__(self, x: Float[Tensor, "*rows in_features"]) -> Float[Tensor, "*rows out_features"]:
@@ -121,19 +121,16 @@ def _library(precision: torch.dtype, *, rounded: bool) -> Library:
     if precision in _COMPUTE_TYPES and torch.backends.mkldnn.is_available():
         libraries.append("onednn")
     for library in libraries:
-        if all(_rows_agree(library, precision, *shape) for shape in _PROBED_SHAPES):
+        weights = (torch.randn(shape, generator=torch.Generator().manual_seed(0)) for shape in _PROBED_SHAPES)
+        layers = (PrepackedLinear(weight.to(precision), None, library=library) for weight in weights)
+        if all(_agree(layer, rows=64, counts=_PROBED_COUNTS) for layer in layers):
             return library
     return "torch"
 
 
-def _rows_agree(library: Library, precision: torch.dtype, out_features: int, in_features: int) -> bool:
-    weight = torch.randn(out_features, in_features, generator=torch.Generator().manual_seed(0)).to(precision)
-    return _agree(PrepackedLinear(weight, None, library=library), in_features, rows=64, counts=_PROBED_COUNTS)
-
-
-def _agree(layer: PrepackedLinear, in_features: int, *, rows: int, counts: list[int]) -> bool:
+def _agree(layer: PrepackedLinear, *, rows: int, counts: list[int]) -> bool:
     """Whether the first rows of several become the same alone; in one thread, in which searches compute."""
-    x = torch.randn(rows, in_features, generator=torch.Generator().manual_seed(1)).to(layer.precision)
+    x = torch.randn(rows, layer.in_features, generator=torch.Generator().manual_seed(1)).to(layer.precision)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

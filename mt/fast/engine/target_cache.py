@@ -53,10 +53,9 @@ class AncestryCache:
 
         Every row is its own ancestor there. The contents of the slots after these, and of `idle` ones, may be lost.
         """
-        self._reserve(slots)
         if self.end >= self.next_compaction:
-            self.empty(idle)
-            self._compact(slots)
+            self.empty([*idle, *range(slots, len(self.ancestors))])
+            self._compact()
         newest, attended = slice(self.end, self.end + self.rows), round_up(self.end + self.rows, _WIDTH)
         self.ancestors[:slots, :, newest] = self.own
         self.end += self.rows
@@ -83,28 +82,19 @@ class AncestryCache:
 
     def empty(self, slots: list[int]) -> None:
         """Remove all ancestors of the rows of these slots."""
-        self._reserve(max(slots, default=0) + 1)
         self.ancestors[slots] = -math.inf
 
     def move(self, to: list[int], origin: list[int]) -> None:
         """Bring sentences to other slots."""
-        self._reserve(max(to) + 1)
         self.keys_values[:, :, to, : self.end] = self.keys_values[:, :, origin, : self.end]
         self.ancestors[to] = self.ancestors[origin]
 
-    def _reserve(self, slots: int) -> None:
-        """Have memory for at least this number of slots."""
-        missing = slots - len(self.ancestors)
-        if missing > 0:
-            self.keys_values = functional.pad(self.keys_values, (0, 0, 0, 0, 0, missing))
-            self.ancestors = functional.pad(self.ancestors, (0, 0, 0, 0, 0, missing), value=-math.inf)
-
-    def _compact(self, slots: int) -> None:
+    def _compact(self) -> None:
         """Move the entries that are somebody's ancestors to the front, in their order, and reserve memory for new ones.
 
-        That memory holds finite numbers, which is enough for what is masked. The slots after these are given up.
+        That memory holds finite numbers, which is enough for what is masked.
         """
-        lines = self.ancestors[:slots, :, : self.end]
+        slots, lines = len(self.ancestors), self.ancestors[:, :, : self.end]
         living = (lines == 0).any(dim=1)
         order = living.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
         self.end = int(living.sum(dim=1).max())

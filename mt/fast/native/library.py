@@ -81,16 +81,9 @@ def kernels() -> Any | None:
         return None
     try:
         return _loaded(os.environ.get("CC", "cc"))
-    except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:  # also without a home folder
-        reason = str(error)
-        if isinstance(error, subprocess.CalledProcessError):
-            output = error.stderr.decode(errors="replace").strip().split("\n")
-            reason = f"{error.cmd[0]} failed: {output[0] or error.returncode}"
-        print(
-            f"compiled kernels are not available ({reason}); torch's operations are used, more slowly",
-            file=sys.stderr,
-            flush=True,
-        )
+    except (OSError, RuntimeError, ValueError, subprocess.TimeoutExpired) as error:  # also without a home folder
+        reason = f"compiled kernels are not available ({error}); torch's operations are used, more slowly"
+        print(reason, file=sys.stderr, flush=True)
         return None
 
 
@@ -98,7 +91,7 @@ def _loaded(compiler: str) -> ctypes.CDLL:
     """The library from the user's cache, or compiled into it; if it cannot be cached, compiled for this process.
 
     Its name ends in a digest of its bytes: loading a damaged one would end the process. Raises OSError, RuntimeError,
-    ValueError or SubprocessError.
+    ValueError or TimeoutExpired.
     """
     command = shlex.split(compiler)
     if not command or shutil.which(command[0]) is None:
@@ -114,7 +107,10 @@ def _loaded(compiler: str) -> ctypes.CDLL:
         built = Path(folder) / "kernels.so"
         sources = [str(path) for path in _SOURCES if path.suffix == ".c"]
         command = [*command, *_OPTIONS, "-o", str(built), *sources, "-lm"]
-        subprocess.run(command, check=True, capture_output=True, timeout=_SECONDS)  # noqa: S603  the machine's compiler
+        done = subprocess.run(command, check=False, capture_output=True, timeout=_SECONDS)  # noqa: S603  the machine's
+        if done.returncode:
+            first_line = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+            raise OSError(f"{command[0]} failed: {first_line or done.returncode}")
         library = _opened(built)
         with contextlib.suppress(OSError):  # the disk is full, or the folder is read-only
             cache.mkdir(parents=True, exist_ok=True)

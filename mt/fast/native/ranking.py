@@ -1,6 +1,5 @@
 """The best extensions of a beam in C: log-probabilities of the few that matter, without storing all of them."""
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,22 +29,10 @@ def ranked_extensions(
         return best_extensions(logits, totals, count, forbidden=forbidden, eos=eos, end_only=end_only)
     sentences = len(totals)
     starts = np.ascontiguousarray(totals, dtype=np.float32)
-    excluded, excluded_at = _as_array(tuple(forbidden))
+    excluded = np.array(forbidden, dtype=np.int64)
     values = np.empty((sentences, count), dtype=np.float32)
     extensions = np.empty((sentences, count), dtype=np.int64)
-    scores = (logits.data_ptr(), _address(starts), *totals.shape, logits.shape[1])
-    excluding = (excluded_at, len(excluded), eos, None if end_only is None else end_only.data_ptr())
-    library.best_extensions(*scores, *excluding, count, _address(values), _address(extensions))
+    scores = (logits.data_ptr(), starts.ctypes.data, *totals.shape, logits.shape[1])
+    excluding = (excluded.ctypes.data, len(excluded), eos, None if end_only is None else end_only.data_ptr())
+    library.best_extensions(*scores, *excluding, count, values.ctypes.data, extensions.ctypes.data)
     return values, extensions
-
-
-@functools.cache
-def _as_array(tokens: tuple[int, ...]) -> tuple[Int[np.ndarray, " tokens"], int]:
-    """The tokens as C reads them, and their address."""
-    array = np.array(tokens, dtype=np.int64)
-    return array, _address(array)
-
-
-def _address(array: np.ndarray) -> int:
-    """Where its numbers are; `ctypes.data` returns it too, in several microseconds."""
-    return int(array.__array_interface__["data"][0])
