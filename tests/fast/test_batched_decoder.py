@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mt.fast.engine.batched_decoder import BatchedDecoder
+from mt.fast.engine.caches import IndexedCache
 from mt.fast.engine.prepared_model import PreparedModel
-from mt.fast.engine.target_cache import IndexedCache
 from mt.fast.native.layers import NormOfSum
 from mt.fast.native.library import kernels
 from mt.fast.native.tiled_linear import has_tiles

@@ -1,15 +1,13 @@
 """The prepared model as a next-token function of a search, for sentences that come and go."""
 
 import ctypes
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mt.fast.engine.cross_attention_cache import CrossAttentionCache
+from mt.fast.engine.caches import AncestryCache, CrossAttentionCache, IndexedCache, round_up
 from mt.fast.engine.prepared_model import PreparedModel
-from mt.fast.engine.target_cache import AncestryCache, IndexedCache, round_up
 
 _SLOTS = 4  # the slots in use are a multiple, so that few different shapes reach the kernels
 
@@ -37,7 +35,12 @@ class BatchedDecoder:
         self.rows_per_sentence = rows_per_sentence
         self.num_slots = min(len(source), slots or len(source))
         self.source_cache = CrossAttentionCache(model, source, slots=self.num_slots)
-        self.cache = self._target_cache(together=self.num_slots == len(source))
+        shape = {"slots": self.num_slots, "rows": rows_per_sentence}
+        self.cache: AncestryCache | IndexedCache
+        if model.indexed_attention is not None and self.num_slots == len(source):  # all begin together
+            self.cache = IndexedCache(model, model.indexed_attention, **shape)
+        else:
+            self.cache = AncestryCache(model, **shape)
         self.steps = 0
         self.starts = [0] * self.num_slots  # steps that were over when the sentence came
         self.slots: list[int] = []  # of the caller's sentences, in the caller's order
@@ -86,15 +89,6 @@ class BatchedDecoder:
             x = layer.cross_norm(x, layer.cross_output(source.attend(number, layer.cross_query(x))))
             x = layer.feed_forward(x)
         return x
-
-    def _target_cache(self, *, together: bool) -> AncestryCache | IndexedCache:
-        """The cache: by indices where all sentences begin together and there is a kernel for it."""
-        model = self.model
-        shape: dict[str, Any] = {"num_layers": len(model.decoder), "slots": self.num_slots}
-        shape |= {"rows": self.rows_per_sentence, "precision": model.precision}
-        if together and model.indexed_attention is not None:
-            return IndexedCache(model.indexed_attention, **shape)
-        return AncestryCache(**shape, num_heads=model.num_heads, d_model=model.d_model, device=model.device)
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Let row i continue the prefix of row `rows[i]`; a sentence keeps all its rows or none."""

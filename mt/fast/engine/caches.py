@@ -1,11 +1,4 @@
-"""A KV cache of the target that is not reordered: backpointers record the ancestors of each hypothesis.
-
-Each step of a search writes one entry for every row: the row's key and value in every layer. A row that continues
-another row's prefix needs that row's entries, so decoders usually copy the whole cache at each step. Here nothing
-is copied. The rows of a slot attend together to all entries of all its rows, and a table says which of them are a row's
-ancestors; continuing another row copies its line of the table, a few hundred bytes. Rows of a beam soon have most of
-their ancestors in common, so from time to time the entries that are nobody's ancestors are removed.
-"""
+"""The KV caches of a search: the keys and values of the source, and of the target, which are not reordered."""
 
 import math
 from typing import Any
@@ -15,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from mt.fast.engine.prepared_layers import attend
+from mt.fast.engine.prepared_model import PreparedModel, attend
 from mt.fast.native.layers import IndexedAttention, cache_structure
 
 _STEPS = 4  # are written to an AncestryCache before entries are removed
@@ -24,26 +17,23 @@ _WIDTH = 16  # attended entries are a multiple: kernels take as long for 24 as f
 
 
 class AncestryCache:
-    """The cache of all layers for `slots` sentences of `rows` rows each."""
+    """Keys and values of the target positions so far: for sentences that come and go, and without a C compiler.
 
-    def __init__(
-        self,
-        *,
-        num_layers: int,
-        slots: int,
-        rows: int,
-        num_heads: int,
-        d_model: int,
-        precision: torch.dtype,
-        device: torch.device,
-    ) -> None:
-        self.rows, self.num_heads = rows, num_heads
+    Each step of a search writes one entry for every row: the row's key and value in every layer. A row that continues
+    another row's prefix needs that row's entries, so decoders usually copy the whole cache at each step. Here nothing
+    is copied. The rows of a slot attend together to all entries of all its rows, and a table says which of them are a
+    row's ancestors; continuing another row copies its line of the table, a few hundred bytes. Rows of a beam soon have
+    most of their ancestors in common, so from time to time the entries that are nobody's ancestors are removed.
+    """
+
+    def __init__(self, model: PreparedModel, *, slots: int, rows: int) -> None:
+        self.rows, self.num_heads = rows, model.num_heads
         self.end = 0
         self.next_compaction = _STEPS * rows
         entries = round_up(self.next_compaction, _WIDTH)
-        options: dict[str, Any] = {"dtype": precision, "device": device}
+        options: dict[str, Any] = {"dtype": model.precision, "device": model.device}
         self.keys_values: Float[Tensor, "layers 2 slots entries d_model"] = torch.zeros(
-            (num_layers, 2, slots, entries, d_model), **options
+            (len(model.decoder), 2, slots, entries, model.d_model), **options
         )
         self.ancestors: Float[Tensor, "slots rows entries"] = torch.full((slots, rows, entries), -math.inf, **options)
         self.own = torch.full((rows, rows), -math.inf, **options).fill_diagonal_(0.0)
@@ -109,20 +99,17 @@ class AncestryCache:
 
 
 class IndexedCache:
-    """Keys and values of the target positions so far, for sentences that all begin together.
+    """The same where there is a C compiler, for sentences that all begin together.
 
-    Each step of a search writes one entry for every row, and a row's `indices` are those of the entries of its prefix.
-    Continuing another row's prefix copies its indices; keys and values are not copied, and entries that are nobody's
-    ancestors cost no computation.
+    A row's `indices` are those of the entries of its prefix, and it attends to these alone. Continuing another row's
+    prefix copies its indices; entries that are nobody's ancestors cost no computation.
     """
 
-    def __init__(
-        self, attention: IndexedAttention, *, num_layers: int, slots: int, rows: int, precision: torch.dtype
-    ) -> None:
+    def __init__(self, model: PreparedModel, attention: IndexedAttention, *, slots: int, rows: int) -> None:
         self.attention, self.rows = attention, rows
         self.end = self.steps = 0
-        shape = (num_layers, 2, slots, _RESERVED_STEPS * rows, attention.num_heads * attention.d_k)
-        self.keys_values = torch.empty(shape, dtype=precision)
+        shape = (len(model.decoder), 2, slots, _RESERVED_STEPS * rows, model.d_model)
+        self.keys_values = torch.empty(shape, dtype=model.precision)
         self.indices: Int[Tensor, "slots rows steps"] = self._own_indices(0).repeat(slots, 1, 1)
         self.counts: Int[Tensor, " slots"] = torch.zeros(slots, dtype=torch.int32)
         self._lay_out()
@@ -180,6 +167,75 @@ class IndexedCache:
         in_heads = self.keys_values.unflatten(-1, (self.attention.num_heads, -1)).transpose(-3, -2)
         self.of_layers = [(layer[0], layer[1]) for layer in in_heads.unbind()]
         self.structure = cache_structure(in_heads, self.counts)
+
+
+class CrossAttentionCache:
+    """What the rows of each slot attend to; sentences come in the order of `source`, encoded `slots` at a time."""
+
+    def __init__(self, model: PreparedModel, source: Int[Tensor, "sentences source"], *, slots: int) -> None:
+        self.model = model
+        self.source = source
+        self.source_lengths: list[int] = (source != model.pad).sum(dim=1).tolist()
+        self.lengths = [0] * slots
+        self.next = 0  # the sentence that comes next
+        width = round_up(source.shape[1], _WIDTH)
+        shape = (len(model.decoder), 2, slots, model.num_heads, width, model.d_model // model.num_heads)
+        self.keys_values = torch.empty(shape, dtype=model.precision, device=model.device)
+        self.encoded: Float[Tensor, "layers 2 sentences heads source d_k"] = self.keys_values[:, :, :0]
+        """Keys and values of sentences that wait, the next first."""
+        self.mask: Float[Tensor, "slots 1 1 source"] | None = None
+        """0 for the tokens of each sentence, minus infinity after its end; not for the kernel, which takes `counts`."""
+        self.attended: tuple[Float[Tensor, "2 slots heads source d_k"], ...] = self.keys_values.unbind()
+        """For each layer of the decoder its keys and values."""
+        self.counts: Int[Tensor, " slots"] = torch.zeros(slots, dtype=torch.int32)
+        """The tokens of the sentences."""
+        self.structure = cache_structure(self.keys_values, self.counts)
+
+    def admit(self, slots: list[int]) -> None:
+        """Give these slots to the next sentences."""
+        while slots:
+            if not self.encoded.shape[2]:
+                block = slice(self.next, self.next + len(self.lengths))
+                self.encoded = self.model.encode(self.source[block, : max(self.source_lengths[block])])
+            count = min(len(slots), self.encoded.shape[2])
+            self._fill(slots[:count])
+            slots = slots[count:]
+
+    def move(self, to: list[int], origin: list[int]) -> None:
+        """Bring sentences to other slots."""
+        self.keys_values[:, :, to] = self.keys_values[:, :, origin]
+        for new, old in zip(to, origin, strict=True):
+            self.lengths[new] = self.lengths[old]
+
+    def narrow(self, slots: list[int], count: int) -> None:
+        """Let the first `count` slots attend to no more positions than the sentences in `slots` have."""
+        width = round_up(max(self.lengths[slot] for slot in slots), _WIDTH)
+        self.attended = self.keys_values[:, :, :count, :, :width].unbind()
+        self.counts.zero_()
+        self.counts[slots] = torch.tensor([self.lengths[slot] for slot in slots], dtype=torch.int32)
+        if self.model.indexed_attention is None:
+            device = self.keys_values.device
+            ends = torch.tensor(self.lengths[:count], device=device)[:, None, None, None]
+            self.mask = self.keys_values.new_zeros(count, 1, 1, width)
+            self.mask.masked_fill_(torch.arange(width, device=device) >= ends, -math.inf)
+
+    def attend(self, layer: int, query: Float[Tensor, "slots rows d_model"]) -> Float[Tensor, "slots rows d_model"]:
+        """Attention of the rows of each slot to its source."""
+        key, value = self.attended[layer]
+        if self.model.indexed_attention is not None:
+            return self.model.indexed_attention(query, key, value, self.counts[: len(key)])
+        assert self.mask is not None
+        return attend(query.unflatten(-1, (self.model.num_heads, -1)).transpose(-3, -2), key, value, self.mask)
+
+    def _fill(self, slots: list[int]) -> None:
+        """Copy the next encoded sentences into these slots."""
+        filled, self.encoded = self.encoded[:, :, : len(slots)], self.encoded[:, :, len(slots) :]
+        length = filled.shape[-2]
+        self.keys_values[:, :, slots, :, :length] = filled
+        self.keys_values[:, :, slots, :, length:] = 0  # anything finite: what is masked is multiplied by zero
+        for slot in slots:
+            self.lengths[slot] = self.source_lengths[self.next]
+            self.next += 1
 
 
 def round_up(count: int, multiple: int) -> int:
