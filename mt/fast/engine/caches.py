@@ -8,12 +8,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from mt.fast.engine.prepared_model import PreparedModel, attend
+from mt.fast.engine.prepared_model import WIDTH, PreparedModel, attend
 from mt.fast.native.layers import IndexedAttention, cache_structure
 
 _STEPS = 4  # are written to an AncestryCache before entries are removed
 _RESERVED_STEPS = 32  # an IndexedCache has memory for this number of steps at a time
-_WIDTH = 16  # attended entries are a multiple: kernels take as long for 24 as for 32, and few different shapes occur
 
 
 class AncestryCache:
@@ -30,7 +29,7 @@ class AncestryCache:
         self.rows, self.num_heads = rows, model.num_heads
         self.end = 0
         self.next_compaction = _STEPS * rows
-        entries = round_up(self.next_compaction, _WIDTH)
+        entries = round_up(self.next_compaction, WIDTH)
         options: dict[str, Any] = {"dtype": model.precision, "device": model.device}
         self.keys_values: Float[Tensor, "layers 2 slots entries d_model"] = torch.zeros(
             (len(model.decoder), 2, slots, entries, model.d_model), **options
@@ -46,7 +45,7 @@ class AncestryCache:
         if self.end >= self.next_compaction:
             self.empty([*idle, *range(slots, len(self.ancestors))])
             self._compact()
-        newest, attended = slice(self.end, self.end + self.rows), round_up(self.end + self.rows, _WIDTH)
+        newest, attended = slice(self.end, self.end + self.rows), round_up(self.end + self.rows, WIDTH)
         self.ancestors[:slots, :, newest] = self.own
         self.end += self.rows
         self.newest = self.keys_values[:, :, :slots, newest].unbind()
@@ -89,7 +88,7 @@ class AncestryCache:
         order = living.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
         self.end = int(living.sum(dim=1).max())
         self.next_compaction = self.end + _STEPS * self.rows
-        capacity = round_up(self.next_compaction, _WIDTH)
+        capacity = round_up(self.next_compaction, WIDTH)
         order = functional.pad(order[:, :capacity], (0, max(0, capacity - order.shape[1])))
         entries = order + torch.arange(slots, device=order.device)[:, None] * self.ancestors.shape[2]
         moved = self.keys_values.flatten(2, 3).flatten(0, 1).index_select(1, entries.flatten())
@@ -178,7 +177,7 @@ class CrossAttentionCache:
         self.source_lengths: list[int] = (source != model.pad).sum(dim=1).tolist()
         self.lengths = [0] * slots
         self.next = 0  # the sentence that comes next
-        width = round_up(source.shape[1], _WIDTH)
+        width = round_up(source.shape[1], WIDTH)
         shape = (len(model.decoder), 2, slots, model.num_heads, width, model.d_model // model.num_heads)
         self.keys_values = torch.empty(shape, dtype=model.precision, device=model.device)
         self.encoded: Float[Tensor, "layers 2 sentences heads source d_k"] = self.keys_values[:, :, :0]
@@ -209,7 +208,7 @@ class CrossAttentionCache:
 
     def narrow(self, slots: list[int], count: int) -> None:
         """Let the first `count` slots attend to no more positions than the sentences in `slots` have."""
-        width = round_up(max(self.lengths[slot] for slot in slots), _WIDTH)
+        width = round_up(max(self.lengths[slot] for slot in slots), WIDTH)
         self.attended = self.keys_values[:, :, :count, :, :width].unbind()
         self.counts.zero_()
         self.counts[slots] = torch.tensor([self.lengths[slot] for slot in slots], dtype=torch.int32)

@@ -18,7 +18,7 @@ from mt.model.residual import PostNorm
 from mt.model.stacks import DecoderLayer, EncoderLayer
 from mt.model.transformer import Transformer
 
-_FEW = 64  # positions, for which matrix products are not yet faster than the kernel
+WIDTH = 16  # what is attended to is a multiple: kernels take as long for 24 as for 32, and few different shapes occur
 
 
 def attend(
@@ -101,10 +101,10 @@ class PreparedEncoderLayer:
         lengths: Int[Tensor, " batch"],
         indexed_attention: IndexedAttention | None,
     ) -> Float[Tensor, "batch source d_model"]:
-        """Self-attention and feed-forward; the kernel, which takes `lengths` for the mask, is faster for a few."""
+        """Self-attention and feed-forward; the kernel takes `lengths` for the mask."""
         projected = self.projection(x)
         query, key, value = projected.unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
-        if indexed_attention is not None and x.shape[1] <= _FEW:
+        if indexed_attention is not None:
             attended = indexed_attention(projected, key, value, lengths)
         else:
             attended = attend(query, key, value, mask)
@@ -181,12 +181,18 @@ class PreparedModel:
         return self.target_embedding.device
 
     def encode(self, source: Int[Tensor, "sentences source"]) -> Float[Tensor, "layers 2 sentences heads source d_k"]:
-        """The left side of figure 1, to the keys and values of each decoder layer over it."""
+        """The left side of figure 1, to the keys and values of each decoder layer over it.
+
+        Where no kernel attends to the tokens of a sentence and to no others, sentences are padded to a multiple of
+        `WIDTH`: libraries add in another order for other widths, and a sentence's company would decide its last digit.
+        """
+        if self.indexed_attention is None:
+            source = functional.pad(source, (0, -source.shape[1] % WIDTH), value=self.pad)
         mask = torch.zeros_like(source, dtype=self.precision).masked_fill_(source == self.pad, -math.inf)[:, None, None]
         positions = self.positions(source.shape[1])[: source.shape[1]]
         x = self.embed(self.source_embedding, source, positions)
         lengths = (source != self.pad).sum(dim=1).to(torch.int32)
-        if self.encoder_in_one_call is not None and x.shape[1] <= _FEW:
+        if self.encoder_in_one_call is not None:
             self.encoder_in_one_call(x, lengths.data_ptr())
         else:
             for layer in self.encoder:
