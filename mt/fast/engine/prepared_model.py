@@ -180,7 +180,7 @@ class PreparedModel:
         """The device of the weights."""
         return self.target_embedding.device
 
-    def encode(self, source: Int[Tensor, "sentences source"]) -> Float[Tensor, "layers 2 sentences heads source d_k"]:
+    def encode(self, source: Int[Tensor, "sentences source"]) -> Float[Tensor, "layers 2 sentences heads width d_k"]:
         """The left side of figure 1, to the keys and values of each decoder layer over it.
 
         Where no kernel attends to the tokens of a sentence and to no others, sentences are padded to a multiple of
