@@ -20,11 +20,6 @@ static inline void softmax(float *scores, long count) {
     for (long i = 0; i < padded; i += LANES) store_float(scores + i, load_float(scores + i) * share);
 }
 
-/* Prefetch what is read soon: a slot's keys and values are far apart, so the processor does not predict them. */
-static inline void fetch(const void *start, long bytes) {
-    for (long at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)start + at);
-}
-
 /* Equation (1) for `rows` queries in each of `slots`, in every head: `out` is contiguous, slots x rows x heads * d_k.
 
    Row r of slot s attends to the `counts[s]` entries of the KV cache that `indices` names for it, or without `indices`
@@ -64,14 +59,6 @@ static inline void fetch(const void *start, long bytes) {
                 long entry = indices[slot * indices_of_slot + row * indices_of_row + count - 1];                      \
                 memcpy(own_keys + entry * entry_stride, made + d_model, d_model * sizeof(TYPE));                      \
                 memcpy(own_values + entry * entry_stride, made + 2 * d_model, d_model * sizeof(TYPE));                \
-            }                                                                                                         \
-            long next = slot + 1 < slots ? counts[slot + 1] : 0;                                                      \
-            for (long i = 0; i < next; i++) { /* the first row's, mostly the others' too */                           \
-                long entry = indices ? indices[(slot + 1) * indices_of_slot + i] : i;                                 \
-                for (long head = 0; head < heads; head++) {                                                           \
-                    long start = (slot + 1) * slot_stride + head * head_stride + entry * entry_stride;                \
-                    fetch(keys + start, d_k * sizeof(TYPE)), fetch(values + start, d_k * sizeof(TYPE));               \
-                }                                                                                                     \
             }                                                                                                         \
             for (long row = 0; row < rows; row++)                                                                     \
                 for (long head = 0; head < heads; head++) {                                                           \
