@@ -1,7 +1,7 @@
 """mt-train: corpora in, a run folder with a model and its score out."""
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -17,17 +17,17 @@ from mt.data.text_cache import PreparedText
 from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
 from mt.model.transformer import Transformer
-from mt.reporting import format_seconds, report, report_beside_progress
+from mt.reporting import format_seconds, report
 from mt.runs.atomic import remove_unfinished
 from mt.runs.checkpoint import Checkpoints, TrainingState
 from mt.runs.delivery import averaged_steps, deliver
 from mt.runs.finetune import inherit_config, inherit_parameters
 from mt.runs.folder import CHECKPOINTS, METRICS, MODEL, SCORES, held_out_text
-from mt.runs.metrics import MetricsFile, NoMetrics, draw_curves
+from mt.runs.metrics import draw_curves
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
-from mt.training.processes import ProcessGroup, Replica, SingleProcess, launched_as
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica, launched_as
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished
 from mt.training.validation import validation_loss
 from mt.translation.evaluation import check_scorable, corpus_bleu
@@ -78,7 +78,7 @@ def _ranks(config: TrainConfig) -> ProcessGroup:
     """This process among those that torchrun or submitit started; on its own without them. Raises UserError."""
     environment = launched_as()
     if environment.get("WORLD_SIZE", "1") == "1":
-        return SingleProcess()
+        return SINGLE_PROCESS
     from mt.training.distributed import Distributed  # noqa: PLC0415  a single process does not need it
 
     return Distributed(environment=environment, fsdp=config.training.fsdp)
@@ -109,8 +109,7 @@ def _train(
     validate = ranks.rank_zero_first(lambda: _validation(config, text, model, order.micro_batch_tokens))
     replica = _replica(config, model, optimizer, ranks, order)
     say(_describe(config, model, state, order, ranks))
-    metrics = _metrics(config, state, order) if ranks.is_rank_zero else NoMetrics()
-    try:
+    with closing(_metrics(config, state, order)) if ranks.is_rank_zero else nullcontext() as metrics:
         return Trainer(
             replica,
             order=order,
@@ -122,8 +121,6 @@ def _train(
             stop=stop,
             ranks=ranks,
         ).run(state)
-    finally:
-        metrics.close()
 
 
 def _resumed(
@@ -146,19 +143,18 @@ def _resumed(
 def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) -> WatchedMetrics:
     """The metrics file, continued, watched for what a healthy run does not show."""
     path, step = Path(config.run_dir) / METRICS, state.step
-    file = MetricsFile(path, step=step, tensorboard=config.training.tensorboard)
-    newest = max((line["step"] for line in file.kept), default=0)
-    if file.damaged:
-        report(f"{path}: damaged lines left out: {file.damaged}")
-    if newest < step - step % config.training.log_every_steps:
-        report(f"{path}: nothing is left of steps {newest + 1:,} to {step:,}, which the curves will lack")
     diagnosis = Diagnosis(
         unigram_entropy=unigram_entropy(order.corpus_of_epoch(state.epoch)),
         warmup_steps=config.training.warmup_steps,
         label_smoothing=config.training.label_smoothing,
-        earlier=file.kept,
     )
-    return WatchedMetrics(file, diagnosis, report=report_beside_progress)
+    metrics = WatchedMetrics(path, step=step, tensorboard=config.training.tensorboard, diagnosis=diagnosis)
+    newest = max((line["step"] for line in metrics.kept), default=0)
+    if metrics.damaged:
+        report(f"{path}: damaged lines left out: {metrics.damaged}")
+    if newest < step - step % config.training.log_every_steps:
+        report(f"{path}: nothing is left of steps {newest + 1:,} to {step:,}, which the curves will lack")
+    return metrics
 
 
 def _replica(

@@ -7,38 +7,11 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from mt.errors import UserError
 from mt.runs.atomic import disk_error, replace_file
 from mt.runs.folder import BLEU_CURVE, LOSS_CURVE, METRICS, TENSORBOARD
-
-
-@runtime_checkable
-class Metrics(Protocol):
-    """Where the numbers of a run go."""
-
-    def write(self, *, step: int, kind: str, **values: float | str | None) -> object:
-        """Take one line."""
-
-    def sync(self) -> None:
-        """Wait until all lines so far are on the disk."""
-
-    def close(self) -> None:
-        """Take no more lines."""
-
-
-class NoMetrics:
-    """The metrics of the ranks above zero, which write nothing."""
-
-    def write(self, *, step: int, kind: str, **values: float | str | None) -> None:
-        """Nowhere."""
-
-    def sync(self) -> None:
-        """Nothing to wait for."""
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 class MetricsFile:

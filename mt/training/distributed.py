@@ -6,16 +6,13 @@ Collectives on tensors of a GPU use NCCL; control messages use gloo, which notic
 Signalling torchrun or any rank checkpoints and stops the job; a dead rank ends it.
 """
 
-import contextlib
 import copy
 import functools
 import inspect
 import itertools
-import os
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from types import TracebackType
@@ -33,14 +30,13 @@ from torch.nn.parallel import DistributedDataParallel
 from mt.data.batch import make_batch
 from mt.errors import LostRankError, MtError, UserError
 from mt.runs.signals import StopRequest
-from mt.training.processes import Replica
+from mt.training.processes import ProcessGroup, Replica
 
 Result = TypeVar("Result")
 
 _STEP_TIMEOUT = timedelta(minutes=10)  # also for all processes to start
 _RANK_ZERO_TIMEOUT = timedelta(days=7)  # for rank zero to read and tokenize a corpus, or to validate
 _EXIT_SECONDS = 10  # after an error, for what may hang in a collective that another rank left
-_HANG_SECONDS = 20  # after a signal, without progress; torchrun kills after 30
 
 _SHARD_KERNELS = {"fused": False, "foreach": True}  # torch's fused Adam cannot skip a step of sharded parameters
 # Whether each forward pass broadcasts the position table, which all ranks have; torch 2.13 renamed it.
@@ -53,8 +49,8 @@ _BROADCAST_BUFFERS = next(
 _groups = itertools.count()
 
 
-class Distributed:
-    """The processes that torchrun started, as its environment variables say; see `ProcessGroup`.
+class Distributed(ProcessGroup):
+    """The processes that torchrun started, as its environment variables say.
 
     Raises UserError for an incomplete environment, LostRankError when another process has ended.
     """
@@ -73,11 +69,9 @@ class Distributed:
         self.is_rank_zero = self.rank == 0
         self._hosts_store = self.is_rank_zero and environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
         self._fsdp = fsdp
-        self._pending: tuple[Tensor, dist.Work | None] | None = None
-        self._rank_zero_works = False
-        self._last_progress = time.monotonic()
+        self._pending: tuple[Tensor, Any] | None = None
 
-    def __enter__(self) -> "Distributed":  # noqa: PYI034  as in ProcessGroup
+    def __enter__(self) -> "Distributed":  # noqa: PYI034  as in the base class
         """Connect to the other ranks. Raises UserError when they do not start."""
         signal.alarm(0)
         backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
@@ -103,13 +97,15 @@ class Distributed:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(_EXIT_SECONDS)
         reports = self._store.add("reported", 1) == 1
-        if isinstance(error, MtError) and not isinstance(error, LostRankError):
+        if isinstance(error, MtError):
             dist.destroy_process_group()
         if not reports:
             time.sleep(1)  # torchrun ends the other ranks as soon as one has exited
             raise SystemExit(getattr(error, "exit_code", 1)) from error
-        if isinstance(error, RuntimeError) and _is_of_connection(error):
-            raise _lost(error) from error
+        if isinstance(error, dist.DistError) or (isinstance(error, RuntimeError) and "gloo" in str(error)):
+            raise LostRankError(
+                f"another process of this training has ended, and this one with it ({_brief(error)})"
+            ) from error
 
     def device(self, device: torch.device) -> torch.device:
         """The GPU with this rank's number on its machine. Raises UserError when there are fewer GPUs than ranks."""
@@ -124,72 +120,43 @@ class Distributed:
         torch.cuda.set_device(self._local_rank)
         return torch.device("cuda", self._local_rank)
 
-    @contextlib.contextmanager
-    def stopping_together(self, stop: StopRequest) -> Iterator[None]:
-        """While inside, a signal stops all ranks or none; a rank that hangs exits.
+    def stopping_together(self, stop: StopRequest) -> AbstractContextManager[None]:
+        """While inside, a signal stops all ranks or none.
 
         Rank zero stops at once where it works alone, and the other ranks learn of it. They themselves only note a
         signal until all agree in a step.
         """
-        reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        os.set_blocking(reading, True)
-        before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        threading.Thread(target=self._watch, args=(reading,), name="signals", daemon=True).start()
-        try:
-            with nullcontext() if self.is_rank_zero else stop.held_back():
-                yield
-        finally:
-            signal.set_wakeup_fd(before)
-            os.close(writing)
-
-    def _watch(self, signals: int) -> None:
-        """Exit when a signal arrived and the main thread hangs in a collective.
-
-        This happens when a rank died in a step: NCCL does not notice and waits for it.
-        """
-        while number := os.read(signals, 1):
-            if number[0] not in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
-                continue
-            arrived = time.monotonic()
-            while self._rank_zero_works or time.monotonic() - max(arrived, self._last_progress) < _HANG_SECONDS:
-                time.sleep(0.5)
-            os._exit(128 + number[0])
-        os.close(signals)
+        return nullcontext() if self.is_rank_zero else stop.held_back()
 
     def on_rank_zero(self, action: Callable[[], Result]) -> Result:
         """What the action returned on rank zero, on every rank, or the MtError that it raised there."""
         outcome: list[Any] = [None, None]
         if self.is_rank_zero:
             try:
-                with self._while_rank_zero_works():
-                    outcome[0] = action()
+                outcome[0] = action()
             except MtError as error:
                 outcome[1] = error
-        with nullcontext() if self.is_rank_zero else self._while_rank_zero_works():
-            _collective(lambda: dist.broadcast_object_list(outcome, src=0, group=self._control))
+        dist.broadcast_object_list(outcome, src=0, group=self._control)
         if outcome[1] is not None:
             raise outcome[1]
         return outcome[0]
 
-    def rank_zero_first(self, action: Callable[[], Result]) -> Result:
-        """What the action returned on this rank, run after rank zero has run it."""
-        results: list[Result] = []
-        self.on_rank_zero(lambda: results.append(action()))
-        if not self.is_rank_zero:
-            results.append(action())
-        return results[0]
-
     def largest(self, number: int) -> int:
         """The largest of the numbers that the ranks gave in the previous call, so that no rank waits for it."""
-        previous, answer = self._pending, 0
-        if previous is not None:
-            numbers, work = previous
-            _collective(lambda: work and work.wait())
+        answer = 0
+        if self._pending is not None:
+            numbers, work = self._pending
+            work.wait()
             answer = int(numbers)
         numbers = torch.tensor(number)
         self._pending = numbers, dist.all_reduce(numbers, dist.ReduceOp.MAX, group=self._control, async_op=True)
-        self._last_progress = time.monotonic()
         return answer
+
+    def smallest(self, number: int) -> int:
+        """The smallest of the ranks' numbers."""
+        numbers = torch.tensor(number)
+        dist.all_reduce(numbers, dist.ReduceOp.MIN, group=self._control)
+        return int(numbers)
 
     def add(self, sums: Tensor) -> None:
         """Replace each rank's numbers by their sum over the ranks."""
@@ -198,17 +165,6 @@ class Distributed:
     def whole(self, tensor: Tensor) -> Tensor:
         """The full tensor, gathered if this rank holds a shard of it."""
         return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
-
-    def smallest(self, number: int) -> int:
-        """The smallest of the ranks' numbers."""
-        numbers = torch.tensor(number)
-        _collective(lambda: dist.all_reduce(numbers, dist.ReduceOp.MIN, group=self._control))
-        return int(numbers)
-
-    def check_equal(self, number: int, complaint: str) -> None:
-        """Raise UserError when the ranks have different numbers."""
-        if self.smallest(number) != -self.smallest(-number):
-            raise UserError(f"the processes read {complaint}")
 
     def wrap(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
         """This rank's replica or shard of a loss module. All ranks have loaded the same parameters."""
@@ -220,8 +176,9 @@ class Distributed:
         empty = make_batch([[]], [[]]).without_targets().to(next(loss.parameters()).device)
         module(empty)[0].backward()
         optimizer.zero_grad(set_to_none=True)
-        no_sync = functools.partial(self._noting_progress, module.no_sync)
-        return Replica(module, optimizer, loss.get_submodule("model"), optimizer, no_sync, collect=lambda _: None)
+        return Replica(
+            module, optimizer, loss.get_submodule("model"), optimizer, module.no_sync, collect=lambda _: None
+        )
 
     def _shard(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
         """Leave each rank its shard; rank zero keeps the whole model too, for validation and checkpoints."""
@@ -249,46 +206,13 @@ class Distributed:
                     whole[name].copy_(gathered)
                     optimizer.state[whole[name]] = {key: value.cpu() for key, value in gathered_state.items()}
 
-        no_sync = functools.partial(self._noting_progress, nullcontext)
-        return Replica(module, sharded, loss.get_submodule("model"), optimizer, no_sync, collect)
-
-    @contextlib.contextmanager
-    def _while_rank_zero_works(self) -> Iterator[None]:
-        """While inside, a long time without progress is work on rank zero, not a hang."""
-        self._rank_zero_works = True
-        try:
-            yield
-        finally:
-            self._last_progress = time.monotonic()
-            self._rank_zero_works = False
-
-    @contextlib.contextmanager
-    def _noting_progress(self, inner: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-        self._last_progress = time.monotonic()
-        with inner():
-            yield
+        return Replica(module, sharded, loss.get_submodule("model"), optimizer, nullcontext, collect)
 
 
 @functools.cache
 def _store(host: str, port: int, hosts: bool) -> TCPStore:
     """The store through which the processes connect; kept by torchrun or else by rank zero."""
     return TCPStore(host, port, is_master=hosts, timeout=_STEP_TIMEOUT, wait_for_workers=False)
-
-
-def _collective(action: Callable[[], object]) -> None:
-    """Run a collective operation. Raises LostRankError when another rank has ended."""
-    try:
-        action()
-    except RuntimeError as error:
-        raise _lost(error) from error
-
-
-def _lost(error: RuntimeError) -> LostRankError:
-    return LostRankError(f"another process of this training has ended, and this one with it ({_brief(error)})")
-
-
-def _is_of_connection(error: RuntimeError) -> bool:
-    return isinstance(error, dist.DistError) or "gloo" in str(error)
 
 
 def _brief(error: Exception) -> str:

@@ -1,15 +1,16 @@
-"""What training asks of its processes, implemented here for one; `distributed.py` implements it for several."""
+"""What training asks of its processes, here of one; `distributed.py` has several."""
 
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from mt.errors import UserError
 from mt.runs.signals import StopRequest
 
 Result = TypeVar("Result")
@@ -31,16 +32,19 @@ class Replica:
     collect: Callable[[bool], None]
 
 
-@runtime_checkable
-class ProcessGroup(Protocol):
-    """The processes (ranks) that train one model. All call the same methods in the same order."""
+class ProcessGroup:
+    """The processes (ranks) that train one model: here the only one of a training without a launcher.
 
-    rank: int
-    world_size: int
-    is_rank_zero: bool  # rank zero alone writes files
+    All ranks call the same methods in the same order. `distributed.py` overrides what several processes do otherwise.
+    """
+
+    rank = 0
+    world_size = 1
+    is_rank_zero = True  # rank zero alone writes files
 
     def __enter__(self) -> "ProcessGroup":  # noqa: PYI034  the shape checks of the tests cannot read Self
         """Connect to the other ranks."""
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -49,92 +53,49 @@ class ProcessGroup(Protocol):
 
     def device(self, device: torch.device) -> torch.device:
         """This rank's device of that type."""
+        return device
 
-    def stopping_together(self, stop: StopRequest) -> AbstractContextManager[None]:
+    def stopping_together(self, stop: StopRequest) -> AbstractContextManager[None]:  # noqa: ARG002
         """While inside, a signal to any rank stops all of them."""
+        return nullcontext()
 
     def on_rank_zero(self, action: Callable[[], Result]) -> Result:
-        """What the action returned on rank zero, or the error that it raised there, on every rank."""
+        """What the action returned on rank zero, or the MtError that it raised there, on every rank."""
+        return action()
 
     def rank_zero_first(self, action: Callable[[], Result]) -> Result:
         """What the action returned on this rank, run after rank zero has run it and written its files."""
+        results: list[Result] = []
+        self.on_rank_zero(lambda: results.append(action()))
+        return results[0] if results else action()
 
     def largest(self, number: int) -> int:
         """The largest of the ranks' numbers; with several ranks, of those given in the previous call."""
+        return number
+
+    def smallest(self, number: int) -> int:
+        """The smallest of the ranks' numbers."""
+        return number
+
+    def check_equal(self, number: int, complaint: str) -> None:
+        """Raise UserError when the ranks have different numbers."""
+        if self.smallest(number) != -self.smallest(-number):
+            raise UserError(f"the processes read {complaint}")
 
     def add(self, sums: Tensor) -> None:
         """Replace each rank's numbers by their sum over the ranks."""
 
     def whole(self, tensor: Tensor) -> Tensor:
         """The full tensor, of which this rank may hold a shard."""
-
-    def smallest(self, number: int) -> int:
-        """The smallest of the ranks' numbers."""
-
-    def check_equal(self, number: int, complaint: str) -> None:
-        """Raise UserError when the ranks have different numbers."""
+        return tensor
 
     def wrap(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
         """This rank's replica or shard of a loss module, whose submodule `model` every rank has loaded alike."""
+        model = loss.get_submodule("model")
+        return Replica(loss, optimizer, model, optimizer, no_sync=nullcontext, collect=lambda _: None)
 
 
-class SingleProcess:
-    """The one process of a training without a launcher."""
-
-    rank = 0
-    world_size = 1
-    is_rank_zero = True
-
-    def __enter__(self) -> "SingleProcess":  # noqa: PYI034  as in ProcessGroup
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Nothing to disconnect."""
-
-    def device(self, device: torch.device) -> torch.device:
-        """The device itself."""
-        return device
-
-    def stopping_together(self, stop: StopRequest) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Nothing: no other rank runs."""
-        return nullcontext()
-
-    def on_rank_zero(self, action: Callable[[], Result]) -> Result:
-        """Run it."""
-        return action()
-
-    def rank_zero_first(self, action: Callable[[], Result]) -> Result:
-        """Run it."""
-        return action()
-
-    def largest(self, number: int) -> int:
-        """The number."""
-        return number
-
-    def add(self, sums: Tensor) -> None:
-        """They are the sums already."""
-
-    def whole(self, tensor: Tensor) -> Tensor:
-        """The tensor."""
-        return tensor
-
-    def smallest(self, number: int) -> int:
-        """The number."""
-        return number
-
-    def check_equal(self, number: int, complaint: str) -> None:
-        """There is nothing to compare with."""
-
-    def wrap(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
-        """The model as it is."""
-        return Replica(
-            loss, optimizer, loss.get_submodule("model"), optimizer, no_sync=nullcontext, collect=lambda _: None
-        )
-
-
-SINGLE_PROCESS = SingleProcess()
+SINGLE_PROCESS = ProcessGroup()
 
 
 def launched_as() -> Mapping[str, str]:

@@ -2,10 +2,9 @@
 
 import math
 import time
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 
@@ -13,16 +12,14 @@ from mt.data.loader import StepBatches, TrainingOrder
 from mt.errors import DivergedError, StoppedError
 from mt.reporting import Progress, format_seconds
 from mt.runs.checkpoint import Checkpoints, TrainingState, Window
-from mt.runs.metrics import Metrics, perplexity
+from mt.runs.metrics import MetricsFile, perplexity
 from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
-from mt.training.step import StepResult, train_step
+from mt.training.step import train_step
 
 _MAX_CONSECUTIVE_SKIPS = 5
 _GO_ON, _OUT_OF_TIME = 0, 1  # why the ranks stop; any other number is a signal's, and no signal that is handled is 1
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -55,31 +52,19 @@ class LoopSettings:
     log_every_steps: int
 
 
+@dataclass(eq=False)
 class Trainer:
     """Runs steps from a state until a limit; validates, saves and logs at their intervals."""
 
-    def __init__(
-        self,
-        replica: Replica,
-        *,
-        order: TrainingOrder,
-        steps: StepSettings,
-        loop: LoopSettings,
-        validate: Callable[[], Validation] | None,
-        checkpoints: Checkpoints,
-        metrics: Metrics,
-        stop: StopRequest,
-        ranks: ProcessGroup = SINGLE_PROCESS,
-    ) -> None:
-        self.replica = replica
-        self.order = order
-        self.steps = steps
-        self.loop = loop
-        self.validate = validate
-        self.checkpoints = checkpoints
-        self.metrics = metrics
-        self.stop = stop
-        self.ranks = ranks
+    replica: Replica
+    order: TrainingOrder
+    steps: StepSettings
+    loop: LoopSettings
+    validate: Callable[[], Validation] | None
+    checkpoints: Checkpoints
+    metrics: MetricsFile | None  # of rank zero
+    stop: StopRequest
+    ranks: ProcessGroup = SINGLE_PROCESS
 
     def run(self, state: TrainingState) -> TrainingState:
         """Train until `max_steps` or until validation stops improving.
@@ -114,21 +99,19 @@ class Trainer:
     def _next_batches(self, state: TrainingState, stream: Generator[StepBatches, None, None]) -> StepBatches:
         start = time.monotonic()
         if self.ranks.world_size == 1:
-            batches = self._save_if_stopped(state, lambda: self._interruptible(lambda: next(stream)))
+            with self._saving_if_stopped(state), self.stop.at_once():
+                batches = next(stream)
         else:  # the other ranks would wait in the step for one that left here
             batches = next(stream)
         state.epoch, state.next_batch = batches.epoch, batches.next_batch
         state.window.waiting_seconds += time.monotonic() - start
         return batches
 
-    def _interruptible(self, action: Callable[[], Result]) -> Result:
-        with self.stop.at_once():
-            return action()
-
-    def _save_if_stopped(self, state: TrainingState, action: Callable[[], Result]) -> Result:
-        """Run a long action that changes nothing; a signal during it saves the state and stops."""
+    @contextmanager
+    def _saving_if_stopped(self, state: TrainingState) -> Iterator[None]:
+        """For a long action that changes nothing: a signal during it saves the state and stops."""
         try:
-            return action()
+            yield
         except StoppedError as error:
             self.stop.signal_number = error.signal_number
             if state.step != self._saved_step:
@@ -153,7 +136,12 @@ class Trainer:
             state.consecutive_skips = 0
             state.source_tokens += result.source_tokens
             state.target_tokens += result.target_tokens
-            _add(state.window, result)
+            window = state.window
+            window.loss += result.loss * result.target_tokens
+            window.nll += result.nll * result.target_tokens
+            window.steps += 1
+            window.source_tokens += result.source_tokens
+            window.target_tokens += result.target_tokens
         else:
             self._skip(state)
         if state.step % self.loop.log_every_steps == 0 and state.window.steps:
@@ -162,7 +150,7 @@ class Trainer:
     def _skip(self, state: TrainingState) -> None:
         state.skipped_steps += 1
         state.consecutive_skips += 1
-        self.metrics.write(step=state.step, kind="skipped", skipped_steps=state.skipped_steps)
+        self._record(state, "skipped", skipped_steps=state.skipped_steps)
         self._progress.line(f"step {state.step}: the gradient is not finite: step skipped, weights unchanged")
         if state.consecutive_skips >= _MAX_CONSECUTIVE_SKIPS:
             raise DivergedError(
@@ -172,10 +160,20 @@ class Trainer:
             )
 
     def _log(self, state: TrainingState, rate: float, gradient_norm: float) -> None:
-        summary = _summary(state.window, seconds=time.monotonic() - self._window_start)
-        self.metrics.write(
-            step=state.step,
-            kind="train",
+        window, seconds = state.window, time.monotonic() - self._window_start
+        nll = window.nll / window.target_tokens
+        summary = {
+            "loss": window.loss / window.target_tokens,
+            "nll": nll,
+            "perplexity": perplexity(nll),
+            "target_tokens_per_second": window.target_tokens / seconds,
+            "source_tokens_per_second": window.source_tokens / seconds,
+            "input_waiting_share": window.waiting_seconds / seconds,
+            "seconds": seconds,
+        }
+        self._record(
+            state,
+            "train",
             epoch=state.epoch,
             **summary,
             learning_rate=rate,
@@ -194,6 +192,10 @@ class Trainer:
         )
         state.window = Window()
         self._window_start = time.monotonic()
+
+    def _record(self, state: TrainingState, kind: str, **values: float | None) -> None:
+        if self.metrics is not None:
+            self.metrics.write(step=state.step, kind=kind, **values)
 
     def _after_step(self, state: TrainingState) -> None:
         due = state.step % self.loop.validate_every_steps == 0 or state.step >= self.loop.max_steps
@@ -218,7 +220,8 @@ class Trainer:
         state.on_schedule = state.step % self.loop.checkpoint_every_steps == 0
         state.training_seconds = time.monotonic() - self._started
         state.window.seconds = time.monotonic() - self._window_start
-        self.metrics.sync()
+        if self.metrics is not None:
+            self.metrics.sync()
         self.replica.collect(True)
         self.ranks.on_rank_zero(lambda: self.checkpoints.save(self.replica.model, self.replica.model_optimizer, state))
         self._saved_step = state.step
@@ -232,12 +235,17 @@ class Trainer:
         )
 
     def _validate(self, state: TrainingState, validate: Callable[[], Validation]) -> None:
+        def interruptible() -> Validation:
+            with self.stop.at_once():
+                return validate()
+
         start = time.monotonic()
         state.validation_due = True
         self.replica.collect(False)
         self.replica.model.eval()
-        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):  # batches of any shape
-            found = self._save_if_stopped(state, lambda: self.ranks.on_rank_zero(lambda: self._interruptible(validate)))
+        eager = torch.compiler.set_stance("force_eager")  # for batches of any shape
+        with torch.inference_mode(), eager, self._saving_if_stopped(state):
+            found = self.ranks.on_rank_zero(interruptible)
         state.validation_due = False
         score = found.bleu if found.bleu is not None else -found.nll
         if math.isfinite(score) and (state.best_score is None or score > state.best_score):
@@ -247,7 +255,7 @@ class Trainer:
             state.validations_without_progress += 1
         seconds = time.monotonic() - start
         figures = {"loss": found.loss, "nll": found.nll, "perplexity": perplexity(found.nll), "bleu": found.bleu}
-        self.metrics.write(step=state.step, kind="validation", **figures, best_step=state.best_step, seconds=seconds)
+        self._record(state, "validation", **figures, best_step=state.best_step, seconds=seconds)
         bleu = "" if found.bleu is None else f"  BLEU (greedy) {found.bleu:.2f}"
         best = "  best so far" if state.best_step == state.step else ""
         values = f"loss {found.loss:.3f}  perplexity {figures['perplexity']:.2f}{bleu}"
@@ -259,24 +267,3 @@ def is_finished(state: TrainingState, *, max_steps: int, patience: int | None) -
     """Whether all steps are made, or `patience` validations brought no progress."""
     stale = patience is not None and state.validations_without_progress >= patience
     return not state.validation_due and (stale or state.step >= max_steps)
-
-
-def _add(window: Window, result: StepResult) -> None:
-    window.loss += result.loss * result.target_tokens
-    window.nll += result.nll * result.target_tokens
-    window.steps += 1
-    window.source_tokens += result.source_tokens
-    window.target_tokens += result.target_tokens
-
-
-def _summary(window: Window, *, seconds: float) -> dict[str, float]:
-    nll = window.nll / window.target_tokens
-    return {
-        "loss": window.loss / window.target_tokens,
-        "nll": nll,
-        "perplexity": perplexity(nll),
-        "target_tokens_per_second": window.target_tokens / seconds,
-        "source_tokens_per_second": window.source_tokens / seconds,
-        "input_waiting_share": window.waiting_seconds / seconds,
-        "seconds": seconds,
-    }

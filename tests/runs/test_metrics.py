@@ -11,7 +11,7 @@ from faults import failing_disk
 
 from mt.errors import DiskError
 from mt.runs.metrics import MetricsFile, draw_curves, perplexity
-from mt.training.diagnosis import Diagnosis
+from mt.training.diagnosis import Diagnosis, WatchedMetrics
 
 
 def lines(path: Path) -> list[Any]:
@@ -103,7 +103,7 @@ def test_flipped_bits_cost_no_training(tmp_path: Path) -> None:
     """What reads the file on continuing takes whatever a disk has made of it."""
     chance = random.Random(1)
     path = tmp_path / "metrics.jsonl"
-    train = {"kind": "train", "epoch": 0, "nll": 2.5, "gradient_norm": 1.5}
+    train = {"kind": "train", "nll": 2.5}
     validation = {"kind": "validation", "nll": 2.5, "bleu": 1.25, "best_step": 3}
     text = [json.dumps({"step": step, **(validation if step % 4 == 0 else train)}) + "\n" for step in range(1, 40)]
     damaged = 0
@@ -112,9 +112,9 @@ def test_flipped_bits_cost_no_training(tmp_path: Path) -> None:
         for _ in range(20):
             content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
         path.write_bytes(content)
-        metrics = MetricsFile(path, step=99, tensorboard=False)
+        watching = Diagnosis(unigram_entropy=3.0, warmup_steps=10, label_smoothing=0.1)
+        metrics = WatchedMetrics(path, step=99, tensorboard=False, diagnosis=watching)
         metrics.close()
         damaged += len(metrics.kept) < len(text)
-        Diagnosis(unigram_entropy=3.0, warmup_steps=10, label_smoothing=0.1, earlier=metrics.kept)
     assert damaged > 100
     draw_curves(tmp_path)

@@ -20,7 +20,6 @@ from mt.errors import DivergedError, StoppedError
 from mt.model.transformer import make_transformer
 from mt.runs.atomic import read_folder
 from mt.runs.checkpoint import Checkpoints, TrainingState, model_tensors
-from mt.runs.metrics import MetricsFile
 from mt.runs.signals import stop_on_signals
 from mt.training import diagnosis
 from mt.training.diagnosis import Diagnosis, WatchedMetrics
@@ -68,9 +67,10 @@ class Run:
         checkpoints = Checkpoints(self.folder / "checkpoints", keep=self.keep)
         loaded = checkpoints.load_newest(self.model, optimizer)
         state = loaded[0] if loaded else TrainingState()
-        metrics = MetricsFile(self.folder / "metrics.jsonl", step=state.step, tensorboard=False)
         order = TrainingOrder(corpus_of_epoch=self._corpus, batch_tokens=30, micro_batch_tokens=15, seed=5)
-        figures = {"unigram_entropy": self.entropy, "warmup_steps": 1, "label_smoothing": 0.1}
+        watching = Diagnosis(unigram_entropy=self.entropy, warmup_steps=1, label_smoothing=0.1)
+        path = self.folder / "metrics.jsonl"
+        metrics = WatchedMetrics(path, step=state.step, tensorboard=False, diagnosis=watching)
         loss = TrainingLoss(self.model, label_smoothing=0.1, loss=self.loss)
         with contextlib.closing(metrics), stop_on_signals() as stop:
             return Trainer(
@@ -80,7 +80,7 @@ class Run:
                 loop=LoopSettings(**self.loop),
                 validate=self._validate if self.validate else None,
                 checkpoints=checkpoints,
-                metrics=WatchedMetrics(metrics, Diagnosis(**figures, earlier=metrics.kept), report=print),
+                metrics=metrics,
                 stop=stop,
             ).run(state)
 
