@@ -21,7 +21,7 @@ from mt.config.schema import (
     TranslateConfig,
 )
 from mt.errors import UserError
-from mt.runs.folder import CHECKPOINTS, CONFIG, RUN_FILES, TOKENIZERS, check_ensemble, check_keeps_run, check_run
+from mt.runs.folder import CHECKPOINTS, CONFIG, check_ensemble, check_run
 
 
 @singledispatch
@@ -87,7 +87,6 @@ def _(config: TranslateConfig) -> None:
     if config.output != "-":
         _check_writable("output", config.output)
         _check_not_read("output", config.output, config.input)
-        check_keeps_run("output", config.output, [config.run_dir, *config.ensemble], (*TOKENIZERS, *RUN_FILES))
 
 
 @check_files.register
@@ -112,7 +111,6 @@ def _(config: AverageConfig) -> None:
         raise UserError(f"run_dir: {config.run_dir} holds no checkpoints")
     if config.output is not None:
         _check_writable("output", config.output)
-        check_keeps_run("output", config.output, [config.run_dir], (CONFIG, *TOKENIZERS))
 
 
 def check_split(data: Data, split: str) -> None:

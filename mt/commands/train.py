@@ -18,7 +18,7 @@ from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
 from mt.model.transformer import Transformer
 from mt.reporting import format_seconds, report
-from mt.runs.atomic import remove_unfinished
+from mt.runs.atomic import recover
 from mt.runs.checkpoint import Checkpoints, TrainingState
 from mt.runs.delivery import averaged_steps, deliver
 from mt.runs.finetune import inherit_config, inherit_parameters
@@ -28,8 +28,7 @@ from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica, launched_as
-from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished
-from mt.training.validation import validation_loss
+from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished, validation_loss
 from mt.translation.evaluation import check_scorable, corpus_bleu
 from mt.translation.scoring import Expectation, score_split
 
@@ -45,7 +44,7 @@ def train(config: TrainConfig) -> None:
     config = inherit_config(config)
     with _ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.stopping_together(stop):
         ranks.on_rank_zero(lambda: held.enter_context(lock_folder(run_dir)))
-        ranks.on_rank_zero(lambda: remove_unfinished(run_dir))
+        ranks.on_rank_zero(lambda: recover(run_dir))
         # An exception in the middle of SentencePiece's training would be reported as a fault of the text.
         text = ranks.on_rank_zero(lambda: prepare(config, run_dir, learning=stop.held_back()))
         device = ranks.device(choose_device(config.device))

@@ -30,27 +30,19 @@ def write_file(path: Path, content: Content, *, key: str = "run_dir") -> None:
         raise disk_error(path, error, key=key) from error
 
 
-def write_stream(path: Path, content: Content, *, key: str) -> None:
-    """Write to a pipe or a device, which cannot be replaced. Raises DiskError."""
-    try:
-        with path.open("wb") as stream:
-            stream.writelines(_parts(content))
-    except OSError as error:
-        raise disk_error(path, error, key=key) from error
-
-
 def replace_file(path: Path, content: bytes, *, key: str = "run_dir") -> None:
     """Replace a file; a reader sees the old one or the new one, whole.
 
     The target of a link is replaced, not the link; a pipe or a device is written to. Raises DiskError, which names
     the option `key` that chooses the path.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():
-        write_stream(path, content, key=key)
-        return
-    path = path.resolve() if path.is_symlink() else path
+    special = path.exists() and not path.is_file() and not path.is_dir()
+    path = path.resolve() if path.is_symlink() and not special else path
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        if special:
+            path.write_bytes(content)
+            return
         write_file(aside, content, key=key)
         aside.replace(path)
         sync_folder(path.parent)
@@ -64,13 +56,15 @@ def replace_file(path: Path, content: bytes, *, key: str = "run_dir") -> None:
 def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
     """Write files and a manifest of their checksums to a temporary folder, then rename it.
 
-    An older folder of that name is moved aside first; `recover_folders` puts it back if the process dies in between.
+    An older folder of that name is moved aside first; `recover` puts it back if the process dies in between.
     Raises DiskError; there is then a whole folder, old or new, where there was one.
     """
     aside, replaced = (folder.with_name(f".{folder.name}.{end}") for end in ("part", "replaced"))
     try:
-        _make_folder(folder.parent)
-        recover_folders(folder.parent)
+        if not folder.parent.exists():
+            folder.parent.mkdir(parents=True)
+            sync_folder(folder.parent.parent)
+        recover(folder.parent)
         aside.mkdir()
         with ThreadPoolExecutor(2) as threads:  # the checksums of large files take as long as a fast disk
             checksums = {name: threads.submit(_checksum, content) for name, content in files.items()}
@@ -86,12 +80,12 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
         remove_folder(replaced)
     except (OSError, DiskError) as error:
         with contextlib.suppress(OSError):
-            recover_folders(folder.parent)
+            recover(folder.parent)
         raise (disk_error(folder, error) if isinstance(error, OSError) else error) from error
 
 
-def recover_folders(parent: Path) -> None:
-    """Put back what `write_folder` moved aside before the process died, and remove what it left unfinished.
+def recover(parent: Path) -> None:
+    """Put back what `write_folder` moved aside before the process died, and remove what any writer left unfinished.
 
     Raises OSError. Only for the process that alone writes there.
     """
@@ -102,24 +96,24 @@ def recover_folders(parent: Path) -> None:
         else:
             path.rename(folder)
     for path in parent.glob(".*.part"):
-        shutil.rmtree(path, ignore_errors=True)
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
-def remove_unfinished(folder: Path) -> None:
-    """Remove the temporary files of writers that were killed. Only for the process that alone writes there."""
-    for path in folder.glob(".*.part"):
-        with contextlib.suppress(OSError):
-            path.unlink()
+def read_folder(folder: Path, *names: str) -> dict[str, bytes]:
+    """The files of these names, by default all, of a folder written by `write_folder`.
 
-
-def read_folder(folder: Path) -> dict[str, bytes]:
-    """The files of a folder written by `write_folder`. Raises BadFileError where one is missing or altered."""
+    Raises BadFileError where one is missing or altered.
+    """
     try:
         if not 0 < _size(folder / MANIFEST) <= _LARGEST_MANIFEST_BYTES:
             raise BadFileError(f"{folder / MANIFEST}: no list of checksums")
         sums = json.loads((folder / MANIFEST).read_bytes())
         files = {}
-        for name, expected in sums.items():
+        for name in names or sums:
+            expected = sums[name]
             if Path(name).name != name:
                 raise BadFileError(f"{folder / MANIFEST}: names a file outside its folder: {name!r}")
             files[name] = (folder / name).read_bytes() if _size(folder / name) == expected["bytes"] else b""
@@ -153,13 +147,6 @@ def disk_error(path: Path, error: OSError, *, key: str = "run_dir") -> DiskError
     """The error for the user when the disk refused a write to the path that the option `key` chooses."""
     advice = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "fix it"
     return DiskError(f"cannot write {path}: {error.strerror or error}: {advice} or choose another {key}")
-
-
-def _make_folder(folder: Path) -> None:
-    """Make a folder that survives a power failure."""
-    if not folder.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        sync_folder(folder.parent)
 
 
 def _size(path: Path) -> int:

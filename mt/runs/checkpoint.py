@@ -1,18 +1,21 @@
 """What survives a restart: parameters, optimizer state and the position in the run, as safetensors and JSON."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import TypeVar
 
 import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from mt.errors import BadFileError
-from mt.runs.atomic import disk_error, read_folder, recover_folders, remove_folder, write_folder
+from mt.config.loading import checked
+from mt.errors import BadFileError, UserError
+from mt.runs.atomic import disk_error, read_folder, recover, remove_folder, write_folder
 from mt.runs.folder import BEST, MODEL, OPTIMIZER, STATE, checkpoint_steps, step_folder
+
+Result = TypeVar("Result")
 
 _ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 
@@ -59,18 +62,12 @@ def model_tensors(model: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach().cpu().contiguous() for name, parameter in model.named_parameters()}
 
 
-def load_model_tensors(model: nn.Module, tensors: dict[str, Tensor], *, origin: Path) -> None:
+def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor], *, origin: Path) -> None:
     """Put tensors into the parameters of the same names. Raises BadFileError naming the first difference."""
     parameters = dict(model.named_parameters())
-    for name in sorted(parameters.keys() ^ tensors.keys()):
-        raise BadFileError(f"{origin}: tensor {name!r} is {'missing' if name in parameters else 'not of this model'}")
+    _check_tensors(tensors, parameters, origin=origin)
     with torch.no_grad():
         for name, parameter in parameters.items():
-            if parameter.shape != tensors[name].shape:
-                shapes = f"{list(tensors[name].shape)}, the model needs {list(parameter.shape)}"
-                raise BadFileError(f"{origin}: tensor {name!r} has shape {shapes}")
-            if not tensors[name].is_floating_point():
-                raise BadFileError(f"{origin}: tensor {name!r} holds {tensors[name].dtype}")
             parameter.copy_(tensors[name])
 
 
@@ -82,12 +79,12 @@ def read_tensors(content: bytes, *, origin: Path) -> dict[str, Tensor]:
         raise BadFileError(f"{origin}: not a safetensors file ({error})") from error
 
 
+@dataclass
 class Checkpoints:
-    """The folder of a run's checkpoints: `step-N/` for the newest ones and `best/` for the best validation."""
+    """The folder of a run's checkpoints: `step-N/` for the newest `keep` and `best/` for the best validation."""
 
-    def __init__(self, folder: Path, *, keep: int) -> None:
-        self.folder = folder
-        self.keep = keep
+    folder: Path
+    keep: int
 
     def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
         """Write `step-N/` whole, and only then remove the older ones beyond `keep`. Raises DiskError."""
@@ -122,17 +119,13 @@ class Checkpoints:
 
     def newest_whole(self, count: int) -> tuple[list[int], list[str]]:
         """The steps of the newest checkpoints that are whole, ascending, and a line for each passed over."""
-        whole: list[int] = []
-        passed_over: list[str] = []
-        for step in reversed(self.steps()):
-            if len(whole) == count:
-                break
-            try:
-                self.load_tensors(step)
-                whole.append(step)
-            except BadFileError as error:
-                passed_over.append(f"passing over a damaged checkpoint: {error}")
-        return sorted(whole), passed_over
+
+        def step_if_whole(step: int) -> int:
+            self.load_tensors(step)
+            return step
+
+        steps, passed_over = self._newest(step_if_whole, count)
+        return sorted(steps), passed_over
 
     def load_newest(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[TrainingState, list[str]] | None:
         """Load the newest valid checkpoint; None without any.
@@ -140,40 +133,45 @@ class Checkpoints:
         Also returns a line for every newer one that was passed over as damaged. Raises BadFileError when
         there are checkpoints and all of them are damaged, DiskError when leftovers cannot be tidied.
         """
+
+        def load(step: int) -> TrainingState:
+            folder = self.folder / step_folder(step)
+            files = read_folder(folder, MODEL, OPTIMIZER, STATE)
+            state = _parse_state(files[STATE], origin=folder / STATE)
+            if state.step != step:
+                raise BadFileError(f"{folder / STATE}: is of step {state.step}")
+            tensors = read_tensors(files[MODEL], origin=folder / MODEL)
+            moments = read_tensors(files[OPTIMIZER], origin=folder / OPTIMIZER)
+            load_model_tensors(model, tensors, origin=folder / MODEL)
+            _load_optimizer(model, optimizer, moments, origin=folder / OPTIMIZER)
+            return state
+
         try:
-            recover_folders(self.folder)
+            recover(self.folder)
         except OSError as error:
             raise disk_error(self.folder, error) from error
+        states, passed_over = self._newest(load, 1)
+        if passed_over and not states:
+            raise BadFileError(f"{self.folder}: no checkpoint is whole, choose another run_dir; {passed_over[0]}")
+        return (states[0], passed_over) if states else None
+
+    def _newest(self, read: Callable[[int], Result], count: int) -> tuple[list[Result], list[str]]:
+        """What `read` returns of the newest `count` steps, newest first, and a line for each that is damaged."""
+        results: list[Result] = []
         passed_over: list[str] = []
         for step in reversed(self.steps()):
-            folder = self.folder / step_folder(step)
+            if len(results) == count:
+                break
             try:
-                files = self._files(step, MODEL, OPTIMIZER, STATE)
-                state = _parse_state(files[STATE], origin=folder / STATE)
-                if state.step != step:
-                    raise BadFileError(f"{folder / STATE}: is of step {state.step}")
-                tensors = read_tensors(files[MODEL], origin=folder / MODEL)
-                moments = read_tensors(files[OPTIMIZER], origin=folder / OPTIMIZER)
-                load_model_tensors(model, tensors, origin=folder / MODEL)
-                _load_optimizer(model, optimizer, moments, origin=folder / OPTIMIZER)
-                return state, passed_over
+                results.append(read(step))
             except BadFileError as error:
                 passed_over.append(f"passing over a damaged checkpoint: {error}")
-        if passed_over:
-            raise BadFileError(f"{self.folder}: no checkpoint is whole, choose another run_dir; {passed_over[0]}")
-        return None
+        return results, passed_over
 
     def load_tensors(self, step: int) -> dict[str, Tensor]:
         """The parameters saved at a step. Raises BadFileError."""
-        return read_tensors(self._files(step, MODEL)[MODEL], origin=self.folder / step_folder(step) / MODEL)
-
-    def _files(self, step: int, *names: str) -> dict[str, bytes]:
         folder = self.folder / step_folder(step)
-        files = read_folder(folder)
-        for name in names:
-            if name not in files:
-                raise BadFileError(f"{folder}: {name} is missing")
-        return files
+        return read_tensors(read_folder(folder, MODEL)[MODEL], origin=folder / MODEL)
 
     def _on_schedule(self, step: int) -> bool:
         """Whether a checkpoint was saved on schedule; one whose state cannot be read does not count."""
@@ -193,53 +191,49 @@ def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> di
 
 
 def _load_optimizer(
-    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], *, origin: Path
+    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], *, origin: Path
 ) -> None:
     """Put moments and step counts into Adam. Raises BadFileError unless they are those of this model, all of them."""
-    parameters = dict(model.named_parameters())
-    expected = {f"{name}/{key}" for name in parameters for key in _ADAM_STATE} if tensors else set()
-    for name in sorted(expected ^ tensors.keys()):
-        raise BadFileError(f"{origin}: tensor {name!r} is {'missing' if name in expected else 'not of this model'}")
-    state: dict[Tensor, dict[str, Tensor]] = {parameter: {} for parameter in parameters.values()}
-    for name, tensor in tensors.items():
-        parameter_name, _, key = name.rpartition("/")
-        parameter = parameters[parameter_name]
-        shape = torch.Size() if key == "step" else parameter.shape
-        if tensor.shape != shape or tensor.dtype != torch.float32:
-            raise BadFileError(f"{origin}: tensor {name!r} is {tensor.dtype} of shape {list(tensor.shape)}")
-        state[parameter][key] = tensor.to(parameter.device)
     optimizer.state.clear()
-    optimizer.state.update(state if tensors else {})
+    if not tensors:  # before the first step
+        return
+    parameters = dict(model.named_parameters())
+    expected: dict[str, Tensor] = {}
+    for name, parameter in parameters.items():
+        like = {"step": torch.tensor(0.0), "exp_avg": parameter, "exp_avg_sq": parameter}
+        expected |= {f"{name}/{key}": like[key] for key in _ADAM_STATE}
+    _check_tensors(tensors, expected, origin=origin)
+    for name, parameter in parameters.items():
+        optimizer.state[parameter] = {key: tensors[f"{name}/{key}"].to(parameter.device) for key in _ADAM_STATE}
+
+
+def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], *, origin: Path) -> None:
+    """Raise BadFileError unless there are tensors of the expected names, shapes and types."""
+    for name in sorted(expected.keys() ^ tensors.keys()):
+        raise BadFileError(f"{origin}: tensor {name!r} is {'missing' if name in expected else 'not of this model'}")
+    for name, like in expected.items():
+        found = tensors[name]
+        if (found.shape, found.dtype) != (like.shape, like.dtype):
+            raise BadFileError(
+                f"{origin}: tensor {name!r} has shape {list(found.shape)}, the model needs {list(like.shape)} "
+                f"({found.dtype}, {like.dtype})"
+            )
 
 
 def _parse_state(content: bytes, *, origin: Path) -> TrainingState:
     try:
-        values = json.loads(content)
-        return TrainingState(**_checked(TrainingState, {**values, "window": Window(**values.get("window", {}))}))
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        names = ", ".join(one.name for one in fields(TrainingState))
-        raise BadFileError(f"{origin}: expected the fields {names} ({error})") from error
-
-
-def _checked(kind: type, values: dict[str, Any]) -> dict[str, Any]:
-    """The values, if each has its field's type; otherwise raises TypeError."""
-    for name, expected in get_type_hints(kind).items():
-        allowed = get_args(expected) or (expected,)
-        if name in values and type(values[name]) not in ((*allowed, int) if float in allowed else allowed):
-            raise TypeError(f"{name} is {values[name]!r}")
-    if kind is TrainingState:
-        _checked(Window, vars(values["window"]))
-    return values
+        return checked(TrainingState, json.loads(content))
+    except (UserError, ValueError, RecursionError) as error:
+        raise BadFileError(f"{origin}: {error}") from error
 
 
 # ---------------------------------------------------------------------------- writing safetensors without a copy
 
 _NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64"}
-_SMALL_BYTES = 1 << 20  # below, a copy costs less than a write of its own
 
 
 def tensor_parts(tensors: Mapping[str, Tensor]) -> list[memoryview]:
-    """The parts of a safetensors file, in order; large parts are the memory of the tensors themselves.
+    """The parts of a safetensors file, in order: a header, and the memory of the tensors themselves.
 
     Tensors are contiguous and on the CPU, and must not change until the parts are written.
     """
@@ -252,24 +246,9 @@ def tensor_parts(tensors: Mapping[str, Tensor]) -> list[memoryview]:
         offset = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return list(_joined(len(text).to_bytes(8, "little") + text, [memory(tensors[name]) for name in names]))
+    return [memoryview(len(text).to_bytes(8, "little") + text), *(memory(tensors[name]) for name in names)]
 
 
 def memory(tensor: Tensor) -> memoryview:
     """The bytes of a contiguous tensor on the CPU, not copied."""
     return tensor.reshape(-1).view(torch.uint8).numpy().data
-
-
-def _joined(head: bytes, parts: list[memoryview]) -> Iterator[memoryview]:
-    """The same bytes, with the small parts joined."""
-    small = bytearray(head)
-    for part in parts:
-        if part.nbytes < _SMALL_BYTES:
-            small += part
-            continue
-        if small:
-            yield memoryview(small)
-            small = bytearray()
-        yield part
-    if small:
-        yield memoryview(small)

@@ -29,7 +29,6 @@ LOCK = ".lock"
 
 TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER)
 RUN_FILES = (CONFIG, TOKENIZER, MODEL)  # without which nothing can be translated
-_ALWAYS_KEPT = (IDENTITY, METRICS, HELD_OUT_TEXT, CHECKPOINTS)
 
 # The other options of a training decide its results: to change them is to train another model.
 _MAY_CHANGE = {
@@ -97,14 +96,6 @@ def load_run(run_dir: str | Path) -> TrainConfig:
     return load_config(path)
 
 
-def check_keeps_run(key: str, path: str, run_dirs: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse an output that would replace a file without which a run is lost. Raises UserError."""
-    output = Path(path).resolve()
-    kept = [(Path(run_dir) / name).resolve() for run_dir in run_dirs for name in (*names, *_ALWAYS_KEPT)]
-    if any(file in (output, *output.parents) for file in kept):
-        raise UserError(f"{key}: {path} is a file that the run needs, and would be lost; give another name")
-
-
 def newest_run(delivered: bool, runs: str = "runs") -> str:
     """The run folder under `runs` that was written to last; with `delivered`, of those that hold a model.
 
@@ -114,11 +105,8 @@ def newest_run(delivered: bool, runs: str = "runs") -> str:
     folders = [path.parent for path in Path(runs).glob(f"*/{proof}") if (path.parent / CONFIG).is_file()]
     if not folders:
         what = "finished run" if delivered else "run"
-        cure = "train first"
-        if begun := [folder for folder in Path(runs).glob(f"*/{CHECKPOINTS}") if checkpoint_steps(folder)]:
-            run_dir = max(begun, key=lambda folder: folder.stat().st_mtime).parent
-            cure = f"train {run_dir} to its end, or run mt-average run_dir={run_dir}"
-        raise UserError(f"run_dir: found no {what} under {Path(runs).absolute()}; give run_dir=DIR or {cure}")
+        cure = "train first, or run mt-average run_dir=DIR on a run that was stopped"
+        raise UserError(f"run_dir: found no {what} under {Path(runs).absolute()}; give run_dir=DIR, or {cure}")
     return str(max(folders, key=lambda folder: (folder / proof).stat().st_mtime))
 
 
@@ -127,13 +115,11 @@ def check_ensemble(run_dirs: Sequence[str | Path]) -> None:
     first, *others = [Path(run_dir) for run_dir in run_dirs]
     expected = _tokenizer_checksums(first)
     for other in others:
-        found = _tokenizer_checksums(other)
-        for name in TOKENIZERS:
-            if found.get(name) != expected.get(name):
-                raise UserError(
-                    f"ensemble: {other} does not have the vocabulary of {first} ({name} differs); train the runs on "
-                    "the same data with the same tokenizer settings"
-                )
+        if _tokenizer_checksums(other) != expected:
+            raise UserError(
+                f"ensemble: {other} does not have the vocabulary of {first}; train the runs on the same data with the "
+                "same tokenizer settings"
+            )
 
 
 # ---------------------------------------------------------------------------- the identity of a run
@@ -157,10 +143,7 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
             raise UserError(
                 f"{run_dir} holds an imported model: choose another run_dir, and finetune_from={run_dir} to train it"
             )
-        noted = identity.get("settings", {})
-        if lacking := [key for key in settings if key not in noted]:
-            raise UserError(f"{run_dir}: an older version made this run, without {lacking[0]}: choose another run_dir")
-        _check_equal(run_dir, noted, settings)
+        _check_equal(run_dir, identity.get("settings", {}), settings)
     except (UserError, BadFileError):
         if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):
             raise

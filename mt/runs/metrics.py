@@ -35,8 +35,9 @@ class MetricsFile:
 
         Raises DiskError.
         """
-        finite = {name: None if _not_finite(value) else value for name, value in values.items()}
-        line = {"step": step, "kind": kind, **finite}
+        line: dict[str, Any] = {"step": step, "kind": kind}
+        for name, value in values.items():
+            line[name] = None if isinstance(value, float) and not math.isfinite(value) else value
         try:
             self._file.write(json.dumps(line) + "\n")
             self._file.flush()
@@ -109,10 +110,6 @@ def _lines(path: Path) -> tuple[list[Mapping[str, Any]], int]:
             if isinstance(line, dict) and type(line.get("step")) is int and isinstance(line.get("kind"), str):
                 lines.append(line)
     return lines, len(texts) - len(lines)
-
-
-def _not_finite(value: float | str | None) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _event_writer(folder: Path, *, step: int) -> Any:

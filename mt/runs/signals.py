@@ -1,10 +1,9 @@
 """Signals that stop a training with its state saved, or end another command; the lock on a run folder."""
 
 import fcntl
-import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -125,22 +124,17 @@ def stop_on_signals() -> Iterator[StopRequest]:
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
     """Hold a run folder for this process. Raises LockedError when another one holds it, DiskError if unwritable."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise DiskError(f"cannot write to run_dir {folder}: {error.strerror}: choose another with run_dir=") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(handle)
-        raise LockedError(
-            f"another process is training in {folder}: wait for it, or choose another with run_dir="
-        ) from error
-    except OSError as error:
-        os.close(handle)
-        raise DiskError(f"cannot lock run_dir {folder}: {error.strerror}: choose another with run_dir=") from error
-    try:
+    with ExitStack() as held:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = held.enter_context((folder / LOCK).open("ab"))
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise LockedError(
+                f"another process is training in {folder}: wait for it, or choose another with run_dir="
+            ) from error
+        except OSError as error:
+            raise DiskError(
+                f"cannot write to run_dir {folder}: {error.strerror}: choose another with run_dir="
+            ) from error
         yield
-    finally:
-        os.close(handle)

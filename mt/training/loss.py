@@ -1,7 +1,7 @@
 """Section 5.4: label smoothing, and the loss as one sum over real target tokens."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -34,22 +34,6 @@ def label_smoothed_loss(
     return LossSums(smoothed.sum(), (normaliser - label_logit).detach().sum())
 
 
-@runtime_checkable
-class ProjectedLoss(Protocol):
-    """The output projection and the label-smoothed loss together."""
-
-    def __call__(
-        self,
-        states: Float[Tensor, "tokens d_model"],
-        weight: Float[Tensor, "vocabulary d_model"],
-        bias: Float[Tensor, " vocabulary"] | None,
-        labels: Int[Tensor, " tokens"],
-        *,
-        label_smoothing: float,
-    ) -> LossSums:
-        """The sums of `label_smoothed_loss` over the logits `states @ weight.T + bias`."""
-
-
 def projected_loss(
     states: Float[Tensor, "tokens d_model"],
     weight: Float[Tensor, "vocabulary d_model"],
@@ -58,5 +42,8 @@ def projected_loss(
     *,
     label_smoothing: float,
 ) -> LossSums:
-    """The plain form of `ProjectedLoss`: all logits at once."""
+    """The sums of `label_smoothed_loss` over the logits `states @ weight.T + bias`, all logits at once."""
     return label_smoothed_loss(functional.linear(states, weight, bias), labels, label_smoothing=label_smoothing)
+
+
+ProjectedLoss = Callable[..., LossSums]  # with the arguments of `projected_loss`

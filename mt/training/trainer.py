@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from mt.data.loader import StepBatches, TrainingOrder
+from mt.data.loader import Pairs, StepBatches, TrainingOrder, validation_batches
 from mt.errors import DivergedError, StoppedError
 from mt.reporting import Progress, format_seconds
 from mt.runs.checkpoint import Checkpoints, TrainingState, Window
@@ -16,7 +16,7 @@ from mt.runs.metrics import MetricsFile, perplexity
 from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
-from mt.training.step import train_step
+from mt.training.step import TrainingLoss, train_step
 
 _MAX_CONSECUTIVE_SKIPS = 5
 _GO_ON, _OUT_OF_TIME = 0, 1  # why the ranks stop; any other number is a signal's, and no signal that is handled is 1
@@ -267,3 +267,19 @@ def is_finished(state: TrainingState, *, max_steps: int, patience: int | None) -
     """Whether all steps are made, or `patience` validations brought no progress."""
     stale = patience is not None and state.validations_without_progress >= patience
     return not state.validation_due and (stale or state.step >= max_steps)
+
+
+def validation_loss(
+    loss: TrainingLoss, corpus: Pairs, *, batch_tokens: int, autocast: Callable[[], AbstractContextManager[None]]
+) -> tuple[float, float]:
+    """Smoothed loss and negative log-likelihood over a corpus, in nats per target token."""
+    device = next(loss.parameters()).device
+    smoothed = nll = 0.0
+    tokens = 0
+    for batch in validation_batches(corpus, batch_tokens=batch_tokens):
+        with autocast():
+            batch_smoothed, batch_nll = loss(batch.to(device))
+        smoothed += float(batch_smoothed)
+        nll += float(batch_nll)
+        tokens += batch.target_tokens
+    return smoothed / tokens, nll / tokens

@@ -42,24 +42,19 @@ def largest_that_fits(attempt: Callable[[int], None], *, most_tokens: int, least
     Raises UserError when even `least_tokens` need more memory than there is; errors other than of memory pass through.
     """
     tokens = most_tokens
-    while not _fits(attempt, tokens):
+    while True:
+        try:
+            attempt(tokens)
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+        else:
+            return tokens
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()  # only here, because the error's frames hold the tensors
         if tokens == least_tokens:
             raise UserError(
                 f"out of memory with micro-batches of {tokens} tokens a side: lower data.filters.max_tokens or the "
                 "size of the model"
             )
         tokens = max(least_tokens, -(-tokens // 2))
-    return tokens
-
-
-def _fits(attempt: Callable[[int], None], tokens: int) -> bool:
-    try:
-        attempt(tokens)
-    except (MemoryError, RuntimeError) as error:
-        if not out_of_memory(error):
-            raise
-    else:
-        return True
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()  # only here, because the error's frames hold the tensors
-    return False

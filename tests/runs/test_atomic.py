@@ -11,7 +11,7 @@ from faults import MODES, RELIABILITY_ROW, Mode, failing_disk, succeeds
 from reliability import Trials
 
 from mt.errors import BadFileError, DiskError
-from mt.runs.atomic import MANIFEST, read_folder, recover_folders, replace_file, write_folder
+from mt.runs.atomic import MANIFEST, read_folder, recover, replace_file, write_folder
 
 OLD = {"a": b"old a", "b": b"old b" * 1000}
 NEW = {"a": b"new a" * 1000, "c": b""}
@@ -30,7 +30,7 @@ def test_a_folder_is_old_or_new_whichever_call_fails(
         with failing_disk(folder.parent, fail_at=fail_at, mode=mode) as disk:
             written = succeeds(functools.partial(write_folder, folder, NEW), mode)
         if folder.parent.exists():
-            recover_folders(folder.parent)
+            recover(folder.parent)
             assert [path.name for path in folder.parent.iterdir()] in ([], ["folder"])
         if written:
             assert read_folder(folder) == NEW

@@ -25,7 +25,6 @@ def test_the_library_reads_what_was_written() -> None:
     for name, tensor in tensors.items():
         assert read[name].dtype == tensor.dtype
         assert torch.equal(read[name], tensor), name
-    assert len(parts) < len(tensors)  # the small ones are joined
     assert any(part.nbytes == tensors["large"].nbytes for part in parts)  # the large ones where they were
 
 
