@@ -22,7 +22,7 @@ from mt.doctor.quick import report_corpus_findings
 from mt.model.transformer import Transformer
 from mt.reporting import report
 from mt.runs.atomic import replace_file
-from mt.runs.finetune import inherit_tokenizers
+from mt.runs.delivery import inherit_tokenizers
 from mt.runs.folder import (
     CONFIG,
     HELD_OUT_TEXT,

@@ -20,8 +20,7 @@ from mt.model.transformer import Transformer
 from mt.reporting import format_seconds, report
 from mt.runs.atomic import recover
 from mt.runs.checkpoint import Checkpoints, TrainingState
-from mt.runs.delivery import averaged_steps, deliver
-from mt.runs.finetune import inherit_config, inherit_parameters
+from mt.runs.delivery import averaged_steps, deliver, inherit_config, inherit_parameters
 from mt.runs.folder import CHECKPOINTS, METRICS, MODEL, SCORES, held_out_text
 from mt.runs.metrics import draw_curves
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals

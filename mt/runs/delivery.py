@@ -1,19 +1,24 @@
-"""Section 6.1: the delivered model, the mean of the newest checkpoints, with a checksum and the identity of its run."""
+"""Section 6.1: the delivered model, the mean of the newest checkpoints, with a checksum and the identity of its run.
+
+Fine-tuning begins with another run's model and tokenizers instead of random parameters.
+"""
 
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from mt.config.schema import TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
 from mt.runs.atomic import replace_file
-from mt.runs.checkpoint import Checkpoints, memory, read_tensors
-from mt.runs.folder import MODEL, run_identity
+from mt.runs.checkpoint import Checkpoints, load_model_tensors, memory, read_tensors
+from mt.runs.folder import MODEL, load_run, run_identity, tokenizer_paths
 from mt.training.averaging import average
 
 _METADATA = "delivery"  # one entry of the file's metadata, because safetensors writes several in any order
@@ -89,3 +94,35 @@ def _read_metadata(path: Path) -> dict[str, Any]:
     except (OSError, safetensors.SafetensorError, ValueError, RecursionError):
         return {}
     return metadata if isinstance(metadata, dict) else {}
+
+
+# ---------------------------------------------------------------------------- fine-tuning: what a run begins with
+
+
+def inherit_config(config: TrainConfig) -> TrainConfig:
+    """The configuration with the sizes and the tokenizer of the run it begins with; dropout stays its own."""
+    if config.finetune_from is None:
+        return config
+    run = load_run(config.finetune_from)
+    return replace(
+        config,
+        model=replace(run.model, dropout=config.model.dropout),
+        tokenizer=replace(run.tokenizer, bpe_dropout=config.tokenizer.bpe_dropout),
+    )
+
+
+def inherit_tokenizers(config: TrainConfig) -> None:
+    """Copy the tokenizers of the run that this one begins with, unless it already has its own."""
+    if config.finetune_from is None:
+        return
+    for path in tokenizer_paths(Path(config.finetune_from), shared_vocab=config.tokenizer.shared_vocab):
+        copy = Path(config.run_dir) / path.name
+        if not copy.exists():
+            replace_file(copy, path.read_bytes())
+
+
+def inherit_parameters(config: TrainConfig, model: nn.Module) -> None:
+    """Put the parameters that the other run delivered into the model. Raises BadFileError."""
+    if config.finetune_from is not None:
+        run_dir = Path(config.finetune_from)
+        load_model_tensors(model, read_model(run_dir), origin=run_dir / MODEL)

@@ -91,15 +91,14 @@ def load_run(run_dir: str | Path) -> TrainConfig:
     """The configuration that a run was trained with. Raises UserError without one, BadFileError for a damaged one."""
     path = Path(run_dir) / CONFIG
     if not path.is_file():
-        lack = f"it has no {CONFIG}" if Path(run_dir).is_dir() else f"{Path(run_dir).absolute()} does not exist"
-        raise UserError(f"{run_dir} is not a run folder: {lack}")
+        raise UserError(f"{run_dir} is not a run folder: {path.absolute()} does not exist")
     return load_config(path)
 
 
 def newest_run(delivered: bool, runs: str = "runs") -> str:
     """The run folder under `runs` that was written to last; with `delivered`, of those that hold a model.
 
-    Raises UserError, which names a run that was begun.
+    Raises UserError without one.
     """
     proof = MODEL if delivered else CONFIG
     folders = [path.parent for path in Path(runs).glob(f"*/{proof}") if (path.parent / CONFIG).is_file()]
