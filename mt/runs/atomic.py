@@ -112,7 +112,7 @@ def read_folder(folder: Path, *names: str) -> dict[str, bytes]:
             raise BadFileError(f"{folder / MANIFEST}: no list of checksums")
         sums = json.loads((folder / MANIFEST).read_bytes())
         files = {}
-        for name in names or sums:
+        for name in names or sums.keys():
             expected = sums[name]
             if Path(name).name != name:
                 raise BadFileError(f"{folder / MANIFEST}: names a file outside its folder: {name!r}")

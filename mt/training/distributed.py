@@ -109,6 +109,8 @@ class Distributed(ProcessGroup):
 
     def device(self, device: torch.device) -> torch.device:
         """The GPU with this rank's number on its machine. Raises UserError when there are fewer GPUs than ranks."""
+        if device.type == "mps":
+            raise UserError("device=mps serves one process, and several were started; use device=cpu")
         if device.type != "cuda":
             return device
         if self._local_rank >= torch.cuda.device_count():
