@@ -66,10 +66,7 @@ class MetricsFile:
 
 def draw_curves(run_dir: Path) -> None:
     """Draw the loss (nats per target token) and BLEU against steps from the run's metrics. Raises DiskError."""
-    import matplotlib as mpl  # noqa: PLC0415  slow to load, and needed once
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415  slow to load, and needed once
 
     lines, _ = _lines(run_dir / METRICS)
     curves = {
@@ -77,7 +74,8 @@ def draw_curves(run_dir: Path) -> None:
         BLEU_CURVE: [("validation", "bleu", "validation, greedy")],
     }
     for picture, series in curves.items():
-        figure, axes = plt.subplots(figsize=(7, 4))
+        figure = Figure(figsize=(7, 4), layout="tight")
+        axes = figure.subplots()
         for kind, key, label in series:
             known = [line for line in lines if line["kind"] == kind and isinstance(line.get(key), int | float)]
             points = [(line["step"], line[key]) for line in known]
@@ -88,10 +86,8 @@ def draw_curves(run_dir: Path) -> None:
         axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:
             axes.legend()
-        figure.tight_layout()
         content = io.BytesIO()
         figure.savefig(content, format="png", dpi=120)
-        plt.close(figure)
         replace_file(run_dir / picture, content.getvalue())
 
 
