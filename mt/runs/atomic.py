@@ -70,7 +70,7 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
             checksums = {name: threads.submit(_checksum, content) for name, content in files.items()}
             for name, content in files.items():
                 write_file(aside / name, content)
-        sums = {name: {"bytes": _length(files[name]), "sha256": one.result()} for name, one in checksums.items()}
+        sums = {name: checksum.result() for name, checksum in checksums.items()}
         write_file(aside / MANIFEST, json.dumps(sums, indent=1).encode())
         sync_folder(aside)
         if folder.exists():
@@ -108,17 +108,20 @@ def read_folder(folder: Path, *names: str) -> dict[str, bytes]:
     Raises BadFileError where one is missing or altered.
     """
     try:
-        if not 0 < _size(folder / MANIFEST) <= _LARGEST_MANIFEST_BYTES:
-            raise BadFileError(f"{folder / MANIFEST}: no list of checksums")
-        sums = json.loads((folder / MANIFEST).read_bytes())
+        manifest = folder / MANIFEST
+        if not manifest.is_file() or manifest.stat().st_size > _LARGEST_MANIFEST_BYTES:
+            raise BadFileError(f"{manifest}: no list of checksums")
+        sums = json.loads(manifest.read_bytes())
         files = {}
         for name in names or sums.keys():
-            expected = sums[name]
             if Path(name).name != name:
-                raise BadFileError(f"{folder / MANIFEST}: names a file outside its folder: {name!r}")
-            files[name] = (folder / name).read_bytes() if _size(folder / name) == expected["bytes"] else b""
-            if len(files[name]) != expected["bytes"] or _checksum(files[name]) != expected["sha256"]:
-                raise BadFileError(f"{folder / name}: differs from its checksum in {MANIFEST}: damaged or cut short")
+                raise BadFileError(f"{manifest}: names a file outside its folder: {name!r}")
+            path = folder / name
+            if not path.is_file():  # reading a pipe or a device might never end
+                raise BadFileError(f"{path}: missing")
+            files[name] = path.read_bytes()
+            if _checksum(files[name]) != sums[name]:
+                raise BadFileError(f"{path}: differs from its checksum in {MANIFEST}: damaged or cut short")
         return files
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise BadFileError(f"{folder}: no whole checkpoint ({error.__class__.__name__}: {error})") from error
@@ -149,17 +152,8 @@ def disk_error(path: Path, error: OSError, *, key: str = "run_dir") -> DiskError
     return DiskError(f"cannot write {path}: {error.strerror or error}: {advice} or choose another {key}")
 
 
-def _size(path: Path) -> int:
-    """Bytes of a regular file, -1 for anything else: reading a pipe or a device might never end."""
-    return path.stat().st_size if path.is_file() else -1
-
-
 def _parts(content: Content) -> Sequence[bytes | memoryview]:
     return [content] if isinstance(content, bytes) else content
-
-
-def _length(content: Content) -> int:
-    return sum(memoryview(part).nbytes for part in _parts(content))
 
 
 def _checksum(content: Content) -> str:
