@@ -42,9 +42,8 @@ def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path
     content = model_file(weights, averaged_steps=steps, run=run)
     key, path = ("run_dir", run_dir / MODEL) if output is None else ("output", output)
     replace_file(path, content, key=key)
-    fewer = f" (all there are; {count} were asked for)" if len(steps) < count else ""
-    mean = f"the mean of the checkpoints at steps {', '.join(map(str, steps))}"
-    result = f"{path}: {mean if len(steps) > 1 else f'the checkpoint at step {steps[0]}'}{fewer}"
+    wanted = f" ({count} were asked for)" if len(steps) < count else ""
+    result = f"{path}: the mean of the checkpoints at steps {', '.join(map(str, steps))}{wanted}"
     report("\n".join([*passed_over, result]))
 
 
