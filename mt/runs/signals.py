@@ -1,6 +1,7 @@
 """Signals that stop a training with its state saved, or end another command; the lock on a run folder."""
 
 import fcntl
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -127,7 +128,8 @@ def lock_folder(folder: Path) -> Iterator[None]:
     with ExitStack() as held:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            lock = held.enter_context((folder / LOCK).open("ab"))
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            held.callback(os.close, lock)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise LockedError(
