@@ -6,14 +6,18 @@ Collectives on tensors of a GPU use NCCL; control messages use gloo, which notic
 Signalling torchrun or any rank checkpoints and stops the job; a dead rank ends it.
 """
 
+import contextlib
 import copy
 import functools
 import inspect
 import itertools
+import math
+import os
 import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
@@ -36,6 +40,7 @@ Result = TypeVar("Result")
 
 _STEP_TIMEOUT = timedelta(minutes=10)  # also for all processes to start
 _RANK_ZERO_TIMEOUT = timedelta(days=7)  # for rank zero to read and tokenize a corpus, or to validate
+_HANG_SECONDS = 60  # after a signal, without a step
 _EXIT_SECONDS = 10  # after an error, for what may hang in a collective that another rank left
 
 _SHARD_KERNELS = {"fused": False, "foreach": True}  # torch's fused Adam cannot skip a step of sharded parameters
@@ -70,6 +75,7 @@ class Distributed(ProcessGroup):
         self._hosts_store = self.is_rank_zero and environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
         self._fsdp = fsdp
         self._pending: tuple[Tensor, Any] | None = None
+        self._last_progress = time.monotonic()
 
     def __enter__(self) -> "Distributed":  # noqa: PYI034  as in the base class
         """Connect to the other ranks. Raises UserError when they do not start."""
@@ -120,23 +126,45 @@ class Distributed(ProcessGroup):
         torch.cuda.set_device(self._local_rank)
         return torch.device("cuda", self._local_rank)
 
-    def stopping_together(self, stop: StopRequest) -> AbstractContextManager[None]:
-        """While inside, a signal stops all ranks or none.
+    @contextlib.contextmanager
+    def stopping_together(self, stop: StopRequest) -> Iterator[None]:
+        """While inside, a signal stops all ranks or none; a rank that hangs exits.
 
         Rank zero stops at once where it works alone, and the other ranks learn of it. They themselves only note a
         signal until all agree in a step.
         """
-        return nullcontext() if self.is_rank_zero else stop.held_back()
+        reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        os.set_blocking(reading, True)
+        before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        threading.Thread(target=self._watch, args=(reading,), daemon=True).start()
+        try:
+            with nullcontext() if self.is_rank_zero else stop.held_back():
+                yield
+        finally:
+            signal.set_wakeup_fd(before)
+            os.close(writing)
+
+    def _watch(self, signals: int) -> None:
+        """Exit after a signal where the main thread hangs in a collective: NCCL waits for a rank that died."""
+        while number := os.read(signals, 1):
+            arrived = time.monotonic()
+            if number[0] in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+                while time.monotonic() - max(arrived, self._last_progress) < _HANG_SECONDS:
+                    time.sleep(0.5)
+                os._exit(128 + number[0])
+        os.close(signals)
 
     def on_rank_zero(self, action: Callable[[], Result]) -> Result:
         """What the action returned on rank zero, on every rank, or the MtError that it raised there."""
         outcome: list[Any] = [None, None]
+        self._last_progress = math.inf  # however long it takes
         if self.is_rank_zero:
             try:
                 outcome[0] = action()
             except MtError as error:
                 outcome[1] = error
         dist.broadcast_object_list(outcome, src=0, group=self._control)
+        self._last_progress = time.monotonic()
         if outcome[1] is not None:
             raise outcome[1]
         return outcome[0]
@@ -144,6 +172,7 @@ class Distributed(ProcessGroup):
     def largest(self, number: int) -> int:
         """The largest of the numbers that the ranks gave in the previous call, so that no rank waits for it."""
         answer = 0
+        self._last_progress = time.monotonic()
         if self._pending is not None:
             numbers, work = self._pending
             work.wait()

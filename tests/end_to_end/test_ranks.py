@@ -220,6 +220,20 @@ def test_torchrun_ends_all_when_one_dies(corpus: list[str], tmp_path: Path) -> N
 
 
 @pytest.mark.long
+def test_a_rank_that_hangs_leaves_after_a_signal(corpus: list[str], tmp_path: Path) -> None:
+    """A rank that is neither dead nor alive, as NCCL sees a dead one: the other, deep in a collective, gives up."""
+    run_dir, log = tmp_path / "run", tmp_path / "log"
+    config = small_runs.train_config(corpus, f"run_dir={run_dir}", "training.max_steps=100000")
+    processes = start(config, log)
+    wait_for((run_dir / "checkpoints/step-4").exists)
+    os.kill(int(processes[1].pid or 0), signal.SIGSTOP)
+    time.sleep(1)
+    os.kill(int(processes[0].pid or 0), signal.SIGTERM)
+    assert small_runs.ended(processes[:1], within_seconds=90) == [143]
+    processes[1].kill()
+
+
+@pytest.mark.long
 @pytest.mark.reliability(7)
 def test_four_ranks_continue_bitwise(corpus: list[str], tmp_path: Path) -> None:
     """And two ranks read what four would have read."""
