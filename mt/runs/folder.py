@@ -116,8 +116,8 @@ def check_ensemble(run_dirs: Sequence[str | Path]) -> None:
     for other in others:
         if _tokenizer_checksums(other) != expected:
             raise UserError(
-                f"ensemble: {other} does not have the vocabulary of {first}; train the runs on the same data with the "
-                "same tokenizer settings"
+                f"ensemble: {other} does not have the vocabulary of {first} ({' or '.join(TOKENIZERS)} differs); train "
+                "the runs on the same data with the same tokenizer settings"
             )
 
 
