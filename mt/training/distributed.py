@@ -163,6 +163,7 @@ class Distributed(ProcessGroup):
                 outcome[0] = action()
             except MtError as error:
                 outcome[1] = error
+            self._last_progress = time.monotonic()  # from here on it may be another rank that hangs
         dist.broadcast_object_list(outcome, src=0, group=self._control)
         self._last_progress = time.monotonic()
         if outcome[1] is not None:
