@@ -22,8 +22,8 @@ from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.fast.native.ranking import ranked_extensions
 from mt.fast.workers import Workers
-from mt.model.architecture import unknown_part
 from mt.model.cached_decoder import CachedDecoder
+from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer, make_transformer
 from mt.reporting import report
 from mt.runtime import autocast, choose_precision, decoding_precision, seed_everything

@@ -13,7 +13,7 @@ from mt.export.folder import written_aside
 from mt.export.huggingface import HuggingFaceEngine, write_huggingface
 from mt.export.proof import proof_sentences, prove
 from mt.export.vocabulary import OWN, Vocabularies, vocabularies_of_run
-from mt.model.architecture import unknown_part
+from mt.model.inspection import unknown_part
 from mt.reporting import report
 from mt.runs.folder import export_folder, load_run, tokenizer_paths
 

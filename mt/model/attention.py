@@ -1,24 +1,17 @@
-"""Section 3.2: attention."""
+"""Section 3.2: attention, and the KV cache that spares a decoder to compute keys and values again at every step."""
 
 import math
 from collections.abc import Callable
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mt.model.cache import KeyValueCache
 from mt.model.positions import Positions
 
-Score = Callable[[Tensor, Tensor], Tensor]
 Attention = Callable[[Tensor, Tensor, Tensor, Tensor | None, Tensor | None], Tensor]
-
-
-def scaled_dot_product(
-    query: Float[Tensor, "batch heads query d_k"], key: Float[Tensor, "batch heads memory d_k"]
-) -> Float[Tensor, "batch heads query memory"]:
-    """Section 3.2.1: the scores Q Kᵀ / √d_k."""
-    return query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+Entries = tuple[Float[Tensor, "rows heads all d_k"], Float[Tensor, "rows heads all d_k"], Int[Tensor, "1 all"]]
 
 
 def attention_weights(
@@ -26,11 +19,9 @@ def attention_weights(
     key: Float[Tensor, "batch heads memory d_k"],
     mask: Bool[Tensor, "#batch #heads #query memory"] | None,
     bias: Float[Tensor, "#batch #heads #query memory"] | None = None,
-    *,
-    score: Score = scaled_dot_product,
 ) -> Float[Tensor, "batch heads query memory"]:
     """The softmax of equation (1): each row sums to 1. No mask means that all may be attended."""
-    scores = score(query, key)
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     if bias is not None:
         scores = scores + bias
     if mask is not None:
@@ -47,6 +38,32 @@ def attention(
 ) -> Float[Tensor, "batch heads query d_v"]:
     """Equation (1): Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V."""
     return attention_weights(query, key, mask, bias) @ value
+
+
+class KeyValueCache:
+    """The keys, values and position ids of one attention so far. This is the plain form: it grows by copying."""
+
+    def __init__(self) -> None:
+        self.entries: Entries | None = None
+
+    def append(
+        self,
+        key: Float[Tensor, "rows heads new d_k"],
+        value: Float[Tensor, "rows heads new d_k"],
+        ids: Int[Tensor, "1 new"],
+    ) -> Entries:
+        """Add entries and return all of them."""
+        if self.entries is not None:
+            keys, values, all_ids = self.entries
+            key, value, ids = torch.cat([keys, key], 2), torch.cat([values, value], 2), torch.cat([all_ids, ids], 1)
+        self.entries = key, value, ids
+        return self.entries
+
+    def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
+        """Make row i what row `rows[i]` was, once there are entries."""
+        assert self.entries is not None
+        keys, values, ids = self.entries
+        self.entries = keys.index_select(0, rows), values.index_select(0, rows), ids
 
 
 class MultiHeadAttention(nn.Module):
@@ -87,7 +104,8 @@ class MultiHeadAttention(nn.Module):
         """
         if memory is None:
             assert cache is not None
-            heads, (key, value, memory_ids) = self.project_query(query), cache.entries()
+            assert cache.entries is not None
+            heads, (key, value, memory_ids) = self.project_query(query), cache.entries
         else:
             heads, key, value = self._project(query, memory)
             key = self.positions.rotate(key, memory_ids)
@@ -97,19 +115,6 @@ class MultiHeadAttention(nn.Module):
         bias = self.positions.bias(query_ids, memory_ids)
         gathered = self.attention(heads, key, value, None if mask is None else mask.unsqueeze(1), bias)
         return self.output(gathered.transpose(1, 2).flatten(2))
-
-    def weights(
-        self,
-        query: Float[Tensor, "batch query d_model"],
-        memory: Float[Tensor, "batch memory d_model"],
-        mask: Bool[Tensor, "batch #query memory"],
-        query_ids: Int[Tensor, "#batch query"],
-        memory_ids: Int[Tensor, "#batch memory"],
-    ) -> Float[Tensor, "batch heads query memory"]:
-        """How much each query position takes from each memory position, per head; each row sums to 1."""
-        heads, key, _ = self._project(query, memory)
-        heads, key = self.positions.rotate(heads, query_ids), self.positions.rotate(key, memory_ids)
-        return attention_weights(heads, key, mask.unsqueeze(1), self.positions.bias(query_ids, memory_ids))
 
     def project_query(self, query: Float[Tensor, "batch query d_model"]) -> Float[Tensor, "batch heads query d_k"]:
         """Q W^Q, one slice per head."""

@@ -6,13 +6,14 @@ prepared weights, or from here where the engine does not support a model.
 """
 
 from dataclasses import replace
+from itertools import chain
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from mt.model.attention import KeyValueCache
 from mt.model.masks import padded
-from mt.model.stacks import LayerCache
 from mt.model.transformer import Transformer
 
 
@@ -31,7 +32,7 @@ class CachedDecoder:
         memory = model.encode(source, self.layout)
         self.memory: Float[Tensor, "rows source d_model"] = memory.repeat_interleave(rows_per_sentence, dim=0)
         self.memory_mask = self.layout.memory_mask.repeat_interleave(rows_per_sentence, dim=0)
-        self.caches = [LayerCache() for _ in model.decoder.layers]
+        self.caches = [(KeyValueCache(), KeyValueCache()) for _ in model.decoder.layers]
 
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
         """Append each row's newest token and return the logits of the one after it."""
@@ -46,7 +47,5 @@ class CachedDecoder:
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i what row `rows[i]` was."""
         self.memory_mask = self.memory_mask[rows]
-        if not self.length:
-            self.memory = self.memory[rows]
-        for cache in self.caches:
+        for cache in chain(*self.caches):
             cache.reorder(rows)

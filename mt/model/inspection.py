@@ -1,44 +1,64 @@
-"""Looking inside: what the decoder attends to in the source (figures 3 to 5 of the paper show such weights)."""
+"""Looking inside a model: what its decoder attends to, and whether its parts are the paper's."""
+
+import copy
+from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mt.model.attention import MultiHeadAttention
+from mt.model.attention import Attention, MultiHeadAttention, attention_weights
+from mt.model.embedding import TokenEmbedding
+from mt.model.feed_forward import FeedForward
+from mt.model.positions import Positions, SinusoidalPositions
+from mt.model.residual import PostNorm
+from mt.model.stacks import DecoderLayer, EncoderLayer, Stack
 from mt.model.transformer import Transformer
 
+# Exact types: a subclass may compute something else.
+_PAPER = (
+    *(Transformer, TokenEmbedding, SinusoidalPositions, Stack, EncoderLayer, DecoderLayer, PostNorm),
+    *(MultiHeadAttention, Positions, FeedForward, nn.ModuleList, nn.Linear, nn.LayerNorm),
+)
 
+
+def unknown_part(model: nn.Module) -> str | None:
+    """The first part of a model that is not of the paper's architecture, by name; None if there is none.
+
+    The fast engine and the exports refuse such models. Dropout may be of any class, because translation has none.
+    Swish is known in addition to the paper's ReLU.
+    """
+    for name, module in model.named_modules():
+        if name.rpartition(".")[2] != "dropout" and type(module) not in _PAPER:
+            return f"{name or 'the model'} is {type(module).__name__}"
+        if isinstance(module, MultiHeadAttention) and type(module.positions) is not Positions:
+            return f"{name}.positions is {type(module.positions).__name__}"
+        if isinstance(module, FeedForward) and module.activation not in ("relu", "swish"):
+            return f"{name}.activation is {module.activation}"
+    return None
+
+
+@torch.inference_mode()
 def cross_attention_weights(
     model: Transformer, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
 ) -> Float[Tensor, "layers batch heads target source"]:
     """The weights of every decoder layer's attention over the source, while reading `target` (BOS first).
 
-    Row t shows where the model looks to choose the token after target position t; each row sums to 1. Padded source
-    positions have weight 0, the rows of padded target positions mean nothing.
+    Figures 3 to 5 of the paper show such weights. Row t shows where the model looks to choose the token after target
+    position t; each row sums to 1. Padded source positions have weight 0, the rows of padded target positions mean
+    nothing.
     """
     seen: list[Tensor] = []
+    tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
+    observed = copy.deepcopy(model, tensors)  # with the same tensors; other threads do not see what changes here
 
-    def remember(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        assert isinstance(module, MultiHeadAttention)
-        seen.append(module.weights(*inputs))
+    def remember(attention: Attention, query: Tensor, key: Tensor, *others: Any) -> Tensor:
+        value, mask, bias = others
+        seen.append(attention_weights(query, key, mask, bias))
+        return attention(query, key, value, mask, bias)
 
-    hooks = [layer.cross_attention.register_forward_pre_hook(remember) for layer in model.decoder.layers]
-    try:
-        with torch.inference_mode():
-            model.hidden(source, target)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    for layer in observed.decoder.layers:
+        layer.cross_attention.attention = partial(remember, layer.cross_attention.attention)
+    observed.hidden(source, target)
     return torch.stack(seen)
-
-
-def alignment_attention(
-    model: Transformer, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
-) -> Float[Tensor, "batch target source"]:
-    """The attention over the source that says best which word a target token translates; `target` begins with BOS.
-
-    That is the mean over all heads of all decoder layers but the first, which looks elsewhere; of the only
-    layer where there is one. docs/failed_experiments.md compares single layers.
-    """
-    weights = cross_attention_weights(model, source, target)
-    return (weights[1:] if len(weights) > 1 else weights).mean(dim=(0, 2))

@@ -42,10 +42,8 @@ def positional_encoding(length: int, d_model: int) -> Float[Tensor, "length d_mo
     position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
     even = torch.arange(0, d_model, 2, dtype=torch.float64)
     angle = position / 10000.0 ** (even / d_model)
-    table = torch.empty(length, d_model, dtype=torch.float64)
-    table[:, 0::2] = angle.sin()
-    table[:, 1::2] = angle.cos()[:, : d_model // 2]
-    return table.to(torch.get_default_dtype())
+    table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+    return table[:, :d_model].to(torch.get_default_dtype())
 
 
 class SinusoidalPositions(Positions):

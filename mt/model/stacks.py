@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from mt.model.attention import MultiHeadAttention
-from mt.model.cache import KeyValueCache
+from mt.model.attention import KeyValueCache, MultiHeadAttention
 from mt.model.feed_forward import FeedForward
 from mt.model.masks import Layout
 
 Residual = Callable[[], nn.Module]  # makes a module that is called with x and a sublayer
+LayerCache = tuple[KeyValueCache, KeyValueCache]  # of a decoder layer's self-attention and of its cross-attention
 
 
 class EncoderLayer(nn.Module):
@@ -25,26 +25,12 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = residual()
 
     def forward(
-        self,
-        x: Float[Tensor, "batch source d_model"],
-        layout: Layout,
+        self, x: Float[Tensor, "batch source d_model"], layout: Layout
     ) -> Float[Tensor, "batch source d_model"]:
         """One encoder layer."""
         mask, ids = layout.source_mask, layout.source_ids
         x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, mask, ids, ids))
         return self.feed_forward_residual(x, self.feed_forward)
-
-
-class LayerCache:
-    """What a decoder layer keeps between steps: its own keys and values, and those of the source."""
-
-    def __init__(self) -> None:
-        self.target, self.source = KeyValueCache(), KeyValueCache()
-
-    def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
-        """Make row i what row `rows[i]` was."""
-        self.target.reorder(rows)
-        self.source.reorder(rows)
 
 
 class DecoderLayer(nn.Module):
@@ -74,7 +60,7 @@ class DecoderLayer(nn.Module):
         cache: LayerCache | None = None,
     ) -> Float[Tensor, "batch target d_model"]:
         """One decoder layer; with a `cache`, `x` holds the newest positions only, and `memory` comes once."""
-        own, of_source = (None, None) if cache is None else (cache.target, cache.source)
+        own, of_source = cache or (None, None)
         ids, source_ids = layout.target_ids, layout.source_ids
         x = self.self_attention_residual(
             x, lambda x: self.self_attention(x, x, layout.target_mask, ids, ids, cache=own)
@@ -86,14 +72,13 @@ class DecoderLayer(nn.Module):
 
 
 class Stack(nn.Module):
-    """N layers, one after the other; `final_norm` follows them where the residuals do not normalise their sums."""
+    """N layers, one after the other."""
 
     layers: Any  # nn.ModuleList of layers of one class
 
-    def __init__(self, layers: Sequence[nn.Module], *, final_norm: nn.Module | None = None) -> None:
+    def __init__(self, layers: Sequence[nn.Module]) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
-        self.final_norm = final_norm
 
     def forward(
         self,
@@ -104,4 +89,4 @@ class Stack(nn.Module):
         """Pass `x` through the layers, all of which get the same `inputs`, and each its own cache."""
         for number, layer in enumerate(self.layers):
             x = layer(x, *inputs, *caches[number : number + 1])
-        return x if self.final_norm is None else self.final_norm(x)
+        return x

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from mt.model.attention import Attention, MultiHeadAttention, attention
 from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import Activation, FeedForward
-from mt.model.initialisation import INITIALISATIONS, Initialisation
+from mt.model.initialisation import Initialisation, initialise
 from mt.model.masks import Layout, padded
 from mt.model.positions import Positions, SinusoidalPositions
 from mt.model.residual import PostNorm
@@ -127,5 +127,5 @@ def make_transformer(
         decoder=Stack([decoder_layer() for _ in range(num_layers)]),
         pad=pad,
     )
-    INITIALISATIONS[initialisation](model)
+    initialise(model, initialisation)
     return model

@@ -1,6 +1,5 @@
 """Which word of the source a word of the translation comes from, read from the decoder's attention."""
 
-import threading
 from collections.abc import Sequence
 
 import torch
@@ -8,21 +7,23 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mt.data.batch import make_batch
-from mt.model.inspection import alignment_attention
+from mt.model.inspection import cross_attention_weights
 from mt.model.transformer import Transformer
 
 Links = list[tuple[int, int]]  # (source word, target word), counted from 0, in ascending order
-
-_READING = threading.Lock()  # attention is read by hooks on the models, which all threads share
 
 
 def mean_attention(
     models: Sequence[Transformer], sources: list[list[int]], outputs: list[list[int]]
 ) -> Float[Tensor, "pairs target source"]:
-    """Return the mean of the models' attention over each source while they read its output; padded."""
+    """Return the mean of the models' attention over each source while they read its output; padded.
+
+    Of each model that is the mean over all heads of all decoder layers but the first, which looks elsewhere; of the
+    only layer where there is one. docs/failed_experiments.md compares single layers.
+    """
     batch = make_batch(sources, outputs).to(next(models[0].parameters()).device)
-    with _READING, torch.inference_mode():
-        attention = [alignment_attention(model, batch.source, batch.target_input) for model in models]
+    weights = [cross_attention_weights(model, batch.source, batch.target_input) for model in models]
+    attention = [(each[1:] if len(each) > 1 else each).mean(dim=(0, 2)) for each in weights]
     return torch.stack(attention).mean(dim=0).cpu()
 
 

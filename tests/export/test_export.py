@@ -20,7 +20,7 @@ from mt.config.schema import ExportConfig
 from mt.errors import BadFileError, UserError
 from mt.export.huggingface import HuggingFaceEngine
 from mt.export.marian_folder import read_marian_folder, read_weights
-from mt.model.architecture import unknown_part
+from mt.model.inspection import unknown_part
 from mt.model.residual import PostNorm
 from mt.model.transformer import Transformer
 from mt.runs.checkpoint import model_tensors

@@ -14,8 +14,8 @@ from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.native.layers import NormOfSum
 from mt.fast.native.library import kernels
 from mt.fast.native.tiled_linear import has_tiles
-from mt.model.architecture import unknown_part
 from mt.model.cached_decoder import CachedDecoder
+from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer
 
 LENGTHS = [9, 9, 7, 6, 6, 5, 4, 3, 2, 2, 1, 7]
@@ -206,9 +206,9 @@ def test_what_the_engine_does_not_know_is_refused_by_name() -> None:
     """Attributes; classes are tested in tests/model/test_every_choice.py."""
     assert unknown_part(tiny_model()) is None
     changed = [tiny_model() for _ in range(2)]
-    changed[0].encoder.final_norm = nn.LayerNorm(16)
+    changed[0].encoder.layers[0].self_attention_residual = nn.Identity()
     changed[1].decoder.layers[1].feed_forward.activation = "gelu"
-    parts = ["encoder.final_norm is LayerNorm", "decoder.layers.1.feed_forward.activation is gelu"]
+    parts = ["encoder.layers.0.self_attention_residual is Identity", "decoder.layers.1.feed_forward.activation is gelu"]
     for model, part in zip(changed, parts, strict=True):
         assert unknown_part(model) == part
         with pytest.raises(ValueError, match=f"the fast engine does not support this model: {part}"):

@@ -46,14 +46,6 @@ def test_step_by_step_equals_the_whole(rows_per_sentence: int, seed: int) -> Non
     assert len(alive) < len(LENGTHS)
 
 
-def test_reordering_before_the_first_token_chooses_sentences() -> None:
-    model, source = tiny_model(), sentences(LENGTHS, seed=0)
-    kept = CachedDecoder(model, source)
-    kept.reorder(torch.tensor([1, 3]))
-    expected = model(source[[1, 3]], torch.full((2, 1), BOS))[:, -1]
-    torch.testing.assert_close(kept(torch.full((2,), BOS)), expected, rtol=0, atol=1e-12)
-
-
 def test_separate_vocabularies() -> None:
     model = tiny_model(source_vocab_size=50)
     source = sentences(LENGTHS, seed=0) + 20

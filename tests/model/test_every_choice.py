@@ -18,9 +18,9 @@ from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.model import masks
-from mt.model.architecture import unknown_part
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.feed_forward import FeedForward
+from mt.model.inspection import unknown_part
 from mt.model.positions import SinusoidalPositions
 from mt.model.transformer import Transformer
 

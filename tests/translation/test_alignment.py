@@ -6,9 +6,8 @@ from torch import nn
 
 from mt.data.batch import make_batch
 from mt.data.tokenizer import PAD
-from mt.model.inspection import alignment_attention
 from mt.model.transformer import Transformer, make_transformer
-from mt.translation.alignment import word_alignment
+from mt.translation.alignment import mean_attention, word_alignment
 
 FIRST, LAST = 4, 15  # the words of the task, each one subword
 
@@ -42,10 +41,9 @@ def test_a_model_that_reverses_is_aligned_in_reverse() -> None:
     model, loss = reversing_model(500)
     assert loss < 0.2
     examples = pairs(50, torch.Generator().manual_seed(1))
-    batch = make_batch(*zip(*examples, strict=True))
     right = words = 0
     for weights, (source, target) in zip(
-        alignment_attention(model, batch.source, batch.target_input), examples, strict=True
+        mean_attention([model], *map(list, zip(*examples, strict=True))), examples, strict=True
     ):
         links = word_alignment(weights, source_words=range(len(source)), target_words=range(len(target)))
         words += len(target)

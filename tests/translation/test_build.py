@@ -6,15 +6,14 @@ import pytest
 import torch
 from composed import composed
 from tiny_models import tiny_model
-from torch import nn
 from translators import small_tokenizer
 
 from mt import build
 from mt.config.schema import TrainConfig
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.fast.engine.batched_decoder import BatchedDecoder
-from mt.model.architecture import unknown_part
 from mt.model.cached_decoder import CachedDecoder
+from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer
 from mt.search.ensemble import Ensemble
 from mt.translation.segments import Translation
@@ -50,24 +49,24 @@ def greedy(model: Transformer, source: list[int], *, max_extra_tokens: int) -> l
     return tokens
 
 
-@pytest.mark.parametrize("final_norm", [False, True])
+@pytest.mark.parametrize("unknown", [False, True])
 def test_models_that_the_fast_engine_does_not_support_are_translated_by_the_plain_model(
-    tokenizer: Tokenizer, config: TrainConfig, capsys: pytest.CaptureFixture[str], final_norm: bool
+    tokenizer: Tokenizer, config: TrainConfig, capsys: pytest.CaptureFixture[str], unknown: bool
 ) -> None:
     """One line says so, however many translators are made."""
     build._report_once.cache_clear()
     model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32, d_ff=40)
-    if final_norm:
-        model.encoder.final_norm = nn.LayerNorm(16).eval()
-    assert unknown_part(model) == ("encoder.final_norm is LayerNorm" if final_norm else None)
+    if unknown:
+        model.encoder.layers[0].feed_forward.activation = "unknown"
+    part = "encoder.layers.0.feed_forward.activation is unknown"
+    assert unknown_part(model) == (part if unknown else None)
     for _ in range(2):
         found = translated(config, [model], tokenizer)
     lines = capsys.readouterr().err.splitlines()
-    reason = "decoding without the fast engine, which does not support the model: encoder.final_norm is LayerNorm"
-    assert lines == [reason] * final_norm
+    assert lines == [f"decoding without the fast engine, which does not support the model: {part}"] * unknown
     decoders = build.translator(config, config.decoding, [model], (tokenizer, tokenizer)).decoders
     with decoders(torch.tensor([[EOS]]), rows_per_sentence=1, slots=1) as next_token:
-        assert isinstance(next_token, CachedDecoder if final_norm else BatchedDecoder)
+        assert isinstance(next_token, CachedDecoder if unknown else BatchedDecoder)
     with torch.inference_mode():
         expected = [greedy(model, tokenizer.encode(line), max_extra_tokens=4) if line else [] for line in LINES]
     assert [one.tokens for one in found] == expected
@@ -78,26 +77,24 @@ def test_one_unsupported_model_makes_the_whole_ensemble_plain(tokenizer: Tokeniz
     """It decides as alone where all members are the same model, and with a beam."""
     config = replace(config, decoding=replace(config.decoding, beam_size=3))
     model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
-    normed = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
-    normed.encoder.final_norm = nn.LayerNorm(16)
-    decoders = build.translator(config, config.decoding, [model, normed], (tokenizer, tokenizer)).decoders
+    other = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
+    other.encoder.layers[0].feed_forward.activation = "unknown"
+    decoders = build.translator(config, config.decoding, [model, other], (tokenizer, tokenizer)).decoders
     with decoders(torch.tensor([[EOS]]), rows_per_sentence=1, slots=1) as ensemble:
         assert isinstance(ensemble, Ensemble)
         assert all(isinstance(member, CachedDecoder) for member in ensemble._members)
-    alone, twice = (translated(config, models, tokenizer) for models in ([normed], [normed, normed]))
+    alone, twice = (translated(config, models, tokenizer) for models in ([other], [other, other]))
     assert [one.tokens for one in twice] == [one.tokens for one in alone]
 
 
-@pytest.mark.parametrize("final_norm", [False, True])
-def test_models_in_training_are_put_into_evaluation(
-    tokenizer: Tokenizer, config: TrainConfig, final_norm: bool
-) -> None:
+@pytest.mark.parametrize("unknown", [False, True])
+def test_models_in_training_are_put_into_evaluation(tokenizer: Tokenizer, config: TrainConfig, unknown: bool) -> None:
     """All members of an ensemble, whether the fast engine or the plain models decode."""
     models = [
         tiny_model(seed=seed, vocab_size=tokenizer.vocab_size, dropout=0.5, dtype=torch.float32) for seed in range(2)
     ]
     for model in models:
-        model.encoder.final_norm = nn.LayerNorm(16) if final_norm else None
+        model.encoder.layers[0].feed_forward.activation = "unknown" if unknown else "relu"
     found = [translated(config, [model.train() for model in models], tokenizer) for _ in range(2)]
     assert not any(model.training for model in models)
     assert [one.tokens for one in found[0]] == [one.tokens for one in found[1]]

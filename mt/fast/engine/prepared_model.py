@@ -10,9 +10,9 @@ from torch.nn import functional
 from mt.fast.engine.prepacked_linear import PrepackedLinear
 from mt.fast.native.layers import IndexedAttention, LayerKernels, LayersInOneCall, NormOfSum
 from mt.fast.native.tiled_linear import ComputeType, TiledLinear
-from mt.model.architecture import unknown_part
 from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import FeedForward
+from mt.model.inspection import unknown_part
 from mt.model.positions import SinusoidalPositions, positional_encoding
 from mt.model.residual import PostNorm
 from mt.model.stacks import DecoderLayer, EncoderLayer
