@@ -27,7 +27,8 @@ from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer, make_transformer
 from mt.reporting import report
 from mt.runtime import autocast, choose_precision, decoding_precision, seed_everything
-from mt.search.search import Sampling, Search
+from mt.search.sampling import Sampling
+from mt.search.search import Search
 from mt.training.schedule import decay, learning_rate, peak_learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention

@@ -28,8 +28,8 @@ class EncoderLayer(nn.Module):
         self, x: Float[Tensor, "batch source d_model"], layout: Layout
     ) -> Float[Tensor, "batch source d_model"]:
         """One encoder layer."""
-        mask, ids = layout.source_mask, layout.source_ids
-        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, mask, ids, ids))
+        ids = layout.source_ids
+        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, layout.source_mask, ids, ids))
         return self.feed_forward_residual(x, self.feed_forward)
 
 

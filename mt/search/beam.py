@@ -32,7 +32,7 @@ from mt.search.candidates import RankExtensions, best_extensions, best_sums, per
 from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import FinishedHypotheses, Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm
-from mt.search.next_token import AdmittingNextToken, NextToken, checked_limits
+from mt.search.next_token import AdmittingNextToken, NextToken
 
 
 def beam_search(
@@ -65,12 +65,8 @@ def beam_search(
 
     `rank` ranks the extensions where there are no constraints.
 
-    Raises ValueError for impossible arguments and DivergedError if a sentence has no output with a finite score.
+    Raises DivergedError if a sentence has no output with a finite score.
     """
-    if not 1 <= num_hypotheses <= beam_size:
-        raise ValueError(f"num_hypotheses {num_hypotheses}: expected 1 to beam_size {beam_size}")
-    if not checked_limits(max_lengths, eos=eos, forbidden=forbidden):
-        return []
     limits, device = max_lengths.cpu().numpy(), max_lengths.device
     known = slots = min(slots or len(limits), len(limits))
     beam = _Beam.of_empty_prefixes(np.arange(slots), limits, beam_size=beam_size, bos=bos)
@@ -85,7 +81,8 @@ def beam_search(
         count, logits = len(beam.newest), next_token(torch.from_numpy(beam.newest).to(device))
         candidates = _considered(beam, logits, rank, forbidden=forbidden, eos=eos, constraints=constraints)
         beam, rows = _step(beam, candidates, finished, eos=eos)
-        admitted = _admissible(slots - len(beam.sentences), slots=slots, waiting=len(limits) - known)
+        free, waiting = slots - len(beam.sentences), len(limits) - known
+        admitted = min(free, waiting) if 8 * free >= slots else 0
         if (len(rows) or admitted) and not (len(rows) == count and (rows == np.arange(count)).all()):
             next_token.reorder(torch.from_numpy(rows).to(device))
         if admitted:
@@ -95,11 +92,6 @@ def beam_search(
             beam = beam.joined_by(_Beam.of_empty_prefixes(new, limits, beam_size=beam_size, bos=bos))
             known += admitted
     return finished.to_lists()
-
-
-def _admissible(free: int, *, slots: int, waiting: int) -> int:
-    """Return the number of waiting sentences to admit: none until an eighth of the slots is free."""
-    return min(free, waiting) if 8 * free >= slots else 0
 
 
 @dataclass(frozen=True)
@@ -142,13 +134,6 @@ class _Beam:
         columns = (tokens, self.lengths.repeat(beam_size), self.sentences.repeat(beam_size))
         return Prefixes(*(torch.from_numpy(column).to(device) for column in columns))
 
-    def rows_at_limit(self, device: torch.device) -> Bool[Tensor, " rows"] | None:
-        """Return which rows' next token is the last that their sentence may have; None if no row's is."""
-        at_limit = self.lengths + 1 == self.limits
-        if not at_limit.any():
-            return None
-        return torch.from_numpy(at_limit.repeat(self.log_probabilities.shape[1])).to(device)
-
 
 @dataclass(frozen=True)
 class _Candidates:
@@ -158,22 +143,6 @@ class _Candidates:
     parents: Int[np.ndarray, "sentences candidates"]
     """Backpointers: the index in the beam of the prefix that was extended."""
     tokens: Int[np.ndarray, "sentences candidates"]
-
-
-def _step(
-    beam: _Beam, candidates: _Candidates, finished: FinishedHypotheses, *, eos: int
-) -> tuple[_Beam, Int[np.ndarray, " new_rows"]]:
-    """Finish or keep the candidates; return the beam of the sentences that continue, and each row's old row."""
-    ends = candidates.tokens == eos
-    if ends.any():
-        _finish(candidates, ends, beam, finished)
-    survivors = _survivors(candidates, ends, beam_size=beam.log_probabilities.shape[1])
-    going_on = finished.improvable(
-        sentences=beam.sentences,
-        log_probabilities=survivors.log_probabilities.max(axis=1),
-        lengths=beam.lengths + 1,
-    )
-    return _advanced(beam, survivors, going_on.nonzero()[0])
 
 
 def _considered(
@@ -186,33 +155,50 @@ def _considered(
     constraints: Sequence[Constraint],
 ) -> _Candidates:
     """Rank the permitted extensions of each sentence's live prefixes; return the first 2 * beam_size - 1."""
-    totals, device = beam.log_probabilities, logits.device
-    count, at_limit = 2 * totals.shape[1] - 1, beam.rows_at_limit(device)
+    totals, device, beam_size = beam.log_probabilities, logits.device, beam.log_probabilities.shape[1]
+    count, at_limit = 2 * beam_size - 1, (beam.lengths + 1 == beam.limits).repeat(beam_size)
+    end_only = torch.from_numpy(at_limit).to(device) if at_limit.any() else None
     if constraints:
-        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=at_limit)
+        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
         for constraint in constraints:
-            constraint.exclude(log_probabilities, beam.rows(device))
+            constraint(log_probabilities, beam.rows(device))
         best, extensions = best_sums(log_probabilities, torch.from_numpy(totals).to(log_probabilities), count)
     else:
-        best, extensions = rank(logits, totals, count, forbidden=forbidden, eos=eos, end_only=at_limit)
+        best, extensions = rank(logits, totals, count, forbidden=forbidden, eos=eos, end_only=end_only)
     parents, tokens = np.divmod(extensions, logits.shape[1])
     return _Candidates(best, parents, tokens)
 
 
-def _finish(
-    candidates: _Candidates,
-    ends: Bool[np.ndarray, "sentences candidates"],
-    beam: _Beam,
-    finished: FinishedHypotheses,
-) -> None:
-    """Offer the candidates that end, if they rank among the first beam_size, as hypotheses."""
-    beam_size = beam.log_probabilities.shape[1]
+def _step(
+    beam: _Beam, candidates: _Candidates, finished: FinishedHypotheses, *, eos: int
+) -> tuple[_Beam, Int[np.ndarray, " new_rows"]]:
+    """Finish or keep the candidates; return the beam of the sentences that continue, and each row's old row.
+
+    Those that end are finished if they rank among the first beam_size.
+    """
+    beam_size, ends = beam.log_probabilities.shape[1], candidates.tokens == eos
     for row, rank in zip(*ends[:, :beam_size].nonzero(), strict=True):
         finished.add(
             sentence=int(beam.sentences[row]),
             log_probability=candidates.log_probabilities[row, rank],
             tokens=beam.prefixes[row, candidates.parents[row, rank], : beam.lengths[row]].tolist(),
         )
+    survivors = _survivors(candidates, ends, beam_size=beam_size)
+    best = survivors.log_probabilities.max(axis=1)
+    improvable = finished.improvable(sentences=beam.sentences, log_probabilities=best, lengths=beam.lengths + 1)
+    going_on = improvable.nonzero()[0]
+    parents, tokens, lengths = survivors.parents[going_on], survivors.tokens[going_on], beam.lengths[going_on]
+    prefixes = beam.prefixes[going_on[:, None], parents]
+    prefixes[np.arange(len(lengths)), :, lengths] = tokens
+    advanced = _Beam(
+        sentences=beam.sentences[going_on],
+        limits=beam.limits[going_on],
+        lengths=lengths + 1,
+        log_probabilities=survivors.log_probabilities[going_on],
+        prefixes=prefixes,
+        newest=tokens.ravel(),
+    )
+    return advanced, (going_on[:, None] * beam_size + parents).ravel()
 
 
 def _survivors(
@@ -228,22 +214,3 @@ def _survivors(
     log_probabilities = candidates.log_probabilities[sentences, best]
     log_probabilities[ends[sentences, best]] = -np.inf
     return _Candidates(log_probabilities, candidates.parents[sentences, best], candidates.tokens[sentences, best])
-
-
-def _advanced(
-    beam: _Beam, survivors: _Candidates, going_on: Int[np.ndarray, " fewer"]
-) -> tuple[_Beam, Int[np.ndarray, " new_rows"]]:
-    """Return the survivors of the sentences that continue as a beam, and for each of its rows the old row."""
-    parents, tokens = survivors.parents[going_on], survivors.tokens[going_on]
-    lengths = beam.lengths[going_on]
-    prefixes = beam.prefixes[going_on[:, None], parents]
-    prefixes[np.arange(len(lengths)), :, lengths] = tokens
-    advanced = _Beam(
-        sentences=beam.sentences[going_on],
-        limits=beam.limits[going_on],
-        lengths=lengths + 1,
-        log_probabilities=survivors.log_probabilities[going_on],
-        prefixes=prefixes,
-        newest=tokens.ravel(),
-    )
-    return advanced, (going_on[:, None] * beam.log_probabilities.shape[1] + parents).ravel()

@@ -1,38 +1,16 @@
 """From next-token scores to the few extensions worth considering, with their log-probabilities."""
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-_WIDTHS = (128, 256, 512, 64, 32, 16)
+_WIDTHS = (128, 256, 512, 64, 32, 16)  # whole vectors of the processor: 63 strips of 128 are far faster than 64 of 126
 
-
-@runtime_checkable
-class RankExtensions(Protocol):
-    """Ranks the extensions of the live prefixes: `best_extensions`, or what gives the same result sooner."""
-
-    def __call__(
-        self,
-        logits: Float[Tensor, "rows vocabulary"],
-        totals: Float[np.ndarray, "sentences beam"],
-        count: int,
-        *,
-        forbidden: Sequence[int],
-        eos: int,
-        end_only: Bool[Tensor, " rows"] | None,
-    ) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
-        """Extend the prefixes in each sentence's beam, which have the log-probabilities `totals`, by every token.
-
-        Return the log-probabilities of the `count` best extensions, best first, and their indices: index in the beam
-        times size of the vocabulary plus token. Of equals the lower index comes first. Where fewer are permitted, the
-        rest have minus infinity, or are missing if fewer exist. The other arguments, and what becomes of the logits,
-        are those of `permitted_log_probabilities`.
-        """
-        ...
+Ranked = tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]
+RankExtensions = Callable[..., Ranked]  # `best_extensions`, or what gives the same for the same arguments sooner
 
 
 def accumulation_dtype(logits: Tensor) -> torch.dtype:
@@ -76,15 +54,21 @@ def best_extensions(
     forbidden: Sequence[int],
     eos: int,
     end_only: Bool[Tensor, " rows"] | None,
-) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
-    """Rank extensions as `RankExtensions` says, on any device and in any precision."""
+) -> Ranked:
+    """Extend the prefixes in each sentence's beam, which have the log-probabilities `totals`, by every token.
+
+    Return the log-probabilities of the `count` best extensions, best first, and their indices: index in the beam
+    times size of the vocabulary plus token. Of equals the lower index comes first. Where fewer are permitted, the
+    rest have minus infinity, or are missing if fewer exist. The other arguments, and what becomes of the logits, are
+    those of `permitted_log_probabilities`.
+    """
     log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
     return best_sums(log_probabilities, torch.from_numpy(totals).to(log_probabilities), count)
 
 
 def best_sums(
     log_probabilities: Float[Tensor, "rows vocabulary"], totals: Float[Tensor, "sentences beam"], count: int
-) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
+) -> Ranked:
     """Return the `count` largest sums of a row's total and one of its log-probabilities (all, if there are fewer).
 
     They come largest first, with where they are in the sentence's rows laid end to end; of equals the lower first.
@@ -107,9 +91,7 @@ def _all_sums(
     return (log_probabilities.view(*totals.shape, -1) + totals[:, :, None]).flatten(1)
 
 
-def _ranked(
-    sums: Float[Tensor, "sentences sums"], count: int
-) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
+def _ranked(sums: Float[Tensor, "sentences sums"], count: int) -> Ranked:
     ranked = sums.sort(dim=1, descending=True, stable=True)
     return ranked.values[:, :count].cpu().numpy(), ranked.indices[:, :count].cpu().numpy()
 
@@ -120,10 +102,13 @@ def _best_by_columns(
     """Return the `count` largest sums of each sentence, largest first, equals in any order.
 
     With a row laid out as strips one below the other, the `count` largest sums are in the `count` columns with the
-    largest maxima. Finding those is cheap, and few sums are left to be ranked.
+    largest maxima. Finding those is cheap, and few sums are left to be ranked. A vocabulary that is a multiple of no
+    suitable width is one strip.
     """
     (num_sentences, beam_size), vocab_size = totals.shape, log_probabilities.shape[1]
-    num_strips, width = _strips(vocab_size, at_least=-(-count // beam_size))
+    suitable = (width for width in _WIDTHS if vocab_size % width == 0 and width * beam_size >= count)
+    width = next(suitable, vocab_size)
+    num_strips = vocab_size // width
     strips = log_probabilities.view(-1, num_strips, width)
     maxima = strips.amax(dim=1).view(num_sentences, beam_size, width) + totals[:, :, None]
     best = maxima.flatten(1).topk(count, sorted=False).indices
@@ -133,14 +118,3 @@ def _best_by_columns(
     top, chosen = in_columns.topk(count)
     first_tokens = (prefix * vocab_size + column).gather(1, chosen // num_strips)
     return top, first_tokens + chosen % num_strips * width
-
-
-def _strips(vocab_size: int, *, at_least: int) -> tuple[int, int]:
-    """Return the number of strips for a row of scores, and their width, which is `at_least` that.
-
-    Widths are whole vectors of the processor: 64 strips of 126 columns took far longer to reduce than 63 of 128. A
-    vocabulary that is a multiple of none of them is one strip.
-    """
-    suitable = (width for width in _WIDTHS if vocab_size % width == 0 and width >= at_least)
-    width = next(suitable, vocab_size)
-    return vocab_size // width, width

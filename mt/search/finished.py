@@ -18,14 +18,7 @@ class Hypothesis:
     tokens: list[int]
     """The generated tokens without the end-of-sentence token."""
     score: float
-    """`log_probability` divided by the length penalty; the larger, the better."""
-    log_probability: float
-    """Natural logarithm of the product of all token probabilities, end of sentence included."""
-
-    @property
-    def length(self) -> int:
-        """|Y|, the number of generated tokens including the end of sentence."""
-        return len(self.tokens) + 1
+    """The log-probability of the tokens and the end of sentence, divided by the length penalty."""
 
 
 class FinishedHypotheses:
@@ -61,8 +54,7 @@ class FinishedHypotheses:
         if not score > self._to_beat[sentence]:
             return
         kept = self._kept[sentence]
-        hypothesis = Hypothesis(tokens=list(tokens), score=float(score), log_probability=float(log_probability))
-        bisect.insort_right(kept, hypothesis, key=lambda one: -one.score)
+        bisect.insort_right(kept, Hypothesis(list(tokens), float(score)), key=lambda one: -one.score)
         del kept[self._num_kept :]
         if len(kept) == self._num_kept:
             self._to_beat[sentence] = kept[-1].score

@@ -1,10 +1,14 @@
-"""What a search asks of a model: scores of the next token, and keeping the rows it still needs."""
+"""What a search asks of a model, or of several as one: scores of the next token, and keeping the rows that go on."""
 
+import math
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+from mt.search.candidates import accumulation_dtype
 
 
 @runtime_checkable
@@ -41,11 +45,29 @@ class AdmittingNextToken(NextToken, Protocol):
         ...
 
 
-def checked_limits(max_lengths: Int[Tensor, " sentences"], *, eos: int, forbidden: Sequence[int]) -> set[int]:
-    """Return the distinct longest lengths; raise ValueError if a sentence could never end."""
-    limits = set(max_lengths.tolist())
-    if limits and min(limits) < 1:
-        raise ValueError(f"a longest output of {min(limits)} tokens: it must hold at least the EOS")
-    if eos in forbidden:
-        raise ValueError(f"the EOS token {eos} is among the forbidden tokens")
-    return limits
+class Ensemble:
+    """The mean of the members' next-token probabilities; all know the same vocabulary and the same sentences.
+
+    The arithmetic mean, as in fairseq and in Sutskever et al. 2014, not that of the log-probabilities: the result
+    is again a distribution, so that scores stay log-probabilities, and no single member can rule a token out.
+    """
+
+    def __init__(self, members: Sequence[NextToken]) -> None:
+        self._members = members
+
+    def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
+        """Ask every member; return the logarithm of the mean probability."""
+        logits = [member(tokens) for member in self._members]
+        members = [torch.log_softmax(each, dim=-1, dtype=accumulation_dtype(each)) for each in logits]
+        return torch.stack(members).logsumexp(dim=0) - math.log(len(members))
+
+    def admit(self, count: int) -> None:
+        """Let every member, which must know how, append the next sentences."""
+        for member in self._members:
+            assert isinstance(member, AdmittingNextToken)
+            member.admit(count)
+
+    def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
+        """Reorder every member."""
+        for member in self._members:
+            member.reorder(rows)

@@ -6,26 +6,34 @@ left is drawn by its renormalised probability. Of equals the lower token id coun
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mt.errors import DivergedError
 from mt.search.candidates import accumulation_dtype, best_sums, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
-from mt.search.finished import Hypothesis
-from mt.search.next_token import NextToken, checked_limits
+from mt.search.finished import FinishedHypotheses, Hypothesis
+from mt.search.next_token import NextToken
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn; a cut that is None is off."""
+
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    seed: int
 
 
 def sample(
     *,
     next_token: NextToken,
+    sampling: Sampling,
     num_samples: int,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
     seeds: Sequence[int],
     max_lengths: Int[Tensor, " sentences"],
     bos: int,
@@ -38,14 +46,11 @@ def sample(
     Each sentence has its own random generator, seeded with its entry of `seeds`: neither its neighbours nor their
     number influence it. A hypothesis scores the log-probability that the model gives it, at any temperature and
     cuts. `next_token` starts with `num_samples` rows for each sentence, which leave together. The other arguments are
-    those of `beam_search`.
+    those of `beam_search`. An output without a finite score is left out.
 
-    Raises ValueError for impossible arguments and DivergedError if an output has no finite score.
+    Raises DivergedError if a sentence has no other one.
     """
-    _check(num_samples, temperature, top_k, top_p)
-    limits = checked_limits(max_lengths, eos=eos, forbidden=forbidden)
-    if not limits:
-        return []
+    limits = set(max_lengths.tolist())
     row_limits = max_lengths.repeat_interleave(num_samples)
     uniform = _uniform_numbers(seeds, max_lengths.tolist(), num_samples, device=max_lengths.device)
     logits = next_token(torch.full_like(row_limits, bos))
@@ -59,8 +64,8 @@ def sample(
         )
         for constraint in constraints:
             prefixes = Prefixes(tokens[rows, : length - 1], torch.full_like(rows, length - 1), rows // num_samples)
-            constraint.exclude(log_probabilities, prefixes)
-        probabilities, candidates = considered(log_probabilities, temperature=temperature, top_k=top_k, top_p=top_p)
+            constraint(log_probabilities, prefixes)
+        probabilities, candidates = considered(log_probabilities, sampling)
         newest = _drawn(probabilities, candidates, uniform[rows, length - 1])
         going_on = lengths[rows] == 0
         totals[rows] += log_probabilities.gather(1, newest[:, None])[:, 0].masked_fill(~going_on, 0.0)
@@ -74,30 +79,31 @@ def sample(
         if len(staying) < len(logits):
             next_token.reorder(staying)
         logits = next_token(tokens[rows, length - 1])
-    return _hypotheses(tokens, totals, lengths, num_samples)
-
-
-def _check(num_samples: int, temperature: float, top_k: int | None, top_p: float | None) -> None:
-    if num_samples < 1 or not temperature > 0 or not (top_k is None or top_k > 0) or not (top_p is None or top_p > 0):
-        raise ValueError(f"{num_samples} samples, temperature {temperature}, top-k {top_k}, top-p {top_p}: all above 0")
+    finished = FinishedHypotheses(
+        max_lengths=max_lengths.cpu().numpy(), num_kept=num_samples, length_penalty=0.0, length_penalty_form="power"
+    )
+    drawn = zip(tokens.tolist(), totals.cpu().numpy(), lengths.tolist(), strict=True)
+    for row, (output, total, length) in enumerate(drawn):
+        finished.add(sentence=row // num_samples, log_probability=total, tokens=output[: length - 1])
+    return finished.to_lists()
 
 
 def considered(
-    log_probabilities: Float[Tensor, "rows vocabulary"], *, temperature: float, top_k: int | None, top_p: float | None
+    log_probabilities: Float[Tensor, "rows vocabulary"], sampling: Sampling
 ) -> tuple[Float[Tensor, "rows considered"], Int[Tensor, "rows considered"]]:
     """Return the tokens that temperature and cuts leave, with the probabilities by which they are drawn."""
     vocab_size, device = log_probabilities.shape[1], log_probabilities.device
-    if top_k is None or top_k >= vocab_size:
+    if sampling.top_k is None or sampling.top_k >= vocab_size:
         scores, tokens = log_probabilities, torch.arange(vocab_size, device=device).expand_as(log_probabilities)
     else:
-        _, best = best_sums(log_probabilities, log_probabilities.new_zeros(len(log_probabilities), 1), top_k)
+        _, best = best_sums(log_probabilities, log_probabilities.new_zeros(len(log_probabilities), 1), sampling.top_k)
         tokens = torch.from_numpy(np.sort(best, axis=1)).to(device)
         scores = log_probabilities.gather(1, tokens)
-    scores = scores.to(_drawing_dtype(scores.device)) / temperature
-    if top_p is not None:
+    scores = scores.to(_drawing_dtype(scores.device)) / sampling.temperature
+    if sampling.top_p is not None:
         ranked = scores.sort(dim=1, descending=True, stable=True)
         shares = ranked.values.softmax(dim=1)
-        scores = ranked.values.masked_fill(shares.cumsum(dim=1) - shares >= top_p, -torch.inf)
+        scores = ranked.values.masked_fill(shares.cumsum(dim=1) - shares >= sampling.top_p, -torch.inf)
         tokens = tokens.gather(1, ranked.indices)
     return scores.softmax(dim=1), tokens
 
@@ -129,19 +135,3 @@ def _uniform_numbers(
 def _drawing_dtype(device: torch.device) -> torch.dtype:
     """Return the type in which probabilities are added up: many small ones lose nothing in float64."""
     return torch.float32 if device.type == "mps" else torch.float64  # MPS has no float64
-
-
-def _hypotheses(
-    tokens: Int[Tensor, "rows longest"], totals: Float[Tensor, " rows"], lengths: Int[Tensor, " rows"], num_samples: int
-) -> list[list[Hypothesis]]:
-    """Return the rows of each sentence as hypotheses. Raises DivergedError for a score that is not finite."""
-    if not totals.isfinite().all():
-        sentence = int(totals.isfinite().logical_not().nonzero()[0, 0]) // num_samples
-        raise DivergedError(
-            f"an output of sentence {sentence} of the batch has no finite score: the model's weights are damaged"
-            " or its training diverged"
-        )
-    rows = zip(tokens.tolist(), totals.tolist(), lengths.tolist(), strict=True)
-    found = [Hypothesis(tokens=row[: length - 1], score=total, log_probability=total) for row, total, length in rows]
-    sentences = [found[first : first + num_samples] for first in range(0, len(found), num_samples)]
-    return [sorted(samples, key=lambda sample: -sample.score) for samples in sentences]

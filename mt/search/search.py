@@ -2,27 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from mt.search.beam import beam_search
 from mt.search.candidates import RankExtensions, best_extensions
-from mt.search.constraints import Constraint, ForcedPrefix, MinimumLength, NoRepeatedNgrams
+from mt.search.constraints import Constraint, forced_prefix, minimum_length, no_repeated_ngrams
 from mt.search.finished import Hypothesis
 from mt.search.length_penalty import LengthPenaltyForm
 from mt.search.next_token import NextToken
-from mt.search.sampling import sample
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Drawing instead of searching: see `sample`."""
-
-    temperature: float
-    top_k: int | None
-    top_p: float | None
-    seed: int
+from mt.search.sampling import Sampling, sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +71,7 @@ class Search:
             "constraints": self._constraints(prefixes, device),
         }
         if self.sampling is not None:
-            drawn = self.sampling
-            arguments |= {"temperature": drawn.temperature, "top_k": drawn.top_k, "top_p": drawn.top_p}
-            return sample(**arguments, num_samples=self.num_hypotheses, seeds=seeds)
+            return sample(**arguments, sampling=self.sampling, num_samples=self.num_hypotheses, seeds=seeds)
         arguments |= {"length_penalty": self.length_penalty, "length_penalty_form": self.length_penalty_form}
         arguments |= {"beam_size": self.beam_size, "num_hypotheses": self.num_hypotheses}
         return beam_search(**arguments, early_stopping=self.early_stopping, slots=slots, rank=self.rank)
@@ -94,13 +84,14 @@ class Search:
         return max(longest, prefix_tokens + 1, (self.min_output_tokens or 0) + 1)
 
     def _constraints(self, prefixes: Sequence[Sequence[int]], device: torch.device) -> list[Constraint]:
+        lengths = torch.tensor([len(prefix) for prefix in prefixes], device=device)
         constraints: list[Constraint] = []
         if self.min_output_tokens is not None:
-            min_lengths = torch.full((len(prefixes),), self.min_output_tokens + 1, device=device)
-            constraints.append(MinimumLength(min_lengths, eos=self.eos))
+            min_lengths = torch.full_like(lengths, self.min_output_tokens + 1)
+            constraints.append(partial(minimum_length, min_lengths=min_lengths, eos=self.eos))
         if any(prefixes):
-            constraints.append(ForcedPrefix(prefixes, device=device))
+            forced = [torch.tensor(prefix, dtype=torch.int64, device=device) for prefix in prefixes]
+            constraints.append(partial(forced_prefix, tokens=pad_sequence(forced, batch_first=True), lengths=lengths))
         if self.no_repeat_ngram_size is not None:
-            exempt = torch.tensor([len(prefix) for prefix in prefixes], device=device)
-            constraints.append(NoRepeatedNgrams(self.no_repeat_ngram_size, exempt_tokens=exempt))
+            constraints.append(partial(no_repeated_ngrams, size=self.no_repeat_ngram_size, exempt_tokens=lengths))
         return constraints

@@ -14,8 +14,7 @@ from torch import Tensor
 from mt.data.batch import source_tensor
 from mt.data.tokenizer import UNKNOWN, Tokenizer
 from mt.errors import UserError
-from mt.search.ensemble import Ensemble
-from mt.search.next_token import NextToken
+from mt.search.next_token import Ensemble, NextToken
 from mt.search.search import Search
 from mt.translation.alignment import word_alignment
 from mt.translation.segments import Segment, Translation, join, seed_of, split

@@ -5,7 +5,6 @@ import torch
 from search_cases import MINIMUM, NGRAMS, PREFIX, Case, assert_same
 
 from mt.errors import DivergedError
-from mt.search.constraints import NoRepeatedNgrams
 
 RULES = [(MINIMUM,), (PREFIX,), (NGRAMS,), (MINIMUM, PREFIX, NGRAMS)]
 BEAM_SIZES = [1, 2, 3, 4, 7]
@@ -65,8 +64,3 @@ def test_a_beam_of_one_is_greedy():
             found, _ = case.beam(1, dtype=torch.float32)
             expected = [case.greedy(sentence, torch.float32) for sentence in case.sentences]
             assert [tuple(one.tokens) for [one] in found] == expected
-
-
-def test_ngrams_of_nothing_are_refused():
-    with pytest.raises(ValueError, match="n-grams of 0 tokens"):
-        NoRepeatedNgrams(0, exempt_tokens=torch.zeros(1, dtype=torch.int64))

@@ -7,7 +7,7 @@ import torch
 from search_cases import Case, PrefixRows, assert_same
 
 from mt.search.beam import beam_search
-from mt.search.ensemble import Ensemble
+from mt.search.next_token import Ensemble
 
 
 def mixture(cases: list[Case]) -> Case:
@@ -59,8 +59,3 @@ def test_a_model_with_itself_is_the_model():
         for [one], [several] in zip(alone, searched([case, case, case], 3), strict=True):
             assert one.tokens == several.tokens
             assert one.score == pytest.approx(several.score, abs=1e-12)
-
-
-def test_no_members_are_refused():
-    with pytest.raises(ValueError, match="no models"):
-        Ensemble([])

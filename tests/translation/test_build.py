@@ -15,7 +15,7 @@ from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer
-from mt.search.ensemble import Ensemble
+from mt.search.next_token import Ensemble
 from mt.translation.segments import Translation
 
 LINES = ["a small dog runs over the field.", "two men", "", "the old dog watches two men from a bench.", "a dog!"]

@@ -10,7 +10,7 @@ from translators import make_translator, small_tokenizer
 from mt.data.tokenizer import EOS, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.model.transformer import Transformer
-from mt.search.search import Sampling
+from mt.search.sampling import Sampling
 from mt.translation.alignment import pharaoh, word_alignment
 from mt.translation.segments import Translation, join
 

@@ -20,7 +20,7 @@ def ranked_extensions(
     eos: int,
     end_only: Bool[Tensor, " rows"] | None,
 ) -> tuple[Float[np.ndarray, "sentences chosen"], Int[np.ndarray, "sentences chosen"]]:
-    """Rank extensions as `RankExtensions` says: by the kernel where it takes the scores, else by the plain form.
+    """Rank extensions as `best_extensions` does: by the kernel where it takes the scores, else by the plain form.
 
     Where the kernel finds fewer extensions than `count`, it fills up with minus infinity and extension 0.
     """
