@@ -48,10 +48,6 @@ class Translator:
 
         Raises UserError for folders or settings that do not fit, BadFileError for a damaged run.
         """
-        if isinstance(ensemble, str | PathLike):
-            raise TypeError("ensemble takes a list of folders, not one folder")
-        if not isinstance(n_best, int) or isinstance(n_best, bool):
-            raise TypeError(f"n_best takes a whole number, not {n_best!r}")
         run_dir = Path(folder)
         for key, each in (("folder", folder), *(("ensemble", other) for other in ensemble)):
             check_run(str(each), key)
@@ -60,15 +56,10 @@ class Translator:
             raise UserError(f"n_best={n_best} is less than 1")
         if settings.sampling is None and n_best > settings.beam_size:
             raise UserError(f"n_best={n_best} exceeds decoding.beam_size={settings.beam_size}")
-        lines = translator_of_run(
-            run_dir,
-            settings,
-            device,
-            ensemble=[Path(each) for each in ensemble],
-            num_hypotheses=n_best,
-            alignments=alignments,
+        others = [Path(each) for each in ensemble]
+        return cls(
+            translator_of_run(run_dir, settings, device, ensemble=others, num_hypotheses=n_best, alignments=alignments)
         )
-        return cls(lines)
 
     def translate(
         self, texts: Sequence[str], *, target_prefixes: Sequence[str] | str | None = None
@@ -76,21 +67,12 @@ class Translator:
         """Return one translation for each text, in order: its text, score, tokens, alignment, and the others of n-best.
 
         `target_prefixes` holds the beginning of each translation, or one for all. Line breaks in a text are spaces.
-        Raises UserError for prefixes that do not fit the texts, the vocabulary or the longest output.
+        Raises UserError for a prefix that the vocabulary cannot spell or that is longer than an output may be,
+        ValueError for another number of prefixes than of texts.
         """
         if isinstance(texts, str):
             raise TypeError("translate takes a list of texts, not one text")
-        lines = list(texts)
-        if target_prefixes is not None and not isinstance(target_prefixes, str) and len(target_prefixes) != len(lines):
-            counts = f"{len(target_prefixes)} for {len(lines)} texts"
-            raise UserError(
-                f"target_prefixes: {counts}; give one for each text, or a single one, not in a list, for all"
-            )
-        return self._lines.translate_all(lines, target_prefixes=target_prefixes)
-
-    def subwords(self, translation: Translation) -> list[str]:
-        """Return the written form of a translation's tokens."""
-        return self._lines.target_tokenizer.subwords(translation.tokens)
+        return self._lines.translate_all(list(texts), target_prefixes=target_prefixes)
 
 
 def translator_of_run(
@@ -125,8 +107,7 @@ def translator_of_run(
 def model_and_translator(run_dir: Path, decoding: Decoding | None = None) -> tuple[Transformer, LineTranslator]:
     """The model that a run delivered, on the CPU, and the translator with it. Raises as `translator_of_run`."""
     config, model = load_run(run_dir), trained_model(run_dir, torch.device("cpu"))
-    tokenizers = load_tokenizers(config, run_dir)
-    return model, build.translator(config, decoding or config.decoding, [model], tokenizers)
+    return model, build.translator(config, decoding or config.decoding, [model], load_tokenizers(config, run_dir))
 
 
 def trained_model(run_dir: Path, device: torch.device) -> Transformer:

@@ -4,10 +4,7 @@ Every message is one line: what is wrong, where, and what to do about it.
 """
 
 import errno
-import shutil
 import signal
-from functools import partial
-from typing import Any
 
 EXIT_CODES = {
     0: "done, or stopped by training.max_minutes with the state saved",
@@ -72,14 +69,10 @@ class StoppedError(MtError):
     A run that its clock stops did what was asked and exits 0, so that a chain of batch jobs goes on.
     """
 
-    def __init__(self, message: str, *, signal_number: int) -> None:
+    def __init__(self, message: str, *, signal_number: int = 0) -> None:
         super().__init__(message)
         self.signal_number = signal_number
         self.exit_code = 128 + signal_number if signal_number else 0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled with its signal: a worker process may raise it."""
-        return partial(StoppedError, signal_number=self.signal_number), self.args
 
 
 class SignalledError(KeyboardInterrupt):
@@ -92,8 +85,6 @@ class SignalledError(KeyboardInterrupt):
 
 def from_system(error: Exception) -> MtError | None:
     """Return what the machine refused (disk, permission, path, memory) as an error for the user; None is a bug."""
-    if isinstance(error, shutil.SpecialFileError):
-        return UserError(f"{error}: a regular file is needed")
     if isinstance(error, OSError):
         if error.errno in _DISK_ERRORS:
             path = error.filename2 or error.filename or "the output"  # of a copy the second name is the new one

@@ -9,11 +9,6 @@ LOG_EVERY_SECONDS = 10.0
 
 
 def report(text: str) -> None:
-    """Print a line at once."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def report_beside_progress(text: str) -> None:
     """Print a line at once, above the progress bars that are shown."""
     tqdm.write(text, file=sys.stderr)
     sys.stderr.flush()
@@ -56,7 +51,7 @@ class Progress:
     def line(self, text: str) -> None:
         """Print a line above the bar."""
         if self._shown:
-            report_beside_progress(text)
+            report(text)
 
     def close(self) -> None:
         """Leave the bar as it is."""

@@ -10,14 +10,11 @@ from mt.errors import UserError
 
 def choose_device(name: str) -> torch.device:
     """`auto` takes CUDA, then MPS, then the CPU. Raises UserError for a device that this machine does not have."""
-    if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not available.get(name, False):
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    available = [device for device, is_there in there.items() if is_there]
+    if name not in ("auto", *available):
         raise UserError(f"device={name} is not available on this machine: use device=auto or device=cpu")
-    return torch.device(name)
+    return torch.device(available[0] if name == "auto" else name)
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:

@@ -46,8 +46,7 @@ def cross_attention_weights(
     """The weights of every decoder layer's attention over the source, while reading `target` (BOS first).
 
     Figures 3 to 5 of the paper show such weights. Row t shows where the model looks to choose the token after target
-    position t; each row sums to 1. Padded source positions have weight 0, the rows of padded target positions mean
-    nothing.
+    position t; each row sums to 1. Padded source positions have weight 0; rows of padded targets mean nothing.
     """
     seen: list[Tensor] = []
     tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mt.data.loader import Pairs
-from mt.reporting import report_beside_progress
+from mt.reporting import report
 from mt.runs.metrics import MetricsFile, perplexity
 
 ENTROPY_PAIRS = 50_000
@@ -168,5 +168,5 @@ class WatchedMetrics(MetricsFile):
         line = super().write(step=step, kind=kind, **values)
         for symptom in self._diagnosis.observe(line):
             super().write(step=step, kind="warning", symptom=symptom.kind, message=symptom.message)
-            report_beside_progress(f"step {step:,}: warning: {symptom.kind}: {symptom.message}")
+            report(f"step {step:,}: warning: {symptom.kind}: {symptom.message}")
         return line
