@@ -1,14 +1,13 @@
 """A contest: every system in a process of its own, asked in turn, round after round, idle while others run.
 
 Measured one after another, systems would meet different conditions (another process's load, heat, clock rates); in
-turns, all meet the same ones. The protocol is a line of JSON each way (`mt/benchmark/workers/serve.py`).
+turns, all meet the same ones. The protocol is a line of JSON each way (`mt/benchmark/workers/worker.py`).
 """
 
 import contextlib
 import json
 import os
 import re
-import select
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +18,10 @@ from mt.errors import UserError
 from mt.reporting import report
 
 _ROOT = Path(__file__).resolve().parents[2]
-_CLOSING_SECONDS = 10.0
-_LONGEST_ANSWER_SECONDS = 3600.0  # a compiler may take many minutes in the first
 
 
 class ContestError(Exception):
-    """A system could not start, answer or answer in time; the message says which and why, in one line."""
+    """A system could not start or answer; the message says which and why, in one line."""
 
 
 @dataclass(frozen=True)
@@ -58,20 +55,17 @@ class Worker:
         except OSError as error:
             raise ContestError(f"{self.name}: cannot start {system.python}: {error.strerror}") from error
 
-    def ask(self, request: Mapping[str, Any], *, timeout_seconds: float = _LONGEST_ANSWER_SECONDS) -> dict[str, Any]:
-        """Send a request and wait for its answer. Raises ContestError, after which no answer is to be trusted."""
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request and wait for its answer. Raises ContestError."""
         requests, answers = self._process.stdin, self._process.stdout
         assert requests is not None
         assert answers is not None
         try:
             requests.write(json.dumps(request) + "\n")
             requests.flush()
-        except (OSError, ValueError) as error:  # its end of the pipe is closed, or ours
-            raise ContestError(f"{self.name}: has ended; see {self.log}") from error
-        if not select.select([answers], [], [], timeout_seconds)[0]:
-            self.close(at_once=True)
-            raise ContestError(f"{self.name}: no answer within {timeout_seconds:,.0f} s; see {self.log}")
-        line = answers.readline()
+            line = answers.readline()
+        except BrokenPipeError:
+            line = ""
         if not line:
             raise ContestError(f"{self.name}: ended with code {self._process.wait()}; see {self.log}")
         answer: dict[str, Any] = json.loads(line)
@@ -79,18 +73,9 @@ class Worker:
             raise ContestError(f"{self.name}: {answer['error']}")
         return answer
 
-    def close(self, *, at_once: bool = False) -> None:
-        """End the process: by the end of its input, or at once."""
-        with contextlib.suppress(OSError):  # it has ended already
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        try:
-            self._process.wait(0 if at_once else _CLOSING_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+    def close(self) -> None:
+        """End the process by the end of its input."""
+        self._process.communicate()
 
 
 Workers = dict[str, Worker]
@@ -105,21 +90,17 @@ def started(systems: Sequence[System], *, logs: Path) -> Iterator[tuple[Workers,
     """
     workers: Workers = {}
     about: About = {}
-    try:
+    with contextlib.ExitStack() as stack:
         for system in systems:
-            name = system.name
             try:
-                workers[name] = Worker(system, log=logs / (re.sub(r"\W+", "-", name) + ".log"))
-                about[name] = workers[name].ask(system.task)
+                worker = Worker(system, log=logs / (re.sub(r"\W+", "-", system.name) + ".log"))
+                stack.callback(worker.close)
+                about[system.name] = worker.ask(system.task)
+                workers[system.name] = worker
             except ContestError as error:
                 report(f"out: {error}")
-                about[name] = {"failed": str(error)}
-                if name in workers:
-                    workers.pop(name).close()
+                about[system.name] = {"failed": str(error)}
         yield workers, about
-    finally:
-        for worker in workers.values():
-            worker.close()
 
 
 @dataclass(frozen=True)
@@ -138,12 +119,12 @@ class Outcome:
     answers: dict[str, list[dict[str, Any]]]
     failures: dict[str, str]
 
-    def values(self, entry: str, figure: str) -> list[float]:
-        """One figure of an entry's answers, round by round."""
-        return [float(answer[figure]) for answer in self.answers[entry]]
+    def rates(self, entry: str, figure: str) -> list[float]:
+        """One figure of an entry's answers per second, round by round."""
+        return [answer[figure] / answer["seconds"] for answer in self.answers[entry]]
 
 
-def run_contest(entries: Sequence[Entry], *, rounds: int, timeout_seconds: float = _LONGEST_ANSWER_SECONDS) -> Outcome:
+def run_contest(entries: Sequence[Entry], *, rounds: int) -> Outcome:
     """Ask every entry once without counting it (compilers and caches warm up), then once in each round.
 
     The round's order begins one entry further each time. An entry that fails leaves the contest and is named in
@@ -157,7 +138,7 @@ def run_contest(entries: Sequence[Entry], *, rounds: int, timeout_seconds: float
             if entry.name in outcome.failures:
                 continue
             try:
-                answer = entry.worker.ask(entry.request, timeout_seconds=timeout_seconds)
+                answer = entry.worker.ask(entry.request)
             except ContestError as error:
                 outcome.failures[entry.name] = str(error)
                 outcome.answers.pop(entry.name)

@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.profiler import profile
 
-from mt.benchmark.workers.meter import versions
-from mt.benchmark.workers.serve import Answer, Handler, Request, serve
-from mt.benchmark.workers.training_task import TokenBatch, read_token_batches, run_steps, timed_training
+from mt.benchmark.workers.training import TokenBatch, read_token_batches, timed_training
+from mt.benchmark.workers.worker import Answer, Handler, Request, serve, versions
 from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.packing import pack, row_lengths, split_evenly
 from mt.data.tokenizer import PAD
@@ -26,20 +24,19 @@ from mt.training.step import TrainingLoss, train_step
 # (packed, compiled); without a name neither on a CPU, where these few pairs fill rows badly, and both on a GPU.
 VARIANTS = {"padded": (False, False), "packed": (True, False), "compiled": (True, True)}
 
+Pair = tuple[np.ndarray, np.ndarray]  # ids of source and target
+
 
 def prepare(task: Request) -> tuple[Answer, Handler]:
-    """Take `variant` (empty or of `VARIANTS`) and what the task says of model, batches, loss and device.
-
-    With `profile` a request is answered by a table of where the time goes.
-    """
+    """Take `variant` (empty or of `VARIANTS`) and what the task says of model, batches, loss and device."""
     keep_freed_memory()
     torch.manual_seed(1)
     device = torch.device(task["device"])
     on_gpu = device.type == "cuda"
     packed, compiled = VARIANTS[task["variant"]] if task["variant"] else (on_gpu, on_gpu)
-    read = read_token_batches(task["batches"])
+    read = [_pairs(batch) for batch in read_token_batches(task["batches"])]
     batches = (
-        _packed(read, task["pack_length"]) if packed else [make_batch(*zip(*_pairs(b), strict=True)) for b in read]
+        _packed(read, task["pack_length"]) if packed else [make_batch(*zip(*pairs, strict=True)) for pairs in read]
     )
     fast: dict[str, Any] = {"attention": fused_attention, "make_dropout": Dropout}
     model = make_transformer(**task["sizes"], **fast, pad=PAD).to(device).train()
@@ -53,30 +50,19 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
         cast = functools.partial(autocast, device, precision)
         return train_step(replica, [batch], learning_rate=1e-4, autocast=cast).loss
 
-    positions = sum(batch.source.numel() + batch.target_input.numel() for batch in batches)
-    timed = timed_training(step, batches, task, positions=positions)
-
-    def answer(request: Request) -> Answer:
-        if not request.get("profile"):
-            return timed(request)
-        with profile(profile_memory=False) as seen:
-            run_steps(step, batches, request, [])
-        sort = f"self_{'cuda' if on_gpu else 'cpu'}_time_total"
-        return {"table": seen.key_averages().table(sort_by=sort, row_limit=25, max_name_column_width=45)}
-
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    return {**versions("torch"), "parameters": parameters}, answer
+    return {**versions("torch"), "parameters": parameters}, timed_training(step, batches, task)
 
 
-def _pairs(batch: TokenBatch) -> list[tuple[np.ndarray, np.ndarray]]:
+def _pairs(batch: TokenBatch) -> list[Pair]:
     """Subword ids without BOS and EOS."""
-    rows = zip(batch.source, batch.target_output, strict=True)
+    rows = zip(batch.source.numpy(), batch.target_output.numpy(), strict=True)
     return [(source[: (source != PAD).sum() - 1], target[: (target != PAD).sum() - 1]) for source, target in rows]
 
 
-def _packed(batches: list[TokenBatch], pack_length: int) -> list[Batch]:
+def _packed(batches: list[list[Pair]], pack_length: int) -> list[Batch]:
     """All their pairs in the same number of batches of packed rows."""
-    pairs = [pair for batch in batches for pair in _pairs(batch)]
+    pairs = [pair for batch in batches for pair in batch]
     lengths = np.array([[len(pair[side]) + 1 for pair in pairs] for side in (0, 1)])
     longest = int(lengths.max())
     pack_length = row_lengths(longest, pack_length=pack_length, batch_tokens=max(longest, pack_length))[1]

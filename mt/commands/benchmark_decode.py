@@ -10,8 +10,7 @@ from typing import Any
 
 from mt.api import load_tokenizers
 from mt.benchmark.contest import Entry, System, run_contest, started, systems_python
-from mt.benchmark.decoding_table import LEGEND, Setting, decoding_tables
-from mt.benchmark.report import environment, label, write_report
+from mt.benchmark.report import DECODING_LEGEND, Setting, decoding_tables, environment, write_report
 from mt.config.schema import BenchmarkDecodeConfig, TrainConfig
 from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
@@ -59,16 +58,15 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
             answer["bleu"] = _bleu(answer.pop("outputs"), references, target_tokenizer, run)
         report(f"{entry}: BLEU {answers[0]['bleu']:.2f}")
     shown = decoding_tables(outcome, systems=list(workers), settings=settings)
-    page = write_report(
+    write_report(
         Path(config.output),
         f"decoding-{run.name}",
         title=f"Decoding speed: {run.name}",
-        body=f"{_described(config, run, len(sources))}\n\n{shown}\n\n{LEGEND}",
-        results={"answers": outcome.answers, "failures": outcome.failures},
-        about={**environment(), **{label(name): one for name, one in about.items()}},
+        body=f"{_described(config, run, len(sources))}\n\n{shown}\n\n{DECODING_LEGEND}",
+        outcome=outcome,
+        about={**environment(), **about},
     )
     print(shown, flush=True)
-    report(str(page))
 
 
 def _test_split(run_dir: Path, count: int) -> tuple[list[str], list[str]]:
@@ -88,7 +86,7 @@ def _systems(config: BenchmarkDecodeConfig, run_dir: Path, python: str, task: di
         folder = run_dir if ours else Path(exported[engine] or export_folder(run_dir, engine))
         if not folder.exists():
             raise UserError(f"{engine}: {folder} is missing; mt-export format={engine} run_dir={run_dir} writes it")
-        module = "mt.benchmark.ours_decoding" if ours else "mt.benchmark.workers.systems_decoding"
+        module = "mt.benchmark.ours_decoding" if ours else "mt.benchmark.workers.decoding"
         layouts = {"": (1, config.threads)}
         if engine == "ctranslate2":
             sizes = ((count, config.threads // count) for count in (1, config.threads))

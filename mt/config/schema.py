@@ -343,7 +343,6 @@ class BenchmarkConfig(TrainConfig):
     precisions: list[Literal["fp32", "bf16"]]
     rounds: Count  # measured ones, after one to warm up
     steps_per_round: Count
-    profile: bool  # one more step of ours, with a table of where its time goes
     systems_python: str  # of an environment with requirements-systems.txt
     output: str  # a folder for training-NAME-DEVICE.json and .md
 

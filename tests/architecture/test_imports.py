@@ -59,11 +59,11 @@ KEPT = {
     "transformers": {
         *(
             "mt/export/huggingface.py",
-            "mt/benchmark/workers/systems_training.py",
-            "mt/benchmark/workers/systems_decoding.py",
+            "mt/benchmark/workers/training.py",
+            "mt/benchmark/workers/decoding.py",
         )
     },
-    "ctranslate2": {"mt/export/ctranslate2.py", "mt/benchmark/workers/systems_decoding.py"},
+    "ctranslate2": {"mt/export/ctranslate2.py", "mt/benchmark/workers/decoding.py"},
     "google.protobuf": {"mt/export/vocabulary.py"},
     "datasets": {"mt/data/hub.py"},
     "sacrebleu": {"mt/translation/evaluation.py"},
@@ -129,7 +129,7 @@ def test_packages_know_only_whom_they_may(path: Path) -> None:
         ("mt.commands.train", {"mt.commands.evaluate", "mt.commands.evaluate.score_split"}),
         ("mt.config.checks", {"mt.runs.folder", "mt.runs.folder.check_run"}),
         ("mt.runs.folder", {"mt", "mt.api"}),
-        ("mt.benchmark.workers.serve", {"mt.build"}),
+        ("mt.benchmark.workers.worker", {"mt.build"}),
     ],
 )
 def test_a_stranger_is_seen(module: str, imported: set[str]) -> None:

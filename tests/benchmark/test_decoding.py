@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from mt.benchmark.contest import Outcome
-from mt.benchmark.decoding_table import Setting, decoding_tables
-from mt.benchmark.workers.decoding_task import timed_translation
+from mt.benchmark.report import Setting, decoding_tables
+from mt.benchmark.workers.decoding import timed_translation
 
 SENTENCES = [["a", "b", "c"], ["d"], ["e", "f"]]
 
@@ -51,4 +51,3 @@ def test_the_table_compares_round_by_round() -> None:
     )
     shown = decoding_tables(outcome, systems=["ours", "huggingface"], settings=[setting])
     assert "| HF MarianMT | 33.3 (16.7–50.0) | 333 (167–500) | 30.00 | 1,024 | 2.50 (2.00–3.00) |" in shown
-    assert "- third: too slow" in shown

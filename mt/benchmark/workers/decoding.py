@@ -1,18 +1,51 @@
-"""The other systems in decoding: Hugging Face's `generate` and CTranslate2, both with the weights of our run.
+"""The decoding benchmark: what every system is asked, and the other systems, with the weights of our run.
 
 Sentences come and go as written subwords, so that every system reads the same ones, though their ids differ.
 """
 
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
-from mt.benchmark.workers.decoding_task import Subwords, timed_translation
-from mt.benchmark.workers.meter import versions
-from mt.benchmark.workers.serve import Answer, Handler, Request, serve
+from mt.benchmark.workers.worker import Answer, Handler, Request, measured, serve, versions
+
+Subwords = list[str]
+Translate = Callable[..., list[Subwords]]
+
+
+def timed_translation(translate: Translate, task: Request) -> Handler:
+    """Answer requests with `beam_size` and `batch` over the sentences in the task's file.
+
+    With a batch of 1 every sentence is a call of its own, and the answer has the median and the ninth decile of the
+    latency. Generated tokens count the end of sentence.
+    """
+    sentences: list[Subwords] = json.loads(Path(task["sentences"]).read_text(encoding="utf-8"))
+
+    def answer(request: Request) -> Answer:
+        asked = sentences[: request["sentences"]]
+        settings = {"beam_size": request["beam_size"], "batch": request["batch"]}
+        outputs: list[Subwords] = []
+        seconds: list[float] = []
+
+        def run() -> None:
+            for group in [[one] for one in asked] if request["batch"] == 1 else [asked]:
+                start = time.perf_counter()
+                outputs.extend(translate(group, longest=max(map(len, group)) + task["max_extra_tokens"], **settings))
+                seconds.append(time.perf_counter() - start)
+
+        figures: Answer = measured(run, torch.device("cpu"))
+        if request["batch"] == 1:
+            figures["latency_p50"], figures["latency_p90"] = np.percentile(seconds, [50, 90]).tolist()
+        tokens = sum(len(output) + 1 for output in outputs)
+        return {**figures, "sentences": len(asked), "tokens": tokens, "outputs": outputs}
+
+    return answer
 
 
 class MarianMT:
@@ -22,8 +55,7 @@ class MarianMT:
         from transformers import MarianMTModel  # noqa: PLC0415  CTranslate2 is measured without
 
         torch.set_num_threads(task["threads"])
-        self.length_penalty = task["search"]["length_penalty"]
-        self.early_stopping = task["search"]["early_stopping"]
+        self.search = task["search"]
         folder = Path(task["folder"])
         self.model: Any = MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()
         self.ids: dict[str, int] = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
@@ -43,16 +75,15 @@ class MarianMT:
     def _batch(self, sentences: list[Subwords], *, beam_size: int, longest: int) -> list[Subwords]:
         config = self.model.config
         rows = [[*map(self.ids.__getitem__, sentence), config.eos_token_id] for sentence in sentences]
-        width = max(map(len, rows))
-        padded = torch.tensor([[*row, *[config.pad_token_id] * (width - len(row))] for row in rows])
+        padded = pad_sequence([torch.tensor(row) for row in rows], True, config.pad_token_id)
         with torch.inference_mode():
             found = self.model.generate(
                 input_ids=padded,
                 attention_mask=(padded != config.pad_token_id).long(),
                 num_beams=beam_size,
                 do_sample=False,
-                length_penalty=self.length_penalty,
-                early_stopping=bool(self.early_stopping),
+                length_penalty=self.search["length_penalty"],
+                early_stopping=bool(self.search["early_stopping"]),
                 max_new_tokens=longest,
             )
         rows = [row[1:] for row in found.tolist()]
@@ -90,8 +121,11 @@ class CTranslate2:
 
 def prepare(task: Request) -> tuple[Answer, Handler]:
     """Take `engine`, `folder`, `sentences`, `threads`, and for CTranslate2 `workers` and `compute_type`."""
-    engine: Any = {"huggingface": MarianMT, "ctranslate2": CTranslate2}[task["engine"]](task)
-    package = {"huggingface": "transformers", "ctranslate2": "ctranslate2"}[task["engine"]]
+    engine: MarianMT | CTranslate2
+    if task["engine"] == "huggingface":
+        engine, package = MarianMT(task), "transformers"
+    else:
+        engine, package = CTranslate2(task), "ctranslate2"
     return versions("torch", package), timed_translation(engine.translate, task)
 
 

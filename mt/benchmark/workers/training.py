@@ -1,23 +1,61 @@
-"""The other systems in training: torch.nn.Transformer's layers and Hugging Face's MarianMTModel, as one would use them.
+"""The training benchmark: what every system is asked, and the other systems, as one would use them.
 
-Both have dropout where the paper has it (after each sublayer and on the sums of embeddings and positions), tied
-embeddings, scaled dot-product attention by torch's kernels, the fused Adam, and torch's label-smoothed cross-entropy.
+Those are torch.nn.Transformer's layers and Hugging Face's MarianMTModel. Both have dropout where the paper has it
+(after each sublayer and on the sums of embeddings and positions), tied embeddings, scaled dot-product attention by
+torch's kernels, the fused Adam, and torch's label-smoothed cross-entropy.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mt.benchmark.workers.meter import versions
-from mt.benchmark.workers.serve import Answer, Handler, Request, serve
-from mt.benchmark.workers.training_task import TokenBatch, read_token_batches, timed_training
+from mt.benchmark.workers.worker import Answer, Handler, Request, measured, serve, versions
 
 _PAD, _BOS, _EOS = 0, 2, 3
 _LONGEST = 1024
+
+Batch = TypeVar("Batch")
+
+
+class TokenBatch(NamedTuple):
+    """Padded ids (batch, length), the same for every system; source and output end in EOS, input begins with BOS."""
+
+    source: Tensor
+    target_input: Tensor
+    target_output: Tensor
+
+    @property
+    def tokens(self) -> int:
+        """Real ones of source and target."""
+        return int((self.source != _PAD).sum() + (self.target_output != _PAD).sum())
+
+
+def read_token_batches(path: str) -> list[TokenBatch]:
+    """The batches of a task; they are saved as plain tuples."""
+    return [TokenBatch(*tensors) for tensors in torch.load(path)]
+
+
+def timed_training(step: Callable[[Batch, torch.dtype], Any], batches: Sequence[Batch], task: Request) -> Handler:
+    """Answer requests with `precision` by a round: a step for each batch.
+
+    The answer has the seconds and peak memory of the round, its real tokens, and the loss per target token that the
+    last step returned.
+    """
+    tokens = sum(batch.tokens for batch in read_token_batches(task["batches"]))
+
+    def answer(request: Request) -> Answer:
+        precision = {"fp32": torch.float32, "bf16": torch.bfloat16}[request["precision"]]
+        losses: list[Any] = []
+        figures = measured(
+            lambda: losses.extend(step(batch, precision) for batch in batches), torch.device(task["device"])
+        )
+        return {**figures, "tokens": tokens, "loss": float(losses[-1])}
+
+    return answer
 
 
 class TorchTransformer(nn.Module):
@@ -109,14 +147,12 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     """Take `system`, `variant` (empty or `compiled`), `sizes`, `batches`, `label_smoothing`, `device` from the task."""
     torch.manual_seed(1)
     device = torch.device(task["device"])
-    batches = read_token_batches(task["batches"])
     model = {"torch": TorchTransformer, "hf_marian": MarianMT}[task["system"]](task["sizes"]).to(device).train()
     forward: Callable[[Tensor, Tensor], Tensor] = torch.compile(model) if task["variant"] == "compiled" else model
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
     def step(batch: TokenBatch, precision: torch.dtype) -> Tensor:
-        arrays = (batch.source, batch.target_input, batch.target_output)
-        source, target, labels = (torch.from_numpy(array).to(device, non_blocking=True) for array in arrays)
+        source, target, labels = (tensor.to(device, non_blocking=True) for tensor in batch)
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == torch.bfloat16):
             logits = forward(source, target)
         loss = functional.cross_entropy(
@@ -132,8 +168,7 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
 
     packages = ("torch", "transformers") if task["system"] == "hf_marian" else ("torch",)
     parameters = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    positions = sum(batch.positions for batch in batches)
-    handler = timed_training(step, batches, task, positions=positions)
+    handler = timed_training(step, read_token_batches(task["batches"]), task)
     return {**versions(*packages), "parameters": parameters}, handler
 
 
