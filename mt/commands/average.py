@@ -11,5 +11,4 @@ from mt.runs.folder import CHECKPOINTS
 def average(config: AverageConfig) -> None:
     """Average the newest checkpoints of a run (section 6.1)."""
     run_dir = Path(config.run_dir)
-    output = None if config.output is None else Path(config.output)
-    deliver(run_dir, Checkpoints(run_dir / CHECKPOINTS, keep=1), count=config.checkpoints, output=output)
+    deliver(run_dir, Checkpoints(run_dir / CHECKPOINTS, keep=1), count=config.checkpoints)

@@ -79,11 +79,10 @@ def _test_split(run_dir: Path, count: int) -> tuple[list[str], list[str]]:
 
 def _systems(config: BenchmarkDecodeConfig, run_dir: Path, python: str, task: dict[str, Any]) -> Iterator[System]:
     """The systems, CTranslate2 both with one translator and with one for each thread."""
-    exported = {"huggingface": config.huggingface, "ctranslate2": config.ctranslate2}
     for system in config.systems:
         engine, _, variant = system.partition("_")
         ours = engine == "ours"
-        folder = run_dir if ours else Path(exported[engine] or export_folder(run_dir, engine))
+        folder = run_dir if ours else export_folder(run_dir, engine)
         if not folder.exists():
             raise UserError(f"{engine}: {folder} is missing; mt-export format={engine} run_dir={run_dir} writes it")
         module = "mt.benchmark.ours_decoding" if ours else "mt.benchmark.workers.decoding"

@@ -39,9 +39,7 @@ Schema = TypeVar("Schema")
 
 def checked(schema: type[Schema], values: object) -> Schema:
     """Values as an instance of `schema`, types, bounds and combinations checked; raises `UserError`."""
-    config = cast(Schema, _convert(schema, values, ""))
-    check_combinations(config)
-    return config
+    return cast(Schema, _convert(schema, values, ""))
 
 
 def to_yaml(config: TrainConfig) -> str:
@@ -58,23 +56,9 @@ def load_config(path: Path) -> TrainConfig:
     except PARSER_ERRORS as error:
         raise BadFileError(f"{path}: not readable as YAML ({_first_line(error)})") from error
     try:
-        config = checked(TrainConfig, values)
-        _check_complete(values, asdict(config))
+        return checked(TrainConfig, values)
     except UserError as error:
         raise BadFileError(f"{path}: {error}; an older version wrote it, or it is damaged: train again") from error
-    return config
-
-
-def _check_complete(values: Any, whole: Any, prefix: str = "") -> None:
-    """Refuses a configuration that leaves out a key which a run folder must state."""
-    if isinstance(whole, dict):
-        for name, value in whole.items():
-            if name not in values:
-                raise UserError(f"{prefix}{name} is missing")
-            _check_complete(values[name], value, f"{prefix}{name}.")
-    if isinstance(whole, list):
-        for given, value in zip(values, whole, strict=True):
-            _check_complete(given, value, prefix)
 
 
 def known_keys(schema: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -154,7 +138,9 @@ def _convert_class(kind: Any, value: Any, key: str) -> Any:
         if name not in value and type(None) not in alternatives(hint):
             raise UserError(f"{prefix}{name}: is missing")
         converted[name] = _convert(hint, value.get(name), prefix + name)
-    return kind(**converted)
+    config = kind(**converted)
+    check_combinations(config)
+    return config
 
 
 def _must_be_given(key: str, value: dict[str, Any], missing: list[str]) -> UserError:

@@ -7,7 +7,7 @@ field of `metrics.jsonl` where it is logged. `docs/reference.md` is generated fr
 
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,6 @@ class TrainConfig:
 
     name: str  # in messages, and of the run folder
     run_dir: str  # the run folder: configuration, tokenizer, checkpoints, model, scores
-    resume: bool  # running again continues; false refuses a folder that holds a run
     seed: CountOrZero
     device: Device
     finetune_from: File | None  # a run folder: begin with its model, tokenizer and sizes
@@ -322,7 +321,6 @@ class AverageConfig:
 
     run_dir: str  # null is the newest run under runs/
     checkpoints: Count
-    output: str | None  # null is model.safetensors in the run folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,8 +350,6 @@ class BenchmarkDecodeConfig:
     """`mt-benchmark-decode`: the decoding of a run, ours and that of other systems, with the same weights."""
 
     run_dir: str  # null is the newest finished run under runs/
-    huggingface: str | None  # a folder of mt-export; null is export/huggingface in the run folder
-    ctranslate2: str | None  # a folder of mt-export, in float32; null is export/ctranslate2 in the run folder
     systems: list[DecodingSystem]
     sentences: Count  # the number of sentences of the test split
     batches: list[Count]  # sentences at a time
@@ -364,3 +360,17 @@ class BenchmarkDecodeConfig:
     systems_python: str  # of an environment with requirements-systems.txt
     output: str  # a folder for decoding-NAME.json and .md
     decoding: Decoding
+
+
+COMMANDS: dict[str, Any] = {
+    "train": TrainConfig,
+    "translate": TranslateConfig,
+    "evaluate": EvaluateConfig,
+    "average": AverageConfig,
+    "attention": AttentionConfig,
+    "inspect": InspectConfig,
+    "benchmark": BenchmarkConfig,
+    "export": ExportConfig,
+    "import": ImportConfig,
+    "benchmark_decode": BenchmarkDecodeConfig,
+}

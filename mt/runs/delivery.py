@@ -25,8 +25,8 @@ _METADATA = "delivery"  # one entry of the file's metadata, because safetensors 
 _CURE = "restore it, or rebuild it with mt-average"
 
 
-def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path | None = None) -> None:
-    """Write the mean of the parameters of the newest whole checkpoints, as the run's model or to `output`.
+def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int) -> None:
+    """Write the mean of the parameters of the newest whole checkpoints as the run's model.
 
     Raises UserError where there is none, BadFileError where all are damaged or of different models or a tokenizer
     was exchanged, DiskError.
@@ -40,8 +40,8 @@ def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, output: Path
     except ValueError as error:
         raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
     content = model_file(weights, averaged_steps=steps, run=run)
-    key, path = ("run_dir", run_dir / MODEL) if output is None else ("output", output)
-    replace_file(path, content, key=key)
+    path = run_dir / MODEL
+    replace_file(path, content)
     wanted = f" ({count} were asked for)" if len(steps) < count else ""
     result = f"{path}: the mean of the checkpoints at steps {', '.join(map(str, steps))}{wanted}"
     report("\n".join([*passed_over, result]))

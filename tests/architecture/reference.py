@@ -18,8 +18,8 @@ if __name__ == "__main__":
 
 import yaml  # noqa: E402
 
-from mt.commands.entry_point import SCHEMAS  # noqa: E402
 from mt.config import schema  # noqa: E402
+from mt.config.schema import COMMANDS  # noqa: E402
 from mt.errors import EXIT_CODES  # noqa: E402
 
 PAGE = ROOT / "docs/reference.md"
@@ -172,7 +172,7 @@ def page() -> str:
         before = f", after `{prefix}.`" if prefix else ""
         lines.append(f"- {choice}{before}: {listed(kind, written)}.\n")
     lines.append("\n## Other options of the commands\n\n")
-    for name, kind in SCHEMAS.items():
+    for name, kind in COMMANDS.items():
         lines.append(f"- `mt-{name.replace('_', '-')}`: {listed(kind, read(f'{name}.yaml'))}.\n")
     codes = "; ".join(f"**{code}** {meaning}" for code, meaning in EXIT_CODES.items())
     return "".join([*lines, f"\n## Exit codes\n\n{codes}.\n\n## A run folder\n\n{'; '.join(run_files())}.\n"])

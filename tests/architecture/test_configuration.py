@@ -15,8 +15,8 @@ from omegaconf import OmegaConf
 from option_reads import ALL, OptionReads
 
 import mt.config.schema
-from mt.commands.entry_point import SCHEMAS
 from mt.config.loading import alternatives, known_keys
+from mt.config.schema import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
@@ -56,7 +56,7 @@ def leaves(values: dict[str, Any], prefix: str = "") -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(SCHEMAS))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_conf_writes_every_option_and_no_other(name: str) -> None:
     """What is null in `conf/` may stand for a branch; what a branch needs is asked for when it is given."""
     written: set[str] = set()
@@ -67,13 +67,13 @@ def test_conf_writes_every_option_and_no_other(name: str) -> None:
         values = OmegaConf.to_container(config, resolve=False)
         assert isinstance(values, dict)
         written |= leaves(values)  # type: ignore[arg-type]
-    options = {key for key, kind in known_keys(SCHEMAS[name]) if not any(map(is_dataclass, alternatives(kind)))}
+    options = {key for key, kind in known_keys(COMMANDS[name]) if not any(map(is_dataclass, alternatives(kind)))}
     empty = {key for key in written if key in ("data.validation", "data.test", "expected", "decoding.sampling")}
     below = {key for key in options if any(key.startswith(f"{branch}.") for branch in empty)}
     assert written - empty == options - below
 
 
-@pytest.mark.parametrize("name", sorted(SCHEMAS))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_what_the_file_of_a_command_says_holds(name: str) -> None:
     """No choice among its defaults replaces it: such a file would say one thing and the command do another."""
     said = yaml.safe_load((CONF / f"{name}.yaml").read_text(encoding="utf-8"))
@@ -137,7 +137,7 @@ def test_the_wheel_has_every_package() -> None:
         for path in (ROOT / "scripts").glob("*.py")
         if path.stem != "__init__"
     }
-    assert set(project["project"]["scripts"]) == commands == {f"mt-{name}".replace("_", "-") for name in SCHEMAS}
+    assert set(project["project"]["scripts"]) == commands == {f"mt-{name}".replace("_", "-") for name in COMMANDS}
 
 
 def test_constraints_pin_every_direct_dependency() -> None:

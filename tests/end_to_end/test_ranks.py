@@ -266,14 +266,11 @@ def test_submitit_starts_jobs_of_two_processes(corpus: list[str], tmp_path: Path
     """As on SLURM, with its launcher for one machine: a sweep, a run folder for each job, one process for each task."""
     pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
     launcher = ["hydra/launcher=submitit_local", "hydra.launcher.tasks_per_node=2", f"hydra.sweep.dir={tmp_path}/sweep"]
-    words = [*small_runs.arguments(corpus, "seed=1,2", "training.max_steps=4"), *launcher]
+    words = [*small_runs.arguments(corpus, "seed=1,2", "training.max_steps=4", "run_dir=runs/x-${seed}"), *launcher]
     command = [sys.executable, str(ROOT / "scripts/train.py"), "-m", *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     said = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "sweep/.submitit").rglob("*_0_log.err"))
     assert done.returncode == 0, done.stderr + said
     assert said.count("on 2 × cpu") == 2
-    assert {path.parent.name for path in (tmp_path / "runs").glob("*/evaluation.json")} == {
-        "files,seed=1",
-        "files,seed=2",
-    }
+    assert {path.parent.name for path in (tmp_path / "runs").glob("*/evaluation.json")} == {"x-1", "x-2"}

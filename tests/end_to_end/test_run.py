@@ -71,13 +71,6 @@ def test_a_finished_run_says_so_and_works_no_more(
     assert before == {path: path.stat().st_mtime_ns for path in before}
 
 
-def test_a_used_folder_is_refused_without_resume(
-    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert small_runs.train(finished[1], "resume=false") == 2
-    assert "holds a run already" in capfd.readouterr().err
-
-
 LINES = ["house tree.", "", "  ", "😀 \u2028 </s> ▁", "tree " * 100, "Wasser\u0085Licht", "x"]
 
 
