@@ -127,12 +127,9 @@ def _stopped_by(number: int) -> int:
 
 
 def _speak_utf8() -> None:
-    """Standard output and error take any text in any locale; where one is closed, its text is dropped."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(stream, io.TextIOWrapper):
+    """Standard output and error take any text in any locale."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 

@@ -12,13 +12,16 @@ from mt.translation.scoring import Expectation, paired_lines, score_files, score
 
 def evaluate(config: EvaluateConfig) -> None:
     """Score a hypothesis file, the translation of a file, or a split of a run's own data."""
+    run = load_run(config.run_dir) if config.run_dir is not None else None
+    language = config.target_language or (run.data.target_language if run is not None else "")
     if config.hypothesis is not None:
-        _score_hypotheses(config, config.hypothesis)
+        hypotheses, references = paired_lines(config.hypothesis, str(config.reference))
+        scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
+        print(format_scores(scores), flush=True)
         return
+    assert run is not None  # the newest run stands where none was given
     keep_freed_memory()
     run_dir = Path(str(config.run_dir))
-    run = load_run(run_dir)
-    language = config.target_language or run.data.target_language
     check_scorable(language)
     translator = translator_of_run(run_dir, config.decoding, config.device, processes=True)
     if config.source is not None:
@@ -26,12 +29,3 @@ def evaluate(config: EvaluateConfig) -> None:
         return
     expected = Expectation(**vars(run.expected)) if run.expected else None
     score_split(run_dir, translator, config.split, language=language, data_name=run.data.name, expected=expected)
-
-
-def _score_hypotheses(config: EvaluateConfig, hypothesis: str) -> None:
-    hypotheses, references = paired_lines(hypothesis, str(config.reference))
-    language = config.target_language
-    if language is None:
-        language = load_run(config.run_dir).data.target_language if config.run_dir else ""
-    scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
-    print(format_scores(scores), flush=True)

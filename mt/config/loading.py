@@ -54,7 +54,8 @@ def load_config(path: Path) -> TrainConfig:
     try:
         values = yaml.safe_load(path.read_bytes().decode("utf-8"))
     except PARSER_ERRORS as error:
-        raise BadFileError(f"{path}: not readable as YAML ({_first_line(error)})") from error
+        reason = (str(error) or type(error).__name__).split("\n")[0]
+        raise BadFileError(f"{path}: not readable as YAML ({reason})") from error
     try:
         return checked(TrainConfig, values)
     except UserError as error:
@@ -176,7 +177,3 @@ def _within(value: Any, constraints: tuple[Any, ...], key: str) -> Any:
 
 def _hints(schema: Any) -> dict[str, Any]:
     return get_type_hints(schema, include_extras=True)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).split("\n")[0]

@@ -78,7 +78,8 @@ def _as_text(word: str, kind: Any, sweeps: bool) -> str:
     text, and its sweeps under -m; a path with commas or equals signs is a path. `null` stays null.
     """
     match = OVERRIDE.fullmatch(word)
-    if match is None or not _holds_text(kind) or match["value"] == "null":
+    branches = [get_args(branch) if get_origin(branch) is Annotated else (branch,) for branch in alternatives(kind)]
+    if match is None or match["value"] == "null" or not any(branch[0] is str for branch in branches):
         return word
     try:
         parsed = OverridesParser.create().parse_override(word)
@@ -86,19 +87,8 @@ def _as_text(word: str, kind: Any, sweeps: bool) -> str:
         parsed = None
     value = parsed.value() if parsed else None
     text = match["value"]
-    if _is_verbatim(kind):
+    if any(isinstance(mark, Verbatim) for branch in branches for mark in branch):
         text = re.sub(r"(\\*)\$\{", lambda interpolation: interpolation[1] * 2 + r"\${", text)
     elif isinstance(value, str) or (sweeps and parsed and parsed.is_sweep_override()):
         return word
     return f"{match['sign'] or ''}{match['key']}={QuotedString(text, Quote.double).with_quotes()}"
-
-
-def _holds_text(kind: Any) -> bool:
-    return any(
-        branch is str or (get_origin(branch) is Annotated and get_args(branch)[0] is str)
-        for branch in alternatives(kind)
-    )
-
-
-def _is_verbatim(kind: Any) -> bool:
-    return any(isinstance(mark, Verbatim) for branch in alternatives(kind) for mark in get_args(branch)[1:])
