@@ -19,7 +19,7 @@ def evaluate(config: EvaluateConfig) -> None:
         scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
         print(format_scores(scores), flush=True)
         return
-    assert run is not None  # the newest run stands where none was given
+    assert run is not None  # without a hypothesis a run is given, or the newest taken
     keep_freed_memory()
     run_dir = Path(str(config.run_dir))
     check_scorable(language)

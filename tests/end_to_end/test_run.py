@@ -168,11 +168,12 @@ def test_unequal_line_counts_are_refused(
 
 
 def test_checkpoints_are_averaged_on_request(finished: tuple[Path, list[str]], tmp_path: Path) -> None:
-    output = tmp_path / "two.safetensors"
-    assert run("average", average, [f"run_dir={finished[0]}", "checkpoints=2", f"output={output}"]) == 0
-    assert averaged_steps(output) == [16, 20]
-    assert run("average", average, [f"run_dir={finished[0]}", "checkpoints=3", f"output={output}"]) == 0
-    assert output.read_bytes() == (finished[0] / "model.safetensors").read_bytes()
+    run_dir = tmp_path / "run"
+    shutil.copytree(finished[0], run_dir)
+    assert run("average", average, [f"run_dir={run_dir}", "checkpoints=2"]) == 0
+    assert averaged_steps(run_dir / "model.safetensors") == [16, 20]
+    assert run("average", average, [f"run_dir={run_dir}", "checkpoints=3"]) == 0
+    assert (run_dir / "model.safetensors").read_bytes() == (finished[0] / "model.safetensors").read_bytes()
 
 
 @pytest.mark.reliability(19)
