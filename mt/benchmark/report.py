@@ -23,9 +23,10 @@ _INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 _NAMES = {"hf_marian": "HF MarianMT", "huggingface": "HF MarianMT", "ctranslate2": "CTranslate2"}
 _FIGURES = """Each figure is the median of the rounds with their range; a ratio is taken round by round. HF MarianMT is
 MarianMTModel of transformers."""
-TRAINING_LEGEND = f"""Tokens are real ones (no padding) of source and target. {_FIGURES} Peak memory is that of the
-whole process on a CPU, of tensors on a GPU. Every system has dropout after each sublayer and on the embeddings, label
-smoothing, tied embeddings and the fused Adam."""
+TRAINING_LEGEND = f"""Tokens are real ones (no padding) of source and target. {_FIGURES} MFU is the arithmetic of
+real tokens (three times the forward pass) over the best matrix product, measured after each round. Peak memory is that
+of the whole process on a CPU, of tensors on a GPU. Every system has dropout after each sublayer and on the embeddings,
+label smoothing, tied embeddings and the fused Adam."""
 DECODING_LEGEND = f"""Generated tokens count the end of sentence. {_FIGURES} Latency is that of a call with one
 sentence. Peak memory is that of the process and its worker processes, memory that they share counted once. The batch
 is the number of sentences that each translator of CTranslate2, each thread of ours and each call of `generate` decodes
@@ -47,7 +48,10 @@ def spread(values: Sequence[float], digits: int = 0) -> str:
 def training_table(outcome: Outcome, *, systems: Sequence[str], precisions: Sequence[str]) -> str:
     """The rows are `SYSTEM_PRECISION`, as the entries."""
     names = [f"{system}_{precision}" for system in systems for precision in precisions]
-    columns = {"peak memory, GiB": lambda entry: f"{_peak_bytes(outcome, entry) / 2**30:.2f}"}
+    columns: dict[str, Callable[[str], str]] = {
+        "MFU, %": lambda entry: spread([100 * answer["mfu"] for answer in outcome.answers[entry]], 1),
+        "peak memory, GiB": lambda entry: f"{_peak_bytes(outcome, entry) / 2**30:.2f}",
+    }
     ours = [f"ours_{precision}" for precision in precisions]
     return _table(outcome, dict(zip(names, names, strict=True)), rate="tokens", ours=ours, columns=columns)
 

@@ -50,6 +50,7 @@ def test_every_system_trains_on_the_same_tokens(task: dict[str, Any], system: st
     assert about["parameters"] > VOCAB_SIZE * 16
     first, second = (answer({"precision": "fp32"}) for _ in range(2))
     assert first["tokens"] == 44
+    assert 0 < first["mfu"] < 1
     assert 0 < second["loss"] < first["loss"] < 2 * np.log(VOCAB_SIZE)  # it learns
 
 
@@ -58,9 +59,18 @@ def test_every_variant_of_ours_is_known() -> None:
     assert variants == {"", *ours_training.VARIANTS}
 
 
+def test_the_arithmetic_is_that_of_the_formulas() -> None:
+    """38.1 and 50.8 million for encoder and decoder, 37.9 for the output, forward, at length 27; three times that."""
+    batch = TokenBatch(*(torch.ones(10, 27, dtype=torch.int64) for _ in range(3)))
+    sizes = {"num_layers": 6, "d_model": 512, "d_ff": 2048}
+    whole, layers = (batch.flop(**sizes, vocab_size=size) / 270 for size in (37_000, 0))
+    assert whole / 3e6 == pytest.approx(38.1 + 50.8 + 37.9, abs=0.1)
+    assert (whole - layers) / 3e6 == pytest.approx(37.9, abs=0.05)
+
+
 def test_figures_are_of_real_tokens_and_ratios_of_the_same_round() -> None:
     def answers(*seconds: float) -> list[dict[str, float]]:
-        return [{"seconds": one, "tokens": 1000, "peak_bytes": one * 2**30} for one in seconds]
+        return [{"seconds": one, "tokens": 1000, "peak_bytes": one * 2**30, "mfu": 0.25 / one} for one in seconds]
 
     outcome = Outcome(
         {
@@ -72,8 +82,15 @@ def test_figures_are_of_real_tokens_and_ratios_of_the_same_round() -> None:
     )
     shown = training_table(outcome, systems=["ours", "torch_compiled", "x"], precisions=["fp32", "bf16"])
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in shown.split("\n")]
-    assert rows[0][2:] == ["peak memory, GiB", "ours, fp32 / this one", "ours, bf16 / this one"]
-    assert rows[2] == ["ours, fp32", "1,000.0 (500.0–1,000.0)", "2.00", "1.00 (1.00–1.00)", "2.00 (2.00–2.00)"]
+    assert rows[0][2:] == ["MFU, %", "peak memory, GiB", "ours, fp32 / this one", "ours, bf16 / this one"]
+    assert rows[2] == [
+        "ours, fp32",
+        "1,000.0 (500.0–1,000.0)",
+        "25.0 (12.5–25.0)",
+        "2.00",
+        "1.00 (1.00–1.00)",
+        "2.00 (2.00–2.00)",
+    ]
     assert rows[4][0] == "torch, compiled, fp32"
-    assert rows[4][3:] == ["2.00 (2.00–2.00)", "4.00 (4.00–4.00)"]
+    assert rows[4][4:] == ["2.00 (2.00–2.00)", "4.00 (4.00–4.00)"]
     assert len(rows) == 5
