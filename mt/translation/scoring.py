@@ -1,11 +1,9 @@
 """Translating a held-out text and saving its scores in the run folder.
 
 The test split's scores are at the top of the run folder. Everything else that is scored with the run has a folder of
-its own there: `evaluations/validation`, or `evaluations/` and the name of the reference file, with a number appended
-where other files have taken that name.
+its own there: `evaluations/validation`, or `evaluations/` and the name of the reference file.
 """
 
-import itertools
 import json
 import time
 from dataclasses import asdict, dataclass
@@ -17,7 +15,7 @@ from mt.errors import UserError
 from mt.reporting import report
 from mt.runs.atomic import disk_error, replace_file
 from mt.runs.folder import EVALUATIONS, HYPOTHESES, SCORES, held_out_text
-from mt.translation.evaluation import Scores, compare, corpus_scores, format_scores
+from mt.translation.evaluation import Scores, corpus_scores, format_scores
 from mt.translation.translator import Translator
 
 
@@ -49,7 +47,7 @@ def score_split(
     sources, references = paired_lines(str(source), str(target))
     report(f"translating the {split} split: {len(sources):,} sentences, beam {translator.search.beam_size}")
     origin = f"{split} split of {data_name}"
-    folder = run_dir if split == "test" else _unused(run_dir / EVALUATIONS / split, origin)
+    folder = run_dir if split == "test" else run_dir / EVALUATIONS / split
     expected = expected if split == "test" else None
     _score(folder, translator, sources, references, language=language, origin=origin, expected=expected)
 
@@ -58,7 +56,7 @@ def score_files(run_dir: Path, translator: Translator, source: str, reference: s
     """Translate a file; save and print the scores against a reference file. Raises UserError."""
     sources, references = paired_lines(source, reference)
     origin = f"{source} against {reference}"
-    folder = _unused(run_dir / EVALUATIONS / Path(reference).name, origin)
+    folder = run_dir / EVALUATIONS / Path(reference).name
     _score(folder, translator, sources, references, language=language, origin=origin)
 
 
@@ -69,6 +67,20 @@ def paired_lines(first: str, second: str) -> tuple[list[str], list[str]]:
         counts = f"{first} has {len(sides[0])} lines but {second} has {len(sides[1])}"
         raise UserError(f"{counts}: they must pair line by line")
     return sides
+
+
+def compare(expected: Expectation, scores: Scores) -> str:
+    """Return a line that says whether BLEU is within the tolerance of what a recipe expects.
+
+    A score far above does not reproduce it either: something differs from the recipe.
+    """
+    bleu = scores.bleu if expected.form == "sacrebleu" else scores.bleu_compound_split
+    if bleu is None:
+        return f"expected: BLEU {expected.bleu:.2f} in the form {expected.form}, which this language does not have"
+    difference, promise = bleu - expected.bleu, f"expected {expected.bleu:.2f} ± {expected.tolerance:.2f}"
+    if abs(difference) <= expected.tolerance:
+        return f"reproduced: BLEU {bleu:.2f}, {promise}"
+    return f"NOT reproduced: BLEU {bleu:.2f}, {abs(difference):.2f} {'above' if difference > 0 else 'below'}; {promise}"
 
 
 def _score(
@@ -85,28 +97,11 @@ def _score(
     hypotheses = [translation.text for translation in translator.translate_all(sources)]
     seconds = time.monotonic() - start
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
-    lines = [format_scores(scores), *([] if expected is None else [_compared(expected, scores)])]
+    lines = [format_scores(scores), *([] if expected is None else [compare(expected, scores)])]
     try:
         _save(folder, hypotheses, scores, seconds=seconds, origin=origin)
     finally:
         print("\n".join(lines), flush=True)  # also when the disk is full
-
-
-def _unused(folder: Path, origin: str) -> Path:
-    """The folder, or one with a number after its name, that holds no scores or those of the same files."""
-    names = itertools.chain([folder.name], (f"{folder.name}-{number}" for number in itertools.count(2)))
-    return next(path for path in map(folder.with_name, names) if _takes(path / SCORES, origin))
-
-
-def _takes(scores: Path, origin: str) -> bool:
-    """Whether a file of scores is missing or of the same origin; a damaged one is not."""
-    if not scores.exists():
-        return True
-    try:
-        values = json.loads(scores.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(values, dict) and values.get("scored") == origin
 
 
 def _save(folder: Path, hypotheses: list[str], scores: Scores, *, seconds: float, origin: str) -> None:
@@ -121,10 +116,3 @@ def _save(folder: Path, hypotheses: list[str], scores: Scores, *, seconds: float
     content = json.dumps({"scored": origin, **values, "seconds": round(seconds, 3)}, indent=1, ensure_ascii=False)
     replace_file(folder / SCORES, content.encode())
     report(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {folder}/{SCORES}, {folder}/{HYPOTHESES}")
-
-
-def _compared(expected: Expectation, scores: Scores) -> str:
-    bleu = scores.bleu if expected.form == "sacrebleu" else scores.bleu_compound_split
-    if bleu is None:
-        return f"expected: BLEU {expected.bleu:.2f} in the form {expected.form}, which this language does not have"
-    return compare(expected_bleu=expected.bleu, tolerance=expected.tolerance, bleu=bleu)[1]

@@ -71,7 +71,8 @@ def test_scores_are_saved_and_printed(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("bleu", "form", "verdict"),
     [
-        (99.5, "sacrebleu", "reproduced: BLEU 100.00, expected 99.50 ± 1.00"),
+        (99.5, "sacrebleu", "\nreproduced: BLEU 100.00, expected 99.50 ± 1.00"),
+        (101.5, "sacrebleu", "NOT reproduced: BLEU 100.00, 1.50 below; expected 101.50 ± 1.00"),
         (27.3, "tokenised_compound_split", "NOT reproduced: BLEU 100.00, 72.70 above"),
     ],
 )

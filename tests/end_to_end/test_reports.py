@@ -12,7 +12,6 @@ from faults import failing_disk
 import small_runs
 from mt.commands.average import average
 from mt.commands.entry_point import run
-from mt.commands.evaluate import evaluate
 from mt.commands.translate import translate
 
 
@@ -62,28 +61,3 @@ def test_a_full_disk_names_the_option_that_chooses_the_disk(stopped: Path, capfd
     error = capfd.readouterr().err
     assert os.strerror(errno.ENOSPC) in error
     assert error.endswith("free some space or choose another run_dir\n")
-
-
-def test_references_of_one_name_are_scored_each_in_a_folder_of_its_own(
-    stopped: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    run_dir = tmp_path / "run"
-    shutil.copytree(stopped / "runs/mine", run_dir)
-    assert run("average", average, [f"run_dir={run_dir}"]) == 0
-    for text in ("one", "two", "three"):
-        (tmp_path / text).mkdir()
-        (tmp_path / text / "text").write_text(f"{text}\n", encoding="utf-8")
-
-    def scored(source: str, reference: str) -> str:
-        words = [f"run_dir={run_dir}", f"source={tmp_path}/{source}/text", f"reference={tmp_path}/{reference}/text"]
-        assert run("evaluate", evaluate, [*words, "decoding.max_extra_tokens=2"]) == 0
-        origin = " against ".join(word.partition("=")[2] for word in words[1:3])
-        files = run_dir.glob("evaluations/*/evaluation.json")
-        [name] = [path.parent.name for path in files if json.dumps(origin) in path.read_text(encoding="utf-8")]
-        assert f"{run_dir}/evaluations/{name}/evaluation.json" in capfd.readouterr().err
-        return name
-
-    pairs = [("one", "one"), ("one", "two"), ("three", "one"), ("one", "two"), ("one", "one")]
-    assert [scored(*pair) for pair in pairs] == ["text", "text-2", "text-3", "text-2", "text"]
-    (run_dir / "evaluations/text-2/evaluation.json").write_text("[", encoding="utf-8")
-    assert scored("one", "two") == "text-4"
