@@ -81,17 +81,14 @@ def filtered_text(data: Data) -> PreparedText:
     )
 
 
-def report_text(config: TrainConfig, text: PreparedText, too_long: int) -> None:
-    """Report what the filters dropped, `too_long` pairs among it, and what the corpus doctor finds at a glance."""
+def report_text(config: TrainConfig, text: PreparedText, too_long: int, *, resumed: bool) -> None:
+    """Report what the filters dropped, `too_long` pairs among it, and at first what the corpus doctor finds."""
     report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
     if text.report.dropped.get(HELD_OUT):
         report(f"the training pairs dropped as {HELD_OUT} are listed in {text.held_out_path}")
-    report_corpus_findings(
-        text,
-        languages=(config.data.source_language, config.data.target_language),
-        max_length_ratio=config.data.filters.max_length_ratio,
-        cache_dir=Path(config.data.cache_dir),
-    )
+    if not resumed:
+        languages = config.data.source_language, config.data.target_language
+        report_corpus_findings(text, languages=languages, max_length_ratio=config.data.filters.max_length_ratio)
 
 
 def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:

@@ -101,7 +101,7 @@ def _train(
     device = next(model.parameters()).device
     order = training_order(config, text, device, ranks)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
-    ranks.on_rank_zero(lambda: report_text(config, text, too_long))
+    ranks.on_rank_zero(lambda: report_text(config, text, too_long, resumed=state.step > 0))
     if not training.fsdp or ranks.world_size == 1:
         order.micro_batch_tokens = ranks.smallest(fitting_tokens(config, order, state.epoch, model, optimizer))
     validate = ranks.rank_zero_first(lambda: _validation(config, text, model, order.micro_batch_tokens))

@@ -262,7 +262,7 @@ class TrainConfig:
 class InspectConfig(TrainConfig):
     """`mt-inspect`: the corpora of a training, so that its command line serves unchanged."""
 
-    output: str  # a folder for report.html, report.json and suspects.jsonl
+    output: str  # a folder for report.html and report.json
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,45 +1,28 @@
-"""One pass over a corpus: what is counted of its lines and pairs, and which of them are suspect."""
+"""One pass over the corpora of a training: what is counted of them, and which of their lines and pairs are suspect."""
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import count, islice
+from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Int64, Integer
+from jaxtyping import Int64, Integer
 
-from mt.data.corpus import Corpus
-from mt.data.filters import RATIO_SLACK_BYTES, HeldOut, SeenHashes, hash_pairs, is_copy, normalise
-from mt.doctor.damage import DAMAGE, damaged_lines
-from mt.doctor.languages import SideLanguages, in_other_language
-from mt.doctor.reading import read_blocks
+from mt.data.corpus import Corpus, FileCorpus
+from mt.data.filters import HeldOut, SeenHashes, hash_pairs, is_copy, is_length_outlier, normalise
+from mt.data.lines import count_lines, read_lines
+from mt.doctor.checks import BLANK, COPY, DUPLICATE, LEAK, LENGTH_RATIO, OTHER_LANGUAGE, PAIR, SIDES, damaged_lines
+from mt.doctor.languages import Table, in_other_language, learn_difference, recognise
 from mt.doctor.shifts import Alignment, align
 from mt.reporting import Progress
 
-CODE_POINTS = 0x110000
-BLANK, COPY, DUPLICATE, LENGTH_RATIO, LEAK = "blank side", "copy", "duplicate pair", "length ratio", "held-out pair"
-OTHER_LANGUAGE = "language of the other side"
-SIDES = ("source", "target")
+BLOCK_PAIRS = 2048
+EXAMPLES = 5  # of each kind and side, whose text is kept
+_SAMPLE_PAIRS = 30_000  # for the languages, which need not see every line
 
-
-@dataclass
-class Side:
-    """Counts of one side of a corpus."""
-
-    characters: int = 0
-    words: int = 0
-    blank: int = 0
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*DAMAGE, OTHER_LANGUAGE), 0))
-    code_points: Int64[np.ndarray, " codes"] = field(default_factory=lambda: np.zeros(CODE_POINTS, np.int64))
-
-
-@dataclass
-class Suspect:
-    """A line or pair that something may be wrong with; `line` counts from 1."""
-
-    kind: str
-    line: int
-    side: str  # "pair" where it is both
-    text: str
-    note: str = ""
+Pair = tuple[str, str]
 
 
 @dataclass
@@ -50,117 +33,151 @@ class Examined:
     name: str
     source_lines: int
     target_lines: int
-    source: Side = field(default_factory=Side)
-    target: Side = field(default_factory=Side)
-    pairs: int = 0
-    counts: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys((BLANK, COPY, DUPLICATE, LENGTH_RATIO, LEAK), 0)
-    )
-    leaked_from: dict[str, set[int]] = field(default_factory=dict)  # split → numbers of its pairs
-    suspects: list[Suspect] = field(default_factory=list)
-    lengths: Integer[np.ndarray, "side pairs"] = field(default_factory=lambda: np.zeros((2, 0), np.int32))
-    needed_ratios: Integer[np.ndarray, " pairs"] | np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+    suspects: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
+    """Line numbers, from 1, by kind and side; instead of a side `PAIR`, or the split that a leaked pair belongs to."""
+    examples: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The text of the first `EXAMPLES` suspects."""
+    leaked: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """The numbers of the pairs of a held-out split that are in this corpus."""
+    lengths: Int64[np.ndarray, "side pairs"] = field(default_factory=lambda: np.zeros((2, 0), np.int64))
+    """In characters, of all examined pairs."""
     alignment: Alignment = field(default_factory=lambda: Alignment(0.0, [], [], []))
 
-    def sides(self) -> tuple[Side, Side]:
-        """Return both sides."""
-        return self.source, self.target
 
-    def number_lines(self, line_number: Callable[[int], int]) -> None:
-        """Replace the line numbers of an excerpt by those of the lines that it was taken from."""
-        for suspect in self.suspects:
-            suspect.line = line_number(suspect.line)
-        shifts = [replace(shift, line=line_number(shift.line)) for shift in self.alignment.shifts]
-        unrelated = [(line_number(first), line_number(last)) for first, last in self.alignment.unrelated]
-        self.alignment = replace(self.alignment, shifts=shifts, unrelated=unrelated)
+@dataclass(frozen=True)
+class Examination:
+    """All corpora, and the codes of the languages that each side may be in; none where it is not recognised."""
+
+    corpora: list[Examined]
+    sizes: dict[str, int]
+    """The pairs of each split."""
+    languages: tuple[list[str], list[str]]
+
+
+def examine(
+    splits: Mapping[str, Sequence[Corpus]], *, max_length_ratio: float, most_pairs: int | None = None
+) -> Examination:
+    """Examine the corpora of each split (`train`, and `validation` and `test` where given).
+
+    With `most_pairs`, about that number of pairs of each split is read, in blocks evenly spread. Raises UserError for
+    a corpus that cannot be read; sides of unequal length are no error.
+    """
+    lines = {split: [_count_sides(corpus) for corpus in corpora] for split, corpora in splits.items()}
+    sizes = {split: sum(map(min, counts)) for split, counts in lines.items()}
+    strides = {split: -(-size // (most_pairs or size)) for split, size in sizes.items()}
+    stride = max(strides["train"], -(-sizes["train"] // _SAMPLE_PAIRS))
+    sample = [pair for corpus in splits["train"] for _, pairs in _blocks(corpus, stride) for pair in pairs]
+    difference = learn_difference([pair for pair in sample if normalise(pair[0]) != normalise(pair[1])])
+    held_out = HeldOut()
+    for split in splits.keys() - {"train"}:
+        for corpus in splits[split]:
+            for first, pairs in _blocks(corpus, strides[split]):
+                held_out.add(split, pairs, first_number=first)
+    examined = []
+    total = sum(size // strides[split] for split, size in sizes.items())
+    with closing(Progress("examining the corpora", total=total, unit="pairs")) as progress:
+        for split, corpora in splits.items():
+            searched = held_out if split == "train" else HeldOut()
+            examiner = _Examiner(difference=difference, held_out=searched, max_length_ratio=max_length_ratio)
+            for corpus, (source_lines, target_lines) in zip(corpora, lines[split], strict=True):
+                found = Examined(split, corpus.name, source_lines, target_lines)
+                examiner.examine(found, _blocks(corpus, strides[split]), progress)
+                examined.append(found)
+    sources, targets = zip(*sample, strict=True)
+    return Examination(examined, sizes, (recognise(sources), recognise(targets)))
 
 
 @dataclass(kw_only=True)
-class Examiner:
+class _Examiner:
     """Examines corpora one after another; duplicates are looked for among all that one examiner sees."""
 
-    languages: tuple[SideLanguages, SideLanguages] | None
+    difference: Table | None
     held_out: HeldOut
     max_length_ratio: float
     seen: SeenHashes = field(default_factory=SeenHashes)
 
-    def examine(self, corpus: Corpus, *, split: str, lines: tuple[int, int], progress: Progress) -> Examined:
-        """Return what is found in a corpus whose sides have `lines` lines. Raises UserError at damage."""
-        found = Examined(split, corpus.name, *lines)
-        lengths, ratios = [], []
-        for sources, targets in read_blocks(corpus):
-            sizes = np.array(
-                [_measure(side, block) for side, block in zip(found.sides(), (sources, targets), strict=True)]
-            )
-            lengths.append(sizes[:, 0])
-            copies = self._pairs(found, sources, targets)
-            ratios.append(self._ratios(found, sizes[:, 1], copies))
-            for index, block in enumerate((sources, targets)):
-                self._side(found, index, block, copies)
-            found.pairs += len(sources)
-            progress.advance(len(sources))
+    def examine(self, found: Examined, blocks: Iterator[tuple[int, list[Pair]]], progress: Progress) -> None:
+        """Note what is found in the blocks of a corpus. Raises UserError at damage."""
+        lengths, numbers = [], []
+        for first, pairs in blocks:
+            for (kind, side), indices in self._suspects(found, pairs).items():
+                found.suspects[kind, side] += [first + index for index in indices]
+                examples = found.examples[kind, side]
+                for index in indices[: EXAMPLES - len(examples)]:
+                    examples.append(pairs[index][SIDES.index(side)] if side in SIDES else "\t".join(pairs[index]))
+            lengths.append([(len(source), len(target)) for source, target in pairs])
+            numbers.append(first + np.arange(len(pairs)))
+            progress.advance(len(pairs))
         if lengths:
-            found.lengths, found.needed_ratios = np.concatenate(lengths, axis=1), np.concatenate(ratios)
-            found.alignment = align(*found.lengths)
-        return found
+            found.lengths = np.concatenate(lengths).T
+            found.alignment = _numbered(align(*found.lengths), np.concatenate(numbers))
 
-    def _pairs(self, found: Examined, sources: Sequence[str], targets: Sequence[str]) -> Bool[np.ndarray, " pairs"]:
-        """Count blank sides, copies, leaks and duplicates; return which pairs are copies, of any length."""
-        copies = np.zeros(len(sources), dtype=bool)
-        for index, (source, target) in enumerate(zip(sources, targets, strict=True)):
+    def _suspects(self, found: Examined, pairs: list[Pair]) -> dict[tuple[str, str], list[int]]:
+        """Return the indices of what is suspect in a block, in order, by kind and side."""
+        suspects: dict[tuple[str, str], list[int]] = defaultdict(list)
+        same = np.zeros(len(pairs), dtype=bool)
+        for index, (source, target) in enumerate(pairs):
             key = normalise(source), normalise(target)
-            if not key[0] or not key[1]:
-                blank = not source.strip(), not target.strip()
-                found.source.blank += blank[0]
-                found.target.blank += blank[1]
-                found.counts[BLANK] += any(blank)
+            if not all(key):
                 continue
-            if key[0] == key[1]:
-                copies[index] = True
-                found.counts[COPY] += is_copy(source, *key)
-            if leaked := self.held_out.occurrences(key):
-                found.counts[LEAK] += 1
-                note = ", ".join(f"{split} {number}" for split, number in leaked)
-                found.suspects.append(Suspect(LEAK, found.pairs + index + 1, "pair", f"{source}\t{target}", note))
-                for split, number in leaked:
-                    found.leaked_from.setdefault(split, set()).add(number)
-        new = self.seen.add(hash_pairs(list(zip(sources, targets, strict=True))))
-        found.counts[DUPLICATE] += int((~new).sum())
-        return copies
-
-    def _ratios(
-        self, found: Examined, sizes: Integer[np.ndarray, "side pairs"], copies: Bool[np.ndarray, " pairs"]
-    ) -> np.ndarray:
-        """Return the length ratio that each pair needs to be kept, by the rule of the filter; copies and blanks 1."""
-        shorter, longer = sizes.min(axis=0), sizes.max(axis=0)
-        needed = ((longer - RATIO_SLACK_BYTES) / np.maximum(shorter, 1)).astype(np.float32)
-        needed[(shorter == 0) | copies] = 1.0
-        found.counts[LENGTH_RATIO] += int((needed > self.max_length_ratio).sum())
-        return np.maximum(needed, 1.0)
-
-    def _side(self, found: Examined, index: int, lines: Sequence[str], copies: Bool[np.ndarray, " pairs"]) -> None:
-        """Note damage and language of one side of a block."""
-        side, text = found.sides()[index], "\n".join(lines)
-        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-        counts = np.bincount(codes, minlength=CODE_POINTS)
-        counts[ord("\n")] = 0
-        side.code_points += counts
-        ends = np.cumsum([len(line) + 1 for line in lines])
-        kinds = damaged_lines(text, counts, ends - np.diff(ends, prepend=0))
-        if self.languages is not None:
-            damaged = set().union(*kinds.values())
-            other = in_other_language(lines, self.languages[index]) & ~copies
-            kinds[OTHER_LANGUAGE] = set(np.flatnonzero(other).tolist()) - damaged
-        for kind, indices in kinds.items():
-            side.counts[kind] += len(indices)
-            found.suspects += [Suspect(kind, found.pairs + at + 1, SIDES[index], lines[at]) for at in sorted(indices)]
+            same[index] = key[0] == key[1]
+            if is_copy(source, *key):
+                suspects[COPY, PAIR].append(index)
+            if is_length_outlier(source, target, max_length_ratio=self.max_length_ratio) and not same[index]:
+                suspects[LENGTH_RATIO, PAIR].append(index)
+            occurrences = self.held_out.occurrences(key)
+            for split in dict(occurrences):
+                suspects[LEAK, split].append(index)
+            for split, number in occurrences:
+                found.leaked[split].add(number)
+        suspects[DUPLICATE, PAIR] = np.flatnonzero(~self.seen.add(hash_pairs(pairs))).tolist()
+        for number, lines in enumerate(zip(*pairs, strict=True)):
+            side = SIDES[number]
+            suspects[BLANK, side] = [index for index, line in enumerate(lines) if not line.strip()]
+            damage = damaged_lines(lines)
+            suspects.update({(kind, side): sorted(damaged) for kind, damaged in damage.items()})
+            if self.difference is not None:
+                towards_other = self.difference if side == "source" else -self.difference
+                other = np.flatnonzero(in_other_language(lines, towards_other) & ~same).tolist()
+                suspects[OTHER_LANGUAGE, side] = sorted(set(other).difference(*damage.values()))
+        return suspects
 
 
-def _measure(side: Side, lines: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Return the lengths of lines in characters and in UTF-8 bytes, and count their words."""
-    characters = list(map(len, lines))
-    side.characters += sum(characters)
-    side.words += sum(map(len, map(str.split, lines)))
-    if "".join(lines).isascii():
-        return characters, characters
-    return characters, [len(line.encode("utf-8", "surrogatepass")) for line in lines]
+def _numbered(alignment: Alignment, numbers: Integer[np.ndarray, " pairs"]) -> Alignment:
+    """Return the alignment with the line `numbers` of the corpus instead of positions among the examined pairs."""
+    shifts = [replace(shift, line=int(numbers[shift.line - 1])) for shift in alignment.shifts]
+    unrelated = [(int(numbers[first - 1]), int(numbers[last - 1])) for first, last in alignment.unrelated]
+    return replace(alignment, shifts=shifts, unrelated=unrelated)
+
+
+def _count_sides(corpus: Corpus) -> tuple[int, int]:
+    """Return the number of source and of target lines, which differ only where two text files do.
+
+    Raises UserError for a corpus that cannot be read or is empty.
+    """
+    files = _text_files(corpus)
+    if all(Path(path).is_file() for path in files):
+        counts = [count_lines(path) for path in files]
+        if files and all(counts):
+            return counts[0], counts[1]
+    pairs = corpus.count_pairs()
+    return pairs, pairs
+
+
+def _blocks(corpus: Corpus, stride: int) -> Iterator[tuple[int, list[Pair]]]:
+    """Yield each `stride`-th block of pairs with the number, from 1, of its first, to the end of the shorter side."""
+    files = _text_files(corpus)
+    pairs = zip(*map(read_lines, files), strict=False) if files else corpus.pairs()
+    for number in count():
+        block = list(islice(pairs, BLOCK_PAIRS))
+        if not block:
+            return
+        if number % stride == 0:
+            yield 1 + number * BLOCK_PAIRS, block
+
+
+def _text_files(corpus: Corpus) -> list[str]:
+    """The two files of a corpus of text files, else none."""
+    if isinstance(corpus, FileCorpus) and corpus.source is not None and corpus.target is not None:
+        return [corpus.source, corpus.target]
+    return []

@@ -1,99 +1,62 @@
-"""The diagnosis as text for a terminal, and as one HTML page with pictures and examples that needs no network."""
+"""What the doctor found as text for a terminal, and as one HTML page with pictures and examples, without a network."""
 
 import base64
 import html
 import io
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import matplotlib as mpl
 import numpy as np
 
-from mt.doctor.examination import SIDES, Examined, Suspect
-from mt.doctor.examine_all import Diagnosis
+from mt.doctor.checks import CHECKS, SIDES
+from mt.doctor.examination import Examined
+from mt.doctor.findings import Finding
 from mt.doctor.shifts import WINDOW_LINES
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt  # the backend comes first
 
-EXAMPLES = 5  # of each kind and side
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse}td{padding:.15rem .7rem;border-bottom:1px solid #ddd}
 img{max-width:100%}pre{background:#f4f4f4;padding:.7rem;overflow-x:auto}"""
 
 
-def text(diagnosis: Diagnosis) -> str:
-    """Return findings, one table per corpus (source / target) and the proposed command for a terminal."""
-    several = len(diagnosis.examined) > 1
-    lines = ["findings:" if diagnosis.findings else "no findings"]
-    for finding in diagnosis.findings:
-        where = f"{finding.split} ({finding.corpus}): " if several else ""
-        lines.append(f"  - {where}{finding.message}")
-    for one in diagnosis.examined:
-        table = list(_rows(one))
-        width = max(len(name) for name, _ in table)
-        lines += ["", f"{one.split}: {one.name}", *(f"  {name:<{width}}  {value:>26}" for name, value in table)]
-    if diagnosis.subwords is not None:
-        lines += ["", f"subwords (5 %, median, 95 %, longest): {' / '.join(map(_spread, diagnosis.subwords))}"]
-    lines += ["", "proposed for training:"]
-    lines += [f"  {override:<38} # {reason}" for override, reason in diagnosis.proposals]
+def text(corpora: Sequence[Examined], findings: Sequence[Finding]) -> str:
+    """Return the findings, and a table of counts for each corpus."""
+    lines = ["findings:" if findings else "no findings"]
+    lines += [f"  - {finding.split} ({finding.corpus}): {finding.message}" for finding in findings]
+    for one in corpora:
+        counts = [("pairs", f"{one.lengths.shape[1]:,}")]
+        for side, lengths in zip(SIDES, one.lengths, strict=True):
+            marks = np.quantile(lengths, (0.05, 0.5, 0.95, 1.0)) if len(lengths) else np.zeros(4)
+            spread = " ".join(f"{mark:.0f}" for mark in marks)
+            counts.append((f"{side}: characters; 5 %, median, 95 %, longest line", f"{lengths.sum():,}; {spread}"))
+        counts.append(("correlation of the lengths of the two sides", f"{one.alignment.correlation:.3f}"))
+        for kind in CHECKS:
+            sides = {side: len(suspects) for (each, side), suspects in one.suspects.items() if each == kind}
+            counts += [(f"{kind} ({side})", f"{count:,}") for side, count in sides.items() if count]
+        lines += ["", f"{one.split}: {one.name}", *(f"  {name:<62} {value:>26}" for name, value in counts)]
     return "\n".join(lines)
 
 
-def _rows(one: Examined) -> Iterator[tuple[str, str]]:
-    """Yield the table of one corpus; where a row has two values, they are source / target."""
-    source, target = one.sides()
-    yield "pairs", f"{one.pairs:,}"
-    if one.source_lines != one.target_lines:
-        yield "lines", f"{one.source_lines:,} / {one.target_lines:,}"
-    yield "characters", f"{source.characters:,} / {target.characters:,}"
-    yield "words", f"{source.words:,} / {target.words:,}"
-    distinct = [f"{np.count_nonzero(side.code_points):,}" for side in one.sides()]
-    yield "distinct characters", " / ".join(distinct)
-    yield "length in characters: 5 %, median, 95 %, longest", " / ".join(map(_spread, one.lengths))
-    yield "lines: blank", f"{source.blank:,} / {target.blank:,}"
-    for kind, count in source.counts.items():
-        yield f"lines: {kind}", f"{count:,} / {target.counts[kind]:,}"
-    for kind, count in one.counts.items():
-        yield f"pairs: {kind}", f"{count:,}"
-    yield "correlation of lengths", f"{one.alignment.correlation:.3f}"
-
-
-def _spread(lengths: np.ndarray) -> str:
-    marks = np.quantile(lengths, (0.05, 0.5, 0.95, 1.0)) if len(lengths) else np.zeros(4)
-    return " ".join(f"{mark:.0f}" for mark in marks)
-
-
-def page(diagnosis: Diagnosis, title: str) -> str:
+def page(corpora: Sequence[Examined], findings: Sequence[Finding], title: str) -> str:
     """Return the text as an HTML page, with a picture and examples of each corpus."""
-    parts = [f"<!doctype html><meta charset=utf-8><title>{_safe(title)}</title><style>{_STYLE}</style>"]
-    parts.append(f"<h1>{_safe(title)}</h1><pre>{_safe(text(diagnosis))}</pre>")
-    for one in diagnosis.examined:
-        parts.append(f"<h2>{_safe(one.split)}: {_safe(one.name)}</h2>")
-        parts.append(f'<img alt="lengths and alignment" src="data:image/png;base64,{_picture(one)}">')
-        cells = (
-            f"<tr><td>{each.kind}, {each.side}, line {each.line:,} {each.note}<td>{_safe(each.text[:300])}"
-            for each in _examples(one)
-        )
-        parts += ["<table>", *cells, "</table>"]
+    parts = [f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title><style>{_STYLE}</style>"]
+    parts.append(f"<h1>{html.escape(title)}</h1><pre>{html.escape(text(corpora, findings))}</pre>")
+    for one in corpora:
+        parts.append(f"<h2>{html.escape(one.split)}: {html.escape(one.name)}</h2>")
+        parts.append(f'<img alt="lengths and alignment" src="data:image/png;base64,{_picture(one)}"><table>')
+        for (kind, side), examples in one.examples.items():
+            for line, example in zip(one.suspects[kind, side], examples, strict=False):
+                parts.append(f"<tr><td>{kind}, {side}, line {line:,}<td>{html.escape(example[:300])}")
+        parts.append("</table>")
     return "\n".join(parts) + "\n"
-
-
-def _examples(one: Examined) -> list[Suspect]:
-    """Return the first few suspects of each kind and side."""
-    taken: Counter[tuple[str, str]] = Counter()
-    chosen = []
-    for suspect in one.suspects:
-        taken[suspect.kind, suspect.side] += 1
-        if taken[suspect.kind, suspect.side] <= EXAMPLES:
-            chosen.append(suspect)
-    return sorted(chosen, key=lambda suspect: (suspect.kind, suspect.side, suspect.line))
 
 
 def _picture(one: Examined) -> str:
     """Return a base64 PNG: sentence lengths, length ratios, and the correlation of lengths along the file."""
     figure, panels = plt.subplots(1, 3, figsize=(15, 3.4), layout="constrained")
-    if one.pairs:
+    if one.lengths.size:
         longest = max(10, int(np.quantile(one.lengths, 0.995)))
         for name, lengths in zip(SIDES, one.lengths, strict=True):
             panels[0].hist(np.minimum(lengths, longest), bins=min(60, longest), histtype="step", label=name)
@@ -112,7 +75,3 @@ def _picture(one: Examined) -> str:
     figure.savefig(stream, format="png", dpi=90)
     plt.close(figure)
     return base64.b64encode(stream.getvalue()).decode("ascii")
-
-
-def _safe(content: str) -> str:
-    return html.escape(content.encode("utf-8", "replace").decode("utf-8"))

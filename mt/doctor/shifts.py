@@ -19,6 +19,7 @@ CHANGE_COST = 25.0
 # Lengths of a window that correlate less than this are unrelated, unless all lines are about as long.
 UNRELATED_CORRELATION, UNRELATED_WINDOWS, LEAST_SPREAD = 0.1, 2, 0.15
 _OUTLIER_SIGMAS = 3.0
+_SHIFTS = sorted(range(-MAX_SHIFT, MAX_SHIFT + 1), key=abs)  # no shift first: it wins a tie
 # Where lines are sorted by length, all shifts fit alike; the right one correlates better line by line.
 LEAST_IMPROVEMENT = 0.2
 
@@ -50,19 +51,22 @@ def align(
     """Return where the sides are shifted against each other, and where their lengths have nothing in common."""
     source = np.log1p(source_characters).astype(np.float32)
     target = np.log1p(target_characters).astype(np.float32)
-    unshifted = _window_correlations(source, target)
-    whole = _correlation(source, target)
+    [whole] = _correlations(source, target, len(source))
+    unshifted = _correlations(source, target)
     if len(source) < LEAST_LINES:
         return Alignment(whole, unshifted, [], [])
     shifts = _shifts(source, target)
-    realigned = _window_correlations(source, _shifted(target, shifts))
-    return Alignment(whole, unshifted, shifts, _unrelated(realigned, source, target))
+    by_line = np.zeros(len(target), dtype=np.int64)
+    for change in shifts:
+        by_line[change.line - 1 :] = change.shift
+    unrelated = _unrelated(_correlations(source, _move(target, by_line)), source, target)
+    return Alignment(whole, unshifted, shifts, unrelated)
 
 
 def _shifts(source: Lengths, target: Lengths) -> list[Shift]:
-    candidates = sorted(range(-MAX_SHIFT, MAX_SHIFT + 1), key=abs)  # no shift first: it wins a tie
     gain_of = _Gain(source, target)
-    gains = [_block_sums(gain_of(shift)) for shift in candidates]
+    blocks = np.arange(0, len(source), BLOCK_LINES)
+    gains = [np.add.reduceat(gain_of(shift), blocks) for shift in _SHIFTS]
     no_shift = len(gains)  # a state of its own for lines that fit at no shift
     path = _best_path(np.stack([*gains, np.zeros_like(gains[0])], axis=1))
     found: list[Shift] = []
@@ -71,11 +75,11 @@ def _shifts(source: Lengths, target: Lengths) -> list[Shift]:
         after = path[block]
         if after in (current, no_shift):
             continue
-        before = candidates[current]
+        before = _SHIFTS[current]
         first = max(found[-1].line if found else 0, (block - 2) * BLOCK_LINES, 0)
         last = min(len(source), (block + 2) * BLOCK_LINES)
-        better = (gain_of(candidates[after])[first:last] - gain_of(before)[first:last])[::-1]
-        found.append(Shift(line=last - int(np.argmax(np.cumsum(better))), before=before, shift=candidates[after]))
+        better = (gain_of(_SHIFTS[after])[first:last] - gain_of(before)[first:last])[::-1]
+        found.append(Shift(line=last - int(np.argmax(np.cumsum(better))), before=before, shift=_SHIFTS[after]))
         current = after
     return _convincing(found, source, target)
 
@@ -94,7 +98,7 @@ def _convincing(changes: list[Shift], source: Lengths, target: Lengths) -> list[
             continue
         rows = slice(change.line - 1, end)
         before, after = (
-            np.mean(_window_correlations(source[rows], _move(target, by)[rows])) for by in (current, change.shift)
+            np.mean(_correlations(source[rows], _move(target, by)[rows])) for by in (current, change.shift)
         )
         if after > before + LEAST_IMPROVEMENT:
             convincing.append(Shift(line=change.line, before=current, shift=change.shift))
@@ -120,36 +124,19 @@ class _Gain:
 
 def _fit(source: Lengths, target: Lengths) -> tuple[float, float, float]:
     """Return slope, offset and spread of target over source lengths, from each window at the shift that suits it."""
-    chosen_source, chosen_target = [], []
-    shifts = sorted(range(-MAX_SHIFT, MAX_SHIFT + 1), key=abs)
-    tables = np.array([_window_correlations(source, _move(target, shift)) for shift in shifts])
-    best = tables.argmax(axis=0)
-    for window, choice in enumerate(best.tolist()):
-        rows = slice(window * WINDOW_LINES, (window + 1) * WINDOW_LINES)
-        chosen_source.append(source[rows])
-        chosen_target.append(_move(target, shifts[choice])[rows] if choice else target[rows])
-    x, y = np.concatenate(chosen_source), np.concatenate(chosen_target)
-    slope = max(0.0, float(np.cov(x, y)[0, 1] / max(float(x.var()), 1e-6)))
-    residual = y - slope * x
+    tables = np.array([_correlations(source, _move(target, shift)) for shift in _SHIFTS])
+    suited = np.repeat(np.array(_SHIFTS)[tables.argmax(axis=0)], WINDOW_LINES)[: len(source)]
+    moved = _move(target, suited)
+    slope = max(0.0, float(np.cov(source, moved)[0, 1] / max(float(source.var()), 1e-6)))
+    residual = moved - slope * source
     offset = float(np.median(residual))
     low, high = np.quantile(residual, (0.16, 0.84))
     return slope, offset, max(float(high - low) / 2, 0.02)
 
 
-def _move(lengths: Lengths, shift: int) -> Lengths:
+def _move(lengths: Lengths, shift: int | Integer[np.ndarray, " pairs"]) -> Lengths:
     """Return the lengths `shift` lines further on; past the ends, the nearest line."""
     return lengths[np.clip(np.arange(len(lengths)) + shift, 0, len(lengths) - 1)]
-
-
-def _shifted(target: Lengths, shifts: list[Shift]) -> Lengths:
-    by_line = np.zeros(len(target), dtype=np.int64)
-    for change in shifts:
-        by_line[change.line - 1 :] = change.shift
-    return target[np.clip(np.arange(len(target)) + by_line, 0, len(target) - 1)]
-
-
-def _block_sums(gain: Lengths) -> Float32[np.ndarray, " blocks"]:
-    return np.add.reduceat(gain, np.arange(0, len(gain), BLOCK_LINES))
 
 
 def _best_path(gains: Float32[np.ndarray, "blocks shifts"]) -> Integer[np.ndarray, " blocks"]:
@@ -171,19 +158,14 @@ def _best_path(gains: Float32[np.ndarray, "blocks shifts"]) -> Integer[np.ndarra
     return path
 
 
-def _window_correlations(source: Lengths, target: Lengths) -> list[float]:
-    starts = np.arange(0, len(source), WINDOW_LINES)
+def _correlations(source: Lengths, target: Lengths, window_lines: int = WINDOW_LINES) -> list[float]:
+    """Return the correlation of the lengths in each window of the file."""
+    starts = np.arange(0, len(source), window_lines)
     sizes = np.diff(np.append(starts, len(source)))
     means = [np.add.reduceat(side, starts, dtype=np.float64) / sizes for side in (source, target)]
     x, y = (side - np.repeat(mean, sizes) for side, mean in zip((source, target), means, strict=True))
     products = [np.add.reduceat(product, starts) for product in (x * y, x * x, y * y)]
     return (products[0] / np.sqrt(np.maximum(products[1] * products[2], 1e-12))).tolist()
-
-
-def _correlation(source: Lengths, target: Lengths) -> float:
-    if len(source) < 2 or min(source.std(), target.std()) < 1e-6:
-        return 0.0
-    return float(np.corrcoef(source, target)[0, 1])
 
 
 def _unrelated(correlations: list[float], source: Lengths, target: Lengths) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.model": set(),
     "mt.search": set(),
     "mt.data": {"mt.reporting", "mt.runs.atomic"},
-    "mt.doctor": {"mt.data", "mt.reporting", "mt.runs.atomic"},
+    "mt.doctor": {"mt.data", "mt.reporting"},
     "mt.runs": {"mt.config", "mt.reporting", "mt.runtime", "mt.training.averaging"},
     "mt.training": {"mt.data.batch", "mt.data.loader", "mt.model", "mt.reporting", "mt.runs", "mt.runtime"},
     "mt.translation": {"mt.data", "mt.model", "mt.reporting", "mt.runtime", "mt.search"},
