@@ -12,25 +12,30 @@ from pathlib import Path
 from mt.api import translator_of_run
 from mt.config.checks import shard_numbers
 from mt.config.schema import TranslateConfig
+from mt.data.known_words import load_known_words, unknown_words
 from mt.data.lines import count_lines, read_lines
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import Progress, format_seconds, report
-from mt.runs.folder import MODEL
+from mt.runs.folder import MODEL, source_words
 from mt.translation.alignment import pharaoh
 from mt.translation.output import FileOutput, StreamOutput
+from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator
 
 Output = FileOutput | StreamOutput
 
+_MOST_NAMED = 10  # lines or words of a message
+
 
 def translate(config: TranslateConfig) -> None:
     """Translate the input in order; the same command resumes an interrupted output file after its last finished batch.
 
-    Raises UserError for input that is not UTF-8, and as `translator_of_run` does.
+    Raises UserError for a line that is not UTF-8 or does not fit its format, and as `translator_of_run` does.
     """
     keep_freed_memory()
     lines = iter([config.source]) if config.source is not None else read_lines(str(config.input))
+    records, lines = _records(config, lines)
     before, count = _shard(config)
     translator = translator_of_run(
         Path(config.run_dir),
@@ -47,12 +52,13 @@ def translate(config: TranslateConfig) -> None:
         start = before + output.finished_lines
         own = itertools.islice(lines, start, None if count is None else before + count)
         left = None if count is None else count - output.finished_lines
-        _translate(config, translator, own, output, first_number=1 + start, left=left)
+        _translate(config, translator, records, own, output, first_number=1 + start, left=left)
 
 
 def _translate(
     config: TranslateConfig,
     translator: Translator,
+    records: Records,
     lines: Iterator[str],
     output: Output,
     *,
@@ -60,17 +66,28 @@ def _translate(
     left: int | None,
 ) -> None:
     """Translate lines into the output, `left` of them where that is known, and report the speed."""
+    guesses = _Guesses(Path(config.run_dir))
+    read, kept = itertools.tee(enumerate(lines, start=first_number))
+
+    def texts() -> Iterator[str]:
+        for number, line in read:
+            text = records.text(line, number)
+            guesses.look(number, text)
+            yield text
+
     start = time.monotonic()
     count = tokens = 0
     shown = left is not None and config.source is None and not (config.output == "-" and sys.stdout.isatty())
     progress = Progress("translating", total=left or 0, unit="lines", shown=shown)
-    for translation in translator.translate(lines, target_prefixes=config.target_prefix, first_number=first_number):
-        number = first_number + count
-        output.write(_rows(config, number, translation))
+    translations = translator.translate(texts(), target_prefixes=config.target_prefix, first_number=first_number)
+    for translation, (number, line) in zip(translations, kept, strict=True):
+        results = [_result(config, one) for one in (translation, *translation.others)]
+        output.write(records.lines(line, number, results))
         _report_oddities(number, translation)
         count, tokens = count + 1, tokens + len(translation.tokens)
         progress.advance(1)
     progress.close()
+    guesses.report(lines=count)
     if config.source is None:
         seconds = time.monotonic() - start
         rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {tokens / max(seconds, 1e-9):,.0f} subwords/s"
@@ -78,19 +95,52 @@ def _translate(
         report(f"{config.run_dir}: {count:,} {'line' if count == 1 else 'lines'} in {took}, {rate}")
 
 
-def _rows(config: TranslateConfig, number: int, translation: Translation) -> list[str]:
-    """The translation of a line: its text alone, or tab-separated columns; with n-best a row for each."""
-    if config.n_best is None and not config.alignments:
-        return [translation.text]
-    rows = []
-    for rank, one in enumerate((translation, *translation.others), start=1):
-        columns = [one.text.replace("\t", " ")]
-        if config.n_best is not None:
-            columns = [str(number), str(rank), *columns, f"{one.score:.4f}"]
-        if config.alignments:
-            columns.append(pharaoh(one.alignment or []))
-        rows.append("\t".join(columns))
-    return rows
+class _Guesses:
+    """The lines with words that training never saw, if the run lists those that it saw."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._known = load_known_words(source_words(run_dir))
+        self._count = 0
+        self._first: dict[int, list[str]] = {}  # the words of the first such lines, by number
+
+    def look(self, number: int, text: str) -> None:
+        if self._known is not None and (words := unknown_words(text, self._known)):
+            self._count += 1
+            if self._count <= _MOST_NAMED:
+                self._first[number] = words
+
+    def report(self, *, lines: int) -> None:
+        """Report in one line which of the translations are guesses."""
+        words = next(iter(self._first.values()), [])
+        if words and lines == 1:
+            named = ", ".join(words[:_MOST_NAMED]) + (", …" if len(words) > _MOST_NAMED else "")
+            report(f"words that training never saw, so their translation is a guess: {named}")
+        elif words:
+            named = ", ".join(map(str, self._first)) + (", …" if self._count > _MOST_NAMED else "")
+            report(f"lines with words that training never saw, a guess: {self._count:,} of {lines:,}, lines {named}")
+
+
+def _result(config: TranslateConfig, one: Translation) -> Result:
+    """What is written of a translation, by the names of columns or fields."""
+    result: Result = {config.translation_field: one.text}
+    if config.scores or config.n_best is not None:
+        result["score"] = round(one.score, 6)
+    if config.alignments:
+        result["alignment"] = pharaoh(one.alignment or [])
+    return result
+
+
+def _records(config: TranslateConfig, lines: Iterator[str]) -> tuple[Records, Iterator[str]]:
+    """The kind of file that the input is, and its lines, of which the first may name the columns."""
+    path, n_best = str(config.input), config.n_best is not None
+    added = list(_result(config, Translation("", 0.0, [])))
+    if config.field is not None:
+        return JsonLines(path, config.field, added, n_best), lines
+    if config.column is None:
+        return PlainText(n_best), lines
+    first = list(itertools.islice(lines, 1))
+    records = TabSeparated(path, column=config.column, first_line="".join(first), added=added, n_best=n_best)
+    return records, itertools.chain(first, lines)
 
 
 def _shard(config: TranslateConfig) -> tuple[int, int | None]:
@@ -112,7 +162,9 @@ def _output(config: TranslateConfig) -> Output:
         number, count = shard_numbers(config.shard)
         path = path.with_name(f"{path.name}.{number:0{len(str(count))}}-of-{count}")
     known = config.source is not None or Path(str(config.input)).is_file()
-    return FileOutput(path, key=_key(config) if known else None, numbered=config.n_best is not None)
+    return FileOutput(
+        path, key=_key(config) if known else None, numbered=config.n_best is not None and config.field is None
+    )
 
 
 def _key(config: TranslateConfig) -> str:

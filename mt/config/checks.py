@@ -116,6 +116,15 @@ def _(config: TranslateConfig) -> None:
     beam_size = config.decoding.beam_size
     if config.n_best is not None and config.n_best > beam_size and config.decoding.sampling is None:
         raise UserError(f"n_best={config.n_best} exceeds decoding.beam_size={beam_size}")
+    for kind, key in ((".tsv", "column"), (".jsonl", "field")):
+        if table_suffix(config.input or "") == kind and getattr(config, key) is None:
+            raise UserError(f"input: {config.input} is not plain text; give {key}=NAME, the {key} to translate")
+        if getattr(config, key) is not None and config.source is not None:
+            raise UserError(f"{key}: belongs to input=FILE, not to a single source sentence")
+    if config.column is not None and config.field is not None:
+        raise UserError("column, field: give column= for TSV or field= for JSONL, not both")
+    if config.translation_field in ("line", "rank", "score", "alignment", "n_best"):
+        raise UserError(f"translation_field: {config.translation_field} is taken; choose another name")
     if config.shard is not None:
         shard_numbers(config.shard)
         if config.input in (None, "-"):

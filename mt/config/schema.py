@@ -293,10 +293,14 @@ class TranslateConfig:
     device: Device
     source: Sentence | None  # the sentence itself
     input: str | None  # a file, or - for standard input
+    column: str | None  # the input is TSV; a column's number counted from 1, or its name in the first line
+    field: str | None  # the input is JSONL; the field with the text
     shard: str | None  # 3/16 translates the third of sixteen shards of the input, into OUTPUT.03-of-16
     output: str  # a file, or - for standard output
+    translation_field: str  # the name of the column or field that is added
     n_best: Size | None  # the number of translations of each line: line number, rank, translation, score
-    alignments: bool  # adds a column with word alignments, such as 0-0 1-2 (source-target)
+    scores: bool  # adds a column or field
+    alignments: bool  # adds a column or field with word alignments, such as 0-0 1-2 (source-target)
     target_prefix: Sentence | None  # every translation begins with it
     decoding: Decoding
 

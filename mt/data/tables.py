@@ -35,7 +35,7 @@ def read_tsv(path: str, *, source_column: str | None, target_column: str | None)
     header: list[str] = []
     if tsv_has_header(source_column, target_column):
         header = next(lines, (1, ""))[1].split("\t")
-    source, target = (_tsv_index(column, header, path=path) for column in wanted)
+    source, target = (tsv_index(column, header, path=path) for column in wanted)
     least, most = (2, 2) if source_column is None else (max(source, target) + 1, math.inf)
     for number, line in lines:
         cells = line.split("\t")
@@ -134,7 +134,8 @@ def one_line(value: object, where: str) -> str:
     raise UserError(f"{where}: found {type(value).__name__} where text belongs; name the columns that hold text")
 
 
-def _tsv_index(column: str, header: list[str], *, path: str) -> int:
+def tsv_index(column: str, header: list[str], *, path: str) -> int:
+    """Return the index of a column, given by number from 1 or by name. Raises UserError for one that is not there."""
     if _COLUMN_NUMBER.fullmatch(column):
         return int(column) - 1
     if column in header:
