@@ -4,6 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import shape_checks
 from jaxtyping import install_import_hook
 
 SHAPE_CHECKS = install_import_hook("mt", "shape_checks.checked")  # before anything of mt is imported
@@ -25,6 +26,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "gpu" in item.keywords:
             item.add_marker(skip)
+
+
+def pytest_runtest_setup() -> None:
+    """Every test checks shapes from its own first calls on."""
+    shape_checks.forget_calls()
 
 
 @pytest.fixture
