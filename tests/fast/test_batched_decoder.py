@@ -37,10 +37,16 @@ class Walk:
         return torch.tensor([prefix[-1] for prefix in self.prefixes])
 
     def expected(self) -> Tensor:
-        """The whole decoder's logits after every row's prefix."""
-        owners = [sentence for sentence in self.alive for _ in range(self.width)]
-        rows = zip(owners, self.prefixes, strict=True)
-        return torch.stack([self.model(self.source[[owner]], torch.tensor([prefix]))[0, -1] for owner, prefix in rows])
+        """The whole decoder's logits after every row's prefix, those of one length together."""
+        owners = torch.tensor([sentence for sentence in self.alive for _ in range(self.width)])
+        lengths = torch.tensor([len(prefix) for prefix in self.prefixes])
+        logits = torch.empty(len(owners), VOCAB_SIZE, dtype=self.model.target_embedding.weight.dtype)
+        for length in lengths.unique():
+            rows = (lengths == length).nonzero().flatten()
+            prefixes = torch.tensor([self.prefixes[row] for row in rows])
+            with torch.inference_mode():
+                logits[rows] = self.model(self.source[owners[rows]], prefixes)[:, -1]
+        return logits
 
     def move(self, decoder: BatchedDecoder) -> None:
         """One step of the search, reported to the decoder as searches do."""

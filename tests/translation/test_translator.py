@@ -126,7 +126,7 @@ def test_worker_processes_translate_as_threads_do(tokenizer: Tokenizer, precisio
     settings: dict[str, Any] = {"precision": precision, "beam_size": 3, "threads": 2}
     in_threads = translator(model, tokenizer, **settings)
     in_processes = translator(model, tokenizer, **settings, processes=True)
-    lines = LINES * 15
+    lines = LINES * 10
     assert in_processes.translate_all(lines) == in_threads.translate_all(lines)
     assert isinstance(in_processes.run, Workers)
     [workers] = in_processes.run.workers.values()
