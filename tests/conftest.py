@@ -1,10 +1,13 @@
 """What every test shares: shapes are checked, one thread, no accelerator where the machine has none."""
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import shape_checks
+from hydra._internal.hydra import Hydra
 from jaxtyping import install_import_hook
 
 SHAPE_CHECKS = install_import_hook("mt", "shape_checks.checked")  # before anything of mt is imported
@@ -31,6 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup() -> None:
     """Every test checks shapes from its own first calls on."""
     shape_checks.forget_calls()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def composed_once() -> Iterator[None]:
+    """Hydra composes every configuration twice, first only to read `hydra.mode`, which no test sets."""
+    with mock.patch.object(Hydra, "get_mode", return_value=None):
+        yield
 
 
 @pytest.fixture

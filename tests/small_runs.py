@@ -41,7 +41,7 @@ TINY = [
     "training.log_every_steps=3",
     "training.precision=fp32",
     "data.filters.max_tokens=60",
-    "decoding.max_extra_tokens=3",
+    "decoding.max_output_tokens=6",
     "device=cpu",
 ]
 WORDS = [

@@ -34,9 +34,9 @@ def test_shares_too(number):
 
 def test_nothing_runs_beside_a_test_that_is_alone(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(SOME_TESTS, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "alone", "-p", "no:cacheprovider", "-n2", "--dist=worksteal"]
+    command = [sys.executable, "-m", "pytest", "-p", "xdist.plugin", "-p", "alone", "-n2", "--dist=worksteal"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "TESTS"))}
-    environment["PYTHONPATH"] = str(ROOT / "tests")
+    environment |= {"PYTHONPATH": str(ROOT / "tests"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     spans = {path.name: tuple(map(float, path.read_text().split())) for path in tmp_path.glob("test_*]")}

@@ -117,12 +117,13 @@ def test_an_unused_option_is_seen_although_other_objects_have_its_name(name: str
 
 
 def test_the_reference_is_up_to_date() -> None:
-    assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), f"run python {reference.__file__}"
-    assert reference.page().count("\n") <= 90
+    page = reference.page()
+    assert reference.PAGE.read_text(encoding="utf-8") == page, f"run python {reference.__file__}"
+    assert page.count("\n") <= 90
     for kind in CLASSES:
         for name, hint in get_type_hints(kind).items():
             if name != "kind" and not any(map(is_dataclass, alternatives(hint))):
-                assert re.search(rf"`([a-z]+\.)?{name}(=.*?)?`", reference.page()), f"{kind.__name__}.{name}"
+                assert re.search(rf"`([a-z]+\.)?{name}(=.*?)?`", page), f"{kind.__name__}.{name}"
 
 
 def test_the_wheel_has_every_package() -> None:

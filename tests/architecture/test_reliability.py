@@ -91,8 +91,8 @@ def test_skipped():
 @pytest.mark.parametrize("workers", [[], ["--numprocesses=2"]])
 def test_the_table_counts_what_several_workers_tried(tmp_path: Path, workers: list[str]) -> None:
     (tmp_path / "test_some.py").write_text(SOME_TESTS, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "reliability", "-m", "", "-p", "no:cacheprovider", *workers]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    command = [sys.executable, "-m", "pytest", "-p", "xdist.plugin", "-p", "reliability", "-m", "", *workers]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout
     lines = {line.split()[0]: line.split() for line in done.stdout.split("\n") if line[:3].strip().isdecimal()}

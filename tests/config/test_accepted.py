@@ -14,11 +14,14 @@ from pathlib import Path
 import pytest
 import yaml
 from composed import FILES, Captured, composed
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
 from reliability import Trials
 
 from mt import build
 from mt.commands.entry_point import run
 from mt.config.loading import load_config, to_yaml
+from mt.config.overrides import Overrides
 from mt.config.schema import BuiltinData, EvaluateConfig, FilesData, TrainConfig, TranslateConfig
 from mt.errors import BadFileError, DivergedError, LockedError, SignalledError, StoppedError, UserError
 from mt.runs.folder import load_run
@@ -87,22 +90,26 @@ SENTENCES = [
     "'quoted' start",
     "\\",
     'x\\\\"',
+    "= 5",
 ]
 ALPHABET = ["\\", "$", "{", "}", '"', "'", ",", " ", "a", "=", "(", ")", "${", "\n", "[", "]", "é", ":", "#", "~", "!"]
 
 
-@pytest.mark.parametrize("text", SENTENCES)
-def test_a_sentence_arrives_as_typed(text: str) -> None:
-    config = composed("translate", "run_dir=run", f"source={text}")
+@pytest.mark.parametrize(("source", "prefix"), zip(SENTENCES[::2], SENTENCES[1::2], strict=True))
+def test_a_sentence_arrives_as_typed(source: str, prefix: str) -> None:
+    config = composed("translate", "run_dir=run", f"source={source}", f"target_prefix={prefix}")
     assert isinstance(config, TranslateConfig)
-    assert config.source == text
+    assert (config.source, config.target_prefix) == (source, prefix)
 
 
 def test_random_sentences_arrive_as_typed() -> None:
+    """By what Hydra does with one override of a command line."""
     generator = random.Random(1)
-    for _ in range(30):
+    for _ in range(300):
         text = "a" + "".join(generator.choices(ALPHABET, k=12))
-        test_a_sentence_arrives_as_typed(text)
+        [word] = Overrides([f"source={text}"], TranslateConfig, []).arguments
+        value = OverridesParser.create().parse_override(word).value()
+        assert OmegaConf.to_container(OmegaConf.create({"source": value}), resolve=True) == {"source": text}
 
 
 @pytest.mark.parametrize("name", ["lr=0.1,seed=2", "a (copy)", "0012", "5", "1e3", "true", "~x", "it's", "äöü"])

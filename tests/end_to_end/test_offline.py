@@ -38,8 +38,8 @@ def test_from_text_to_score_nobody_is_asked(
     corpus = [*small_runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "training.max_steps=4"]
     assert small_runs.train(corpus) == 0
     here = f"run_dir={tmp_path}/run"
-    assert run("translate", translate, [here, "source=house tree", "decoding.max_extra_tokens=3"]) == 0
-    assert run("evaluate", evaluate, [here, "split=test", "decoding.max_extra_tokens=3"]) == 0
+    assert run("translate", translate, [here, "source=house tree", "decoding.max_output_tokens=6"]) == 0
+    assert run("evaluate", evaluate, [here, "split=test", "decoding.max_output_tokens=6"]) == 0
     assert run("average", average, [here, "checkpoints=1"]) == 0
     assert run("inspect", inspect, [*small_runs.arguments(corpus), f"output={tmp_path}/inspected"]) == 0
     assert attempts == []

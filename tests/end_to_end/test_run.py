@@ -79,7 +79,7 @@ def test_every_line_of_a_file_gives_one_line(finished: tuple[Path, list[str]], t
     given, output = tmp_path / "given.txt", tmp_path / "output.txt"
     given.write_bytes("\n".join(LINES).encode())
     words = [f"run_dir={finished[0]}", f"input={given}", f"output={output}", f"decoding={decoding}"]
-    assert run("translate", translate, [*words, "decoding.max_extra_tokens=3", "decoding.max_source_tokens=50"]) == 0
+    assert run("translate", translate, [*words, "decoding.max_output_tokens=6", "decoding.max_source_tokens=50"]) == 0
     assert output.read_bytes().count(b"\n") == len(LINES)
     assert output.read_text(encoding="utf-8").split("\n")[1:3] == ["", ""]
 
@@ -88,12 +88,12 @@ def test_standard_input_goes_to_standard_output(
     finished: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(LINES).encode())))
-    assert run("translate", translate, [f"run_dir={finished[0]}", "input=-", "decoding.max_extra_tokens=3"]) == 0
+    assert run("translate", translate, [f"run_dir={finished[0]}", "input=-", "decoding.max_output_tokens=6"]) == 0
     assert capfdbinary.readouterr().out.count(b"\n") == len(LINES)
 
 
 def test_one_sentence_gives_one_line(finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str]) -> None:
-    words = [f"run_dir={finished[0]}", 'source=house, "tree" = {stone}: water', "decoding.max_extra_tokens=3"]
+    words = [f"run_dir={finished[0]}", 'source=house, "tree" = {stone}: water', "decoding.max_output_tokens=6"]
     assert run("translate", translate, words) == 0
     out = capfd.readouterr().out
     assert out.endswith("\n")
@@ -108,7 +108,7 @@ def test_splits_and_files_are_scored_each_in_a_folder_of_its_own(
     saved = {name: (run_dir / name).read_bytes() for name in names}
     corpus = run_dir.parent / "corpus"
     test = json.loads(saved["evaluation.json"])["bleu"]
-    few = ["decoding.max_extra_tokens=3"]
+    few = ["decoding.max_output_tokens=6"]
     folders = {
         "evaluations/test.de": [f"source={corpus}/test.en", f"reference={corpus}/test.de"],
         "evaluations/validation.de": [f"source={corpus}/validation.en", f"reference={corpus}/validation.de"],

@@ -20,7 +20,7 @@ from mt.translation.translator import Translator as LineTranslator
 SENTENCES = ["house tree.", "", "water light window.", "bread", "letter bridge house stone.", "morning.", "tree river."]
 ROWS = [f"{number}\t{sentence}\tx" for number, sentence in enumerate(SENTENCES)]
 OBJECTS = [json.dumps({"id": number, "text": sentence}) for number, sentence in enumerate(SENTENCES)]
-FEW = ["decoding.max_extra_tokens=3", "device=cpu"]
+FEW = ["decoding.max_output_tokens=6", "device=cpu"]
 
 
 @pytest.fixture(scope="module")
@@ -201,7 +201,7 @@ def test_a_pipe_is_read_once_and_written_as_it_comes(finished: Path, inputs: Pat
 
 def test_a_run_gives_a_translator(finished: Path) -> None:
     translator = Translator.from_run(
-        finished, device="cpu", decoding={"max_extra_tokens": 3}, n_best=3, alignments=True
+        finished, device="cpu", decoding={"max_output_tokens": 6}, n_best=3, alignments=True
     )
     [empty, one] = translator.translate(["", "house tree."], target_prefixes="Haus")
     assert (empty.text, empty.score, empty.tokens, empty.alignment, empty.others) == ("", 0.0, [], [], [])

@@ -58,7 +58,8 @@ def make_run(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
 
     def make(*changes: str) -> Path:
         run_dir = tmp_path / "run"
-        config = train_config(corpus, f"run_dir={run_dir}", "decoding.max_source_tokens=60", *changes)
+        long = ["decoding.max_source_tokens=60", "decoding.max_output_tokens=null", "decoding.max_extra_tokens=3"]
+        config = train_config(corpus, f"run_dir={run_dir}", *long, *changes)
         run_dir.mkdir()
         prepared = prepare(config, run_dir)
         lines = [*TYPED, *prepared.path("validation", "source").read_text(encoding="utf-8").split("\n")]
