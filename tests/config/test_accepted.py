@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from reliability import Trials
 
 from mt import build
-from mt.commands.entry_point import run
+from mt.commands.entry_point import exit_code, run
 from mt.config.loading import load_config, to_yaml
 from mt.config.overrides import Overrides
 from mt.config.schema import BuiltinData, EvaluateConfig, FilesData, TrainConfig, TranslateConfig
@@ -95,26 +95,30 @@ SENTENCES = [
 ALPHABET = ["\\", "$", "{", "}", '"', "'", ",", " ", "a", "=", "(", ")", "${", "\n", "[", "]", "é", ":", "#", "~", "!"]
 
 
-@pytest.mark.parametrize(("source", "prefix"), zip(SENTENCES[::2], SENTENCES[1::2], strict=True))
+@pytest.mark.parametrize(("source", "prefix"), list(zip(SENTENCES[::2], SENTENCES[1::2], strict=True)))
 def test_a_sentence_arrives_as_typed(source: str, prefix: str) -> None:
     config = composed("translate", "run_dir=run", f"source={source}", f"target_prefix={prefix}")
     assert isinstance(config, TranslateConfig)
     assert (config.source, config.target_prefix) == (source, prefix)
 
 
+def read_by_hydra(schema: type, key: str, text: str) -> object:
+    """What Hydra and OmegaConf make of one override, without the rest of a configuration."""
+    [word] = Overrides([f"{key}={text}"], schema, []).arguments
+    value = OmegaConf.create({key: OverridesParser.create().parse_override(word).value()})
+    return str(OmegaConf.to_container(value, resolve=True)[key])  # type: ignore[call-overload, index]
+
+
 def test_random_sentences_arrive_as_typed() -> None:
-    """By what Hydra does with one override of a command line."""
     generator = random.Random(1)
     for _ in range(300):
         text = "a" + "".join(generator.choices(ALPHABET, k=12))
-        [word] = Overrides([f"source={text}"], TranslateConfig, []).arguments
-        value = OverridesParser.create().parse_override(word).value()
-        assert OmegaConf.to_container(OmegaConf.create({"source": value}), resolve=True) == {"source": text}
+        assert read_by_hydra(TranslateConfig, "source", text) == text
 
 
 @pytest.mark.parametrize("name", ["lr=0.1,seed=2", "a (copy)", "0012", "5", "1e3", "true", "~x", "it's", "äöü"])
 def test_any_folder_name_is_a_folder_name(name: str) -> None:
-    assert train_config(f"run_dir={name}").run_dir == name
+    assert read_by_hydra(TrainConfig, "run_dir", name) == name
 
 
 def test_the_peak_of_the_learning_rate_may_be_given() -> None:
@@ -127,11 +131,13 @@ def test_the_peak_of_the_learning_rate_may_be_given() -> None:
     assert build.schedule(factor)(4000) == learning_rate(4000, d_model=512, warmup_steps=4000, factor=2.0)
 
 
-@pytest.mark.parametrize("file", ["a.tsv", "a.TSV.gz", "a.tsv.bz2", "a.jsonl.xz", "a.parquet"])
-def test_every_ending_that_is_read_is_accepted(file: str) -> None:
-    Path(file).touch()
+def test_every_ending_that_is_read_is_accepted() -> None:
+    files = ["a.tsv", "a.TSV.gz", "a.tsv.bz2", "a.jsonl.xz", "a.parquet"]
+    for file in files:
+        Path(file).touch()
     words = [word for word in FILES if not word.startswith("data.train")]
-    assert train_config(*words, f"data.train=[{{file: {file}}}]")
+    listed = ", ".join(f"{{file: {file}}}" for file in files)
+    assert train_config(*words, f"data.train=[{listed}]")
 
 
 def test_interpolation_in_a_folder_name_stays() -> None:
@@ -212,10 +218,10 @@ ERRORS = [
 
 @pytest.mark.parametrize(("error", "code", "message"), ERRORS, ids=lambda value: repr(value)[:40])
 def test_exit_codes(error: BaseException, code: int, message: str, capfd: pytest.CaptureFixture[str]) -> None:
-    def job(_: TrainConfig) -> None:
+    def job() -> None:
         raise error
 
-    assert run("train", job, []) == code
+    assert exit_code(job) == code
     assert capfd.readouterr().err == message
 
 

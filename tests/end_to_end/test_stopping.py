@@ -181,7 +181,7 @@ def test_a_disk_that_fails_in_a_save_is_exit_5(
 
 @pytest.mark.reliability(3)
 @pytest.mark.parametrize("mode", ["full", "once"])
-@pytest.mark.parametrize("faults", [4, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("faults", [2, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 def test_a_disk_that_fails_anywhere_in_a_training_costs_no_work(
     *,
     whole: tuple[list[str], dict[str, Any]],
