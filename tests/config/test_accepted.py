@@ -21,7 +21,7 @@ from reliability import Trials
 from mt import build
 from mt.commands.entry_point import exit_code, run
 from mt.config.loading import load_config, to_yaml
-from mt.config.overrides import Overrides
+from mt.config.overrides import readable
 from mt.config.schema import BuiltinData, EvaluateConfig, FilesData, TrainConfig, TranslateConfig
 from mt.errors import BadFileError, DivergedError, LockedError, SignalledError, StoppedError, UserError
 from mt.runs.folder import load_run
@@ -104,7 +104,7 @@ def test_a_sentence_arrives_as_typed(source: str, prefix: str) -> None:
 
 def read_by_hydra(schema: type, key: str, text: str) -> object:
     """What Hydra and OmegaConf make of one override, without the rest of a configuration."""
-    [word] = Overrides([f"{key}={text}"], schema, []).arguments
+    [word] = readable([f"{key}={text}"], schema, [])
     value = OmegaConf.create({key: OverridesParser.create().parse_override(word).value()})
     return str(OmegaConf.to_container(value, resolve=True)[key])  # type: ignore[call-overload, index]
 

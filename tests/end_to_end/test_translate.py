@@ -187,7 +187,8 @@ def test_a_line_that_comes_out_empty_is_named(
 def test_runs_decide_together_and_outputs_begin_with_their_prefix(
     finished: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    translated(finished, "source=house tree.", "target_prefix=Haus, 'Baum' = {x}", f"ensemble=[{finished}]")
+    words = ["source=house tree.", "target_prefix=Haus, 'Baum' = {x}", f"ensemble=[{finished}]"]
+    assert run("translate", translate, [f"run_dir={finished}", *words]) == 0
     assert capfd.readouterr().out.startswith("Haus, 'Baum' = {x}")
 
 
