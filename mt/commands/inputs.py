@@ -16,7 +16,7 @@ from mt.config.schema import (
     TranslateConfig,
 )
 from mt.errors import UserError
-from mt.runs.folder import CHECKPOINTS, check_ensemble, check_run
+from mt.runs.folder import CHECKPOINTS, KEPT_FILES, check_ensemble, check_run
 
 
 @singledispatch
@@ -52,7 +52,7 @@ def _(config: TranslateConfig) -> None:
     if config.input != "-":
         _check_readable("input", config.input)
     if config.output != "-":
-        _check_writable(config.output)
+        _check_writable(config.output, config.run_dir, *config.ensemble)
         if config.input not in (None, "-") and Path(config.output).resolve() == Path(config.input).resolve():
             raise UserError(f"output: {config.output} is also the input, and would be replaced; give another name")
 
@@ -70,7 +70,7 @@ def _(config: AttentionConfig) -> None:
     check_run(config.run_dir)
     if not config.output.endswith(".png"):
         raise UserError(f"output: expected a .png file, got {config.output}")
-    _check_writable(config.output)
+    _check_writable(config.output, config.run_dir)
 
 
 @check_files.register
@@ -90,9 +90,12 @@ def _check_readable(key: str, path: str | None) -> None:
         raise UserError(f"{key}: {path} {'is a folder, not a file' if Path(path).is_dir() else 'does not exist'}")
 
 
-def _check_writable(path: str) -> None:
-    """Refuses an output that is a folder, or whose folder does not exist."""
+def _check_writable(path: str, *run_dirs: str) -> None:
+    """Refuses an output that is a folder, whose folder does not exist, or that would replace what a run needs."""
     if not path or Path(path).is_dir():
         raise UserError(f"output: expected a file, got {f'the folder {path}' if path else 'an empty name'}")
     if not Path(path).parent.is_dir():
         raise UserError(f"output: the folder {Path(path).parent} does not exist")
+    kept = [(Path(run_dir) / name).resolve() for run_dir in run_dirs for name in KEPT_FILES]
+    if any(Path(path).resolve().is_relative_to(file) for file in kept):
+        raise UserError(f"output: {path} is a file that the run needs, and would be lost; give another name")

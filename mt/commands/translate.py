@@ -158,6 +158,7 @@ def _output(config: TranslateConfig) -> Output:
     path = Path(config.output)
     if config.output == "-" or (path.exists() and not path.is_file()):
         return StreamOutput(config.output)
+    path = path.resolve() if path.is_symlink() else path
     if config.shard is not None:
         number, count = shard_numbers(config.shard)
         path = path.with_name(f"{path.name}.{number:0{len(str(count))}}-of-{count}")

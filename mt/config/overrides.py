@@ -16,19 +16,25 @@ from mt.errors import UserError
 
 OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@:\[\]-]*)=(?P<value>.*)", re.DOTALL)
 DELETION = re.compile(r"~[\w./@-]+")
-UNCHECKED_FLAGS = {"--shell-completion", "-sc", "--help", "-h", "--hydra-help", "--version"}
+# What may be set of Hydra's own: a launcher and a sweeper by name, their settings, folders; the rest can name code.
+OF_HYDRA = re.compile(
+    r"\+{0,2}hydra(/(launcher|sweeper)=[\w,]+|\.(sweep|run)\.\w+=.*"
+    r"|\.(verbose|sweeper\.(max_batch_size|n_trials|n_jobs)|launcher\.(?!.*_target_)[\w.]+)=[^{]*)"
+)
+COMPLETION_FLAGS = {"--shell-completion", "-sc"}
 FLAGS_WITH_VALUE = {"--cfg", "-c", "--package", "-p", "--info", "-i"}
 MULTIRUN_FLAGS = {"--multirun", "-m"}
-FLAGS = {*UNCHECKED_FLAGS, *FLAGS_WITH_VALUE, *MULTIRUN_FLAGS, "--resolve"}
+HELP_FLAGS = {"--help", "-h", "--hydra-help", "--version", "--resolve"}
+FLAGS = {*COMPLETION_FLAGS, *FLAGS_WITH_VALUE, *MULTIRUN_FLAGS, *HELP_FLAGS}
 
 
 def readable(arguments: Sequence[str], schema: Any, groups: Collection[str]) -> list[str]:
     """Command-line arguments as Hydra can read them: flags first, plain text quoted.
 
     `groups` are the keys whose values are names of files under `conf/`. Raises UserError for a flag or a key that does
-    not exist.
+    not exist, and for what chooses code that Hydra would call.
     """
-    if UNCHECKED_FLAGS.intersection(word.split("=")[0] for word in arguments):
+    if len(arguments) == 2 and arguments[0] in COMPLETION_FLAGS:
         return list(arguments)
     types = dict(known_keys(schema))
     known = list(dict.fromkeys([*types, *groups]))
@@ -38,21 +44,25 @@ def readable(arguments: Sequence[str], schema: Any, groups: Collection[str]) -> 
     sweeps = bool(MULTIRUN_FLAGS.intersection(flags))
     quoted_words = [_as_text(word, types.get(word.lstrip("+~").split("=")[0]), sweeps) for word in words]
     for word in quoted_words:
-        _check_key(_parse(word), known, groups, sweeps)
+        if re.match(r"[+~]*hydra\b", word):
+            if not OF_HYDRA.fullmatch(word):
+                raise UserError(f"{word}: an override may not choose code that Hydra calls; leave it out")
+        else:
+            _check_key(_parse(word), known, groups, sweeps)
     return [*flags, *quoted_words]
 
 
 def _check_key(override: Override, known: Sequence[str], groups: Collection[str], sweeps: bool) -> None:
-    key = override.key_or_group
-    if key.split(".")[0].split("/")[0] == "hydra":
-        return
-    if "/" not in key and key not in known:
+    key = override.get_key_element().lstrip("+~")
+    if key not in known:
         raise unknown_option(key, known)
-    if override.is_sweep_override():
-        if not sweeps:
-            raise UserError(f"{key}: several values need -m (a sweep), or quotes if the commas are meant")
-    elif key in groups and not isinstance(override.value(), str | dict):
-        raise UserError(f"{key}: expected the name of a choice, as in --help; got {override.value()}")
+    swept, value = override.is_sweep_override(), override.value()
+    if swept and not sweeps:
+        raise UserError(f"{key}: several values need -m (a sweep), or quotes if the commas are meant")
+    text = str(override.input_line).partition("=")[2]
+    named = (swept or isinstance(value, str)) and not re.search(r"[/\\$]", text)  # a path could lead to such code
+    if key in groups and not (named or isinstance(value, dict)):
+        raise UserError(f"{key}: expected the name of a choice, as in --help; got {text}")
 
 
 def _check_flags(words: list[str], options: list[str]) -> None:

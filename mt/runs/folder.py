@@ -29,6 +29,16 @@ LOCK = ".lock"
 
 TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER)
 RUN_FILES = (CONFIG, TOKENIZER, MODEL)  # without which nothing can be translated
+KEPT_FILES = (
+    *TOKENIZERS,
+    CONFIG,
+    IDENTITY,
+    MODEL,
+    METRICS,
+    HELD_OUT_TEXT,
+    CHECKPOINTS,
+    LOCK,
+)  # no output replaces them
 
 # The other options of a training decide its results: to change them is to train another model.
 _MAY_CHANGE = {

@@ -1,5 +1,6 @@
 """Wrong configurations are refused before anything runs: exit 2, one line, the key and the option that was meant."""
 
+import re
 import resource
 import shutil
 import subprocess
@@ -171,6 +172,51 @@ def test_refuses(arguments: list[str], named: list[str], capfd: pytest.CaptureFi
     for part in named:
         assert part in message
     assert sorted(Path().rglob("*")) == before
+
+
+CODE = [
+    "+hydra.callbacks.x._target_=os.system",
+    "+hydra.callbacks={x: {_target_: os.system}}",
+    "+hydra={callbacks: {x: {_target_: os.system}}}",
+    "++hydra.sweeper._target_=os.system",
+    "hydra.launcher._target_=os.system",
+    "+hydra.launcher.a.b._target_=os.system",
+    "hydra.launcher={_target_: os.system}",
+    "+hydra.launcher.additional_parameters={_target_: os.system}",
+    "hydra.launcher.x=${oc.create:'{\"\\x5ftarget_\": os.system}'}",
+    "hydra.launcher=${data.train.0}",
+    "hydra.sweeper.params={hydra.job_logging: {handlers: {x: {'()': os.system}}}}",
+    "+hydra.sweeper.custom_search_space=os.system",
+    "hydra.job_logging={handlers: {x: {'()': os.system}}}",
+    "++hydra.hydra_logging.handlers.console.class=os.system",
+    "hydra.searchpath=[file://.]",
+    "hydra.job.env_set.CC=evil",
+    "hydra/callbacks=x",
+    "hydra/job_logging=x",
+    "hydra/launcher=../../x",
+    "hydra/launcher=basic,../../x",
+    "~hydra.job_logging",
+    "data@hydra.callbacks=toy",
+    "+data/x=toy",
+    "data=../../x",
+    "+experiment='/../x'",
+    "model=base,../x",
+    "model=${oc.decode:'\"\\x2e\"'}",
+]
+
+
+@pytest.mark.parametrize("flags", [[], ["-m"], ["--help"], ["--cfg", "all"], ["--hydra-help"]], ids=str)
+@pytest.mark.parametrize("override", CODE)
+def test_an_override_cannot_choose_code(override: str, flags: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("train", Captured(), [*flags, "run_dir=x-${seed}", override]) == 2
+    refused = "may not choose code|unknown option|expected the name of a choice|several values need -m"
+    assert re.fullmatch(f"error: .*({refused}).*\n", capfd.readouterr().err)
+
+
+@pytest.mark.parametrize("flags", [["--config-dir=."], ["-cd", "."], ["--help", "--config-path=."], ["--config-n=x"]])
+def test_a_flag_cannot_choose_other_configurations(flags: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("train", Captured(), flags) == 2
+    assert "error: unknown flag" in capfd.readouterr().err
 
 
 # What is typed elsewhere, and the option of ours.

@@ -11,6 +11,7 @@ import pytest
 
 import small_runs
 from mt.api import Translator
+from mt.commands.attention import attention
 from mt.commands.entry_point import run
 from mt.commands.translate import translate
 from mt.errors import UserError
@@ -232,3 +233,26 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
         Translator.from_run(finished).translate("house")
     with pytest.raises(ValueError, match="shorter"):
         Translator.from_run(finished).translate(["house", "tree"], target_prefixes=["Haus"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["config.yaml", "tokenizer.model", "model.safetensors", "identity.json", "metrics.jsonl", "checkpoints/step-4/x"],
+)
+def test_no_output_replaces_a_file_that_the_run_needs(
+    finished: Path, inputs: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    Path("link").symlink_to(finished)
+    Path("file.png").symlink_to(finished / name)
+    translated(finished, f"output=link/{name}", "input=a.txt", code=2)
+    assert run("attention", attention, [f"run_dir={finished}", "source=house", "output=file.png"]) == 2
+    assert capsys.readouterr().err.count("is a file that the run needs") == 2
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
+
+
+def test_an_output_that_is_a_link_stays_one(finished: Path, inputs: Path) -> None:
+    (inputs / "link").symlink_to(inputs / "elsewhere")
+    translated(finished, "source=house", "output=link")
+    assert (inputs / "link").is_symlink()
+    assert (inputs / "elsewhere").read_bytes().count(b"\n") == 1
