@@ -29,16 +29,8 @@ LOCK = ".lock"
 
 TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER)
 RUN_FILES = (CONFIG, TOKENIZER, MODEL)  # without which nothing can be translated
-KEPT_FILES = (
-    *TOKENIZERS,
-    CONFIG,
-    IDENTITY,
-    MODEL,
-    METRICS,
-    HELD_OUT_TEXT,
-    CHECKPOINTS,
-    LOCK,
-)  # no output replaces them
+# What no output may replace.
+KEPT_FILES = (*TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, HELD_OUT_TEXT, CHECKPOINTS, LOCK)
 
 # The other options of a training decide its results: to change them is to train another model.
 _MAY_CHANGE = {
