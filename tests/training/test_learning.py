@@ -23,7 +23,7 @@ from mt.training.step import TrainingLoss, train_step
 
 SHORT, LONG = 1, 5
 MOST_STEPS, STEPS_BETWEEN_LOOKS = 1000, 100
-D_MODEL, SYMBOLS, LONGEST = 64, 8, 5
+D_MODEL, SYMBOLS, LONGEST = 64, 10, 4
 TASKS: dict[str, Callable[[list[int]], list[int]]] = {"copy": list, "reverse": lambda sentence: sentence[::-1]}
 Sentences = list[list[int]]
 
