@@ -120,13 +120,13 @@ def test_batches_of_64_give_the_tokens_of_batches_of_1_but_for_near_ties(
 
 
 @pytest.mark.skipif(not can_fork(), reason="processes are forked on Linux only")
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("precision", [torch.float32, pytest.param(torch.bfloat16, marks=pytest.mark.long)])
 def test_worker_processes_translate_as_threads_do(tokenizer: Tokenizer, precision: torch.dtype) -> None:
     model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
     settings: dict[str, Any] = {"precision": precision, "beam_size": 3, "threads": 2}
     in_threads = translator(model, tokenizer, **settings)
     in_processes = translator(model, tokenizer, **settings, processes=True)
-    lines = LINES * 10
+    lines = LINES * 8  # so many that processes pay
     assert in_processes.translate_all(lines) == in_threads.translate_all(lines)
     assert isinstance(in_processes.run, Workers)
     [workers] = in_processes.run.workers.values()
