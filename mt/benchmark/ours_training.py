@@ -9,7 +9,7 @@ import torch
 from mt.benchmark.workers.training import TokenBatch, read_token_batches, timed_training
 from mt.benchmark.workers.worker import Answer, Handler, Request, serve, versions
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.packing import pack, row_lengths, split_evenly
+from mt.data.batching import pack, row_lengths, split_evenly
 from mt.data.tokenizer import PAD
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.compiled import compile_layers

@@ -19,7 +19,7 @@ class Batch:
 
     `label_indices` are the indices of the real target tokens in the flattened `target_output`; computed here, so that
     nobody waits for the device to find them. A packed batch has several sentences in a row; its segments say to
-    which sentence of the row each token belongs, -1 for padding (`mt/model/packing.py`).
+    which sentence of the row each token belongs, -1 for padding (`mt/data/batching.py`).
     """
 
     source: Int[Tensor, "batch source"]

@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import time
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -24,8 +25,8 @@ def cached_folder(
 ) -> tuple[Path, Facts]:
     """Return the folder of the `kind` that is made from `origin`, and the facts that `write` returned of it.
 
-    `write` makes and fills the folder that it is given, which is then renamed. A folder is made again where a file
-    is missing or has another size than it was written with. Several processes may make the same folder at once.
+    `write` makes and fills the folder that it is given, which is then renamed. A folder is made again where anything
+    in it is not as it was written; to know that, all of it is read. Several processes may make the same folder at once.
     Raises DiskError, which names the option `key`; there is then no folder.
     """
     digest = hashlib.blake2b(json.dumps(origin, sort_keys=True).encode("utf-8"), digest_size=16).hexdigest()
@@ -42,7 +43,7 @@ def _facts_of_whole(folder: Path) -> Facts | None:
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         facts: Facts = manifest["facts"]
-        return facts if manifest["file_sizes_bytes"] == _file_sizes(folder) else None
+        return facts if manifest["checksum"] == _checksum(folder, facts) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -51,7 +52,7 @@ def _make(folder: Path, write: Callable[[Path], Facts], *, key: str) -> Facts:
     aside = folder.with_name(f"{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
     try:
         facts = write(aside)
-        manifest = {"facts": facts, "file_sizes_bytes": _file_sizes(aside)}
+        manifest = {"facts": facts, "checksum": _checksum(aside, facts)}
         (aside / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
         for path in aside.iterdir():
             with path.open("rb") as file:
@@ -73,8 +74,15 @@ def _make(folder: Path, write: Callable[[Path], Facts], *, key: str) -> Facts:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _file_sizes(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_size for path in folder.iterdir() if path.name != MANIFEST}
+def _checksum(folder: Path, facts: Facts) -> int:
+    checksum = zlib.crc32(json.dumps(facts).encode("utf-8"))
+    for path in sorted(folder.iterdir()):
+        if path.name != MANIFEST:
+            checksum = zlib.crc32(f"{path.name} {path.stat().st_size}".encode(), checksum)
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    checksum = zlib.crc32(block, checksum)
+    return checksum
 
 
 def _remove_abandoned(cache_dir: Path) -> None:

@@ -61,8 +61,9 @@ class HubCorpus:
         """Yield (source, target) in order, reading from the disk as it goes."""
         columns = (self.source_column or self.source_language, self.target_column or self.target_language)
         dataset = self._dataset.select_columns(needed_columns(self._dataset.column_names, columns))
-        rows = arrow_rows(dataset.with_format("arrow").iter(batch_size=BATCH_ROWS), where=self.name)
-        return pairs_of_rows(rows, columns=columns, nested=self.source_column is None)
+        tables, nested = dataset.with_format("arrow").iter(batch_size=BATCH_ROWS), self.source_column is None
+        rows = arrow_rows(tables, columns=columns, nested=nested, where=self.name)
+        return pairs_of_rows(rows, columns=columns, nested=nested)
 
     @cached_property
     def _dataset(self) -> Any:

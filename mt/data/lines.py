@@ -11,8 +11,9 @@ import lzma
 import re
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ COMPRESSED_SUFFIXES = (".gz", ".xz", ".bz2")
 TABLE_ENDINGS = f".tsv or .jsonl, also with {', '.join(COMPRESSED_SUFFIXES)}, or .parquet"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+_BLOCK_BYTES = 1 << 20
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SIGNATURES = {
     b"\xff\xfe": "UTF-16 text: convert it to UTF-8",
@@ -40,7 +42,7 @@ def read_lines(path: str) -> Iterator[str]:
     Raises UserError for a file that is missing, damaged or not UTF-8. An empty file has no lines.
     """
     offset_bytes = 0
-    for number, line in enumerate(_byte_lines(path), start=1):
+    for number, line in enumerate(_read(path, iter), start=1):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -54,17 +56,22 @@ def read_lines(path: str) -> Iterator[str]:
 
 def count_lines(path: str) -> int:
     """Return the number of lines that `read_lines` would yield, without decoding them. Raises UserError as it does."""
-    lines = _byte_lines(path)
-    return (next(lines, BYTE_ORDER_MARK) != BYTE_ORDER_MARK) + sum(1 for _ in lines)
+    newlines, last = 0, b""
+    for block in _read(path, lambda stream: iter(partial(stream.read, _BLOCK_BYTES), b"")):
+        newlines += block.count(b"\n")
+        last = (last + block[-4:])[-4:]
+    return newlines + (last not in (b"", BYTE_ORDER_MARK) and not last.endswith(b"\n"))
 
 
 def encode_lines(lines: Sequence[str], *, at_file_start: bool) -> bytes:
-    """Return bytes from which `read_lines` gives back exactly `lines`, which hold no "\\n" and no surrogate.
+    """Return bytes from which `read_lines` gives back exactly `lines`, which hold no surrogate.
 
     A line that ends in "\\r" gets a second one, and a first line that begins with U+FEFF gets another in
-    front, because reading takes one of each away.
+    front, because reading takes one of each away. Raises ValueError for a line with a "\\n" in it.
     """
     text = "\n".join(lines) + "\n" if lines else ""
+    if text.count("\n") != len(lines):
+        raise ValueError("a text with a line break in it cannot be a line")
     if "\r\n" in text:
         text = text.replace("\r\n", "\r\r\n")
     if at_file_start and text.startswith("\ufeff"):
@@ -103,11 +110,11 @@ def table_suffix(path: str) -> str:
     return suffix if suffix in (".tsv", ".jsonl") or (suffix == ".parquet" and not compression) else ""
 
 
-def _byte_lines(path: str) -> Iterator[bytes]:
-    """Yield the decompressed lines of `path` with their endings. Raises UserError naming the file."""
+def _read(path: str, parts: Callable[[Any], Iterator[bytes]]) -> Iterator[bytes]:
+    """Yield the `parts` (lines, blocks) of the stream of decompressed bytes. Raises UserError naming the file."""
     try:
         with _open(path) as stream:
-            yield from stream
+            yield from parts(stream)
     except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
         raise unreadable(path, error) from None
 

@@ -10,8 +10,17 @@ import numpy as np
 from jaxtyping import Int, Integer
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.batching import Indices, Lengths, plan_epoch, plan_in_order, split_for_ranks
-from mt.data.packing import PackedRows, plan_packed_rows, row_lengths, split_evenly
+from mt.data.batching import (
+    Indices,
+    Lengths,
+    PackedRows,
+    plan_epoch,
+    plan_in_order,
+    plan_packed_rows,
+    row_lengths,
+    split_evenly,
+    split_for_ranks,
+)
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
 
@@ -51,7 +60,7 @@ class TrainingOrder:
 
     `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only under BPE-dropout.
     Each item is one optimizer step: micro-batches that together are one batch of the recipe. `pack_length` packs
-    several sentences into each row (`mt/data/packing.py`), None gives each its own; with `one_shape` an epoch's last
+    several sentences into each row (`mt/data/batching.py`), None gives each its own; with `one_shape` an epoch's last
     batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself. The
     batch is the same for any number of ranks, of which each has as many micro-batches as the others; where there are
     too few pairs for that, some have nothing to learn.

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
+from itertools import count
 from typing import Any
 
 from mt.data.lines import read_lines, without_surrogates
@@ -62,11 +62,12 @@ def read_jsonl(path: str) -> Iterator[Row | None]:
         yield (where, json_object(line, where)) if line.strip() else None
 
 
-def read_parquet(path: str, *, columns: tuple[str, str]) -> Iterator[Row]:
+def read_parquet(path: str, *, columns: tuple[str, str], nested: bool) -> Iterator[Row]:
     """Yield the rows of a parquet file, some thousand in memory at a time. Raises UserError when it is damaged."""
     with _open_parquet(path) as file:
         needed = needed_columns(file.schema_arrow.names, columns)
-        yield from arrow_rows(file.iter_batches(batch_size=BATCH_ROWS, columns=needed), where=path)
+        tables = file.iter_batches(batch_size=BATCH_ROWS, columns=needed)
+        yield from arrow_rows(tables, columns=columns, nested=nested, where=path)
 
 
 def count_parquet_rows(path: str) -> int:
@@ -75,11 +76,20 @@ def count_parquet_rows(path: str) -> int:
         return int(file.metadata.num_rows)
 
 
-def arrow_rows(tables: Iterable[Any], *, where: str) -> Iterator[Row]:
-    """Yield the rows of Arrow tables or record batches."""
-    rows = chain.from_iterable(table.to_pylist() for table in tables)
-    for number, row in enumerate(rows, start=1):
-        yield f"{where}, row {number}", row
+def arrow_rows(tables: Iterable[Any], *, columns: tuple[str, str], nested: bool, where: str) -> Iterator[Row]:
+    """Yield the two columns of Arrow tables or record batches, where `nested` out of a struct `translation`.
+
+    A row that has no such struct has None in both. Where a column is missing, all are in the rows.
+    """
+    numbers = count(1)
+    for table in tables:
+        arrays = dict(zip(table.schema.names, table.columns, strict=True))
+        if nested and NESTED in arrays and str(arrays[NESTED].type).startswith("struct<"):
+            fields = arrays[NESTED].type
+            arrays = {fields[i].name: array for i, array in enumerate(arrays[NESTED].flatten())}
+        names = columns if arrays.keys() >= set(columns) else tuple(arrays)
+        for values in zip(*(arrays[name].to_pylist() for name in names), strict=True):
+            yield f"{where}, row {next(numbers)}", dict(zip(names, values, strict=True))
 
 
 def needed_columns(names: list[str], columns: tuple[str, str]) -> list[str]:

@@ -183,15 +183,12 @@ class Tokenizer:
     @cached_property
     def _segmenter(self) -> Segmenter:
         """The merges of the model: every subword but the special ones and the single bytes."""
-        processor = self._processor
+        model = self._processor
         every_id = range(self.vocab_size)
-        bytes_ = {processor.id_to_piece(i): i for i in every_id if processor.is_byte(i)}
-        ids = {
-            processor.id_to_piece(i): i
-            for i in every_id
-            if not (processor.is_byte(i) or processor.is_control(i) or processor.is_unknown(i))
-        }
-        scores = {subword: processor.get_score(i) for subword, i in ids.items()}
+        bytes_ = {model.id_to_piece(i): i for i in every_id if model.is_byte(i)}
+        merged = [i for i in every_id if not (model.is_byte(i) or model.is_control(i) or model.is_unknown(i))]
+        ids = {model.id_to_piece(i): i for i in merged}
+        scores = {subword: model.get_score(i) for subword, i in ids.items()}
 
         def spell(character: str) -> list[int]:
             return [bytes_.get(f"<0x{byte:02X}>", UNKNOWN) for byte in character.encode()] if bytes_ else [UNKNOWN]

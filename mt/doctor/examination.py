@@ -1,11 +1,13 @@
 """One pass over the corpora of a training: what is counted of them, and which of their lines and pairs are suspect."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import count, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64, Integer
@@ -55,23 +57,29 @@ class Examination:
 
 
 def examine(
-    splits: Mapping[str, Sequence[Corpus]], *, max_length_ratio: float, most_pairs: int | None = None
+    splits: Mapping[str, Sequence[Corpus]],
+    *,
+    max_length_ratio: float,
+    most_pairs: int | None = None,
+    counts: Mapping[str, Sequence[tuple[int, int]]] | None = None,
 ) -> Examination:
     """Examine the corpora of each split (`train`, and `validation` and `test` where given).
 
-    With `most_pairs`, about that number of pairs of each split is read, in blocks evenly spread. Raises UserError for
-    a corpus that cannot be read; sides of unequal length are no error.
+    With `most_pairs`, about that number of pairs of each split is read, in blocks evenly spread, and kept in memory.
+    `counts` are the lines of both sides of each corpus, where they are known.
+    Raises UserError for a corpus that cannot be read; sides of unequal length are no error.
     """
-    lines = {split: [_count_sides(corpus) for corpus in corpora] for split, corpora in splits.items()}
+    blocks: Any = cache(lambda corpus, stride: list(_blocks(corpus, stride))) if most_pairs else _blocks
+    lines = counts or {split: [_count_sides(corpus) for corpus in corpora] for split, corpora in splits.items()}
     sizes = {split: sum(map(min, counts)) for split, counts in lines.items()}
     strides = {split: -(-size // (most_pairs or size)) for split, size in sizes.items()}
     stride = max(strides["train"], -(-sizes["train"] // _SAMPLE_PAIRS))
-    sample = [pair for corpus in splits["train"] for _, pairs in _blocks(corpus, stride) for pair in pairs]
+    sample = [pair for corpus in splits["train"] for _, pairs in blocks(corpus, stride) for pair in pairs]
     difference = learn_difference([pair for pair in sample if normalise(pair[0]) != normalise(pair[1])])
     held_out = HeldOut()
     for split in splits.keys() - {"train"}:
         for corpus in splits[split]:
-            for first, pairs in _blocks(corpus, strides[split]):
+            for first, pairs in blocks(corpus, strides[split]):
                 held_out.add(split, pairs, first_number=first)
     examined = []
     total = sum(size // strides[split] for split, size in sizes.items())
@@ -81,7 +89,7 @@ def examine(
             examiner = _Examiner(difference=difference, held_out=searched, max_length_ratio=max_length_ratio)
             for corpus, (source_lines, target_lines) in zip(corpora, lines[split], strict=True):
                 found = Examined(split, corpus.name, source_lines, target_lines)
-                examiner.examine(found, _blocks(corpus, strides[split]), progress)
+                examiner.examine(found, blocks(corpus, strides[split]), progress)
                 examined.append(found)
     sources, targets = zip(*sample, strict=True)
     return Examination(examined, sizes, (recognise(sources), recognise(targets)))
@@ -96,7 +104,7 @@ class _Examiner:
     max_length_ratio: float
     seen: SeenHashes = field(default_factory=SeenHashes)
 
-    def examine(self, found: Examined, blocks: Iterator[tuple[int, list[Pair]]], progress: Progress) -> None:
+    def examine(self, found: Examined, blocks: Iterable[tuple[int, list[Pair]]], progress: Progress) -> None:
         """Note what is found in the blocks of a corpus. Raises UserError at damage."""
         lengths, numbers = [], []
         for first, pairs in blocks:

@@ -54,23 +54,17 @@ def page(corpora: Sequence[Examined], findings: Sequence[Finding], title: str) -
 
 
 def _picture(one: Examined) -> str:
-    """Return a base64 PNG: sentence lengths, length ratios, and the correlation of lengths along the file."""
-    figure, panels = plt.subplots(1, 3, figsize=(15, 3.4), layout="constrained")
-    if one.lengths.size:
-        longest = max(10, int(np.quantile(one.lengths, 0.995)))
-        for name, lengths in zip(SIDES, one.lengths, strict=True):
-            panels[0].hist(np.minimum(lengths, longest), bins=min(60, longest), histtype="step", label=name)
-        panels[0].legend()
-        ratios = np.log2((one.lengths[1] + 1) / (one.lengths[0] + 1))
-        panels[1].hist(np.clip(ratios, -3, 3), bins=60)
-        panels[1].set_yscale("log")
-        starts = 1 + WINDOW_LINES * np.arange(len(one.alignment.correlations))
-        panels[2].plot(starts, one.alignment.correlations, marker="." if len(starts) < 100 else "", linewidth=1)
-        for shift in one.alignment.shifts:
-            panels[2].axvline(shift.line, color="red", linestyle="--")
-    panels[0].set(xlabel="length in characters", ylabel="lines")
-    panels[1].set(xlabel="log₂ of target length / source length", ylabel="pairs")
-    panels[2].set(xlabel="line", ylabel="correlation of lengths", ylim=(-0.35, 1.05))
+    """Return a base64 PNG: sentence lengths, and the correlation of the lengths of the two sides along the file."""
+    figure, (histogram, along) = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
+    longest = max(10, int(np.quantile(one.lengths, 0.995))) if one.lengths.size else 10
+    histogram.hist(np.minimum(one.lengths, longest).T, bins=min(60, longest), histtype="step", label=SIDES)
+    histogram.legend()
+    histogram.set(xlabel="length in characters", ylabel="lines")
+    starts = 1 + WINDOW_LINES * np.arange(len(one.alignment.correlations))
+    along.plot(starts, one.alignment.correlations, marker=".", linewidth=1)
+    for shift in one.alignment.shifts:
+        along.axvline(shift.line, color="red", linestyle="--")
+    along.set(xlabel="line", ylabel="correlation of lengths", ylim=(-0.35, 1.05))
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=90)
     plt.close(figure)

@@ -8,7 +8,7 @@ from mt.doctor.findings import findings
 from mt.errors import StoppedError
 from mt.reporting import report
 
-MOST_PAIRS = 32_768  # of a split: about two seconds of work, and the time to read the text
+MOST_PAIRS = 30_000  # of a split: about two seconds of work, and the time to read the text
 _FULL = "mt-inspect with the same options examines every line and writes a page"
 
 
@@ -18,8 +18,9 @@ def report_corpus_findings(prepared: PreparedText, *, languages: tuple[str, str]
     `languages` are the codes of the source and the target language.
     """
     splits: dict[str, list[Corpus]] = {split: [_corpus(prepared, split)] for split in prepared.sizes}
+    counts: dict[str, list[tuple[int, int]]] = {split: [(pairs, pairs)] for split, pairs in prepared.sizes.items()}
     try:
-        examination = examine(splits, max_length_ratio=max_length_ratio, most_pairs=MOST_PAIRS)
+        examination = examine(splits, max_length_ratio=max_length_ratio, most_pairs=MOST_PAIRS, counts=counts)
         found = findings(examination, declared=languages)
     except StoppedError:
         raise
@@ -40,9 +41,6 @@ def _corpus(prepared: PreparedText, split: Split) -> FileCorpus:
     return FileCorpus(
         source=str(prepared.path(split, "source")),
         target=str(prepared.path(split, "target")),
-        file=None,
         source_language="",
         target_language="",
-        source_column=None,
-        target_column=None,
     )

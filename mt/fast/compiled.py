@@ -1,6 +1,6 @@
 """torch.compile, one layer at a time: all layers of a stack share one program, so that compiling takes seconds.
 
-Batches of packed rows keep one shape (`mt/data/packing.py`), so a program compiled for it is never compiled again.
+Batches of packed rows keep one shape (`mt/data/batching.py`), so a program compiled for it is never compiled again.
 Validation has batches of any shape and runs uncompiled (`Trainer`).
 """
 

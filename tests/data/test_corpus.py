@@ -156,7 +156,8 @@ def test_parquet_of_every_layout(tmp_path: Path) -> None:
     texts = [(f"Satz\r\n{i}", f"sentence {i}\r") for i in range(10)]
     expected = [(f"Satz {i}", f"sentence {i}\r") for i in range(10)]
     rows: list[dict[str, object]] = [{"id": 1, "translation": {"en": en, "de": de}} for de, en in texts]
-    assert read(one_file(write_parquet(tmp_path / "a.parquet", rows))) == expected
+    rows.append({"id": 1, "translation": None})
+    assert read(one_file(write_parquet(tmp_path / "a.parquet", rows))) == [*expected, ("", "")]
     rows = [{"en": en, "de": de, "translation": "not a struct"} for de, en in texts]
     assert read(one_file(write_parquet(tmp_path / "b.parquet", rows))) == expected
     rows = [{"english": en, "german": de} for de, en in texts] + [{"english": None, "german": "x"}]

@@ -150,6 +150,16 @@ def test_an_unchanged_corpus_is_reused(made: dict[str, Path], tmp_path: Path) ->
     assert contents(again) == contents(first)
 
 
+def test_a_flipped_bit_is_never_served(made: dict[str, Path], tmp_path: Path) -> None:
+    whole = contents(encode(made, tmp_path))
+    for name in ("source.ids", "target.offsets.npy"):
+        path = encode(made, tmp_path).folder / name
+        damaged = bytearray(path.read_bytes())
+        damaged[-8] ^= 1
+        path.write_bytes(damaged)
+        assert contents(encode(made, tmp_path)) == whole
+
+
 def test_any_change_makes_another_folder(made: dict[str, Path], tmp_path: Path) -> None:
     changed = write_lines(tmp_path / "changed", ["!", *read_lines(made["source"])[1:]])
     folders = {

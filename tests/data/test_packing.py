@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from pairs import ListedPairs
 
-from mt.data.batching import Lengths
+from mt.data.batching import Lengths, pack, plan_packed_rows, split_evenly
 from mt.data.loader import TrainingOrder
-from mt.data.packing import pack, plan_packed_rows, split_evenly
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.errors import UserError
 

@@ -111,7 +111,15 @@ def test_a_split_that_is_not_given_is_not_written(tmp_path: Path) -> None:
     assert text.report.table().count("pairs") == 1
 
 
-@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_text("cut"), os.truncate])
+def flip_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda path: path.unlink(), lambda path: path.write_text("cut"), os.truncate, flip_bit]
+)
 def test_a_damaged_folder_is_made_again(tmp_path: Path, damage: Callable[..., object]) -> None:
     expected = pairs_of(prepare(tmp_path), "train")
     for name in ("train.source", "test.target", "manifest.json"):
@@ -122,6 +130,18 @@ def test_a_damaged_folder_is_made_again(tmp_path: Path, damage: Callable[..., ob
             damage(path)
         assert pairs_of(prepare(tmp_path), "train") == expected
         assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_manifest_with_other_facts_is_not_believed(tmp_path: Path) -> None:
+    text = prepare(tmp_path)
+    manifest = text.folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"read": 100', '"read": 101'))
+    assert prepare(tmp_path) == text
+
+
+def test_a_text_with_a_line_break_is_never_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a text with a line break"):
+        prepare(tmp_path, train=[generated([("a\nb", "c")])])
 
 
 def test_another_process_that_was_faster_is_no_trouble(tmp_path: Path) -> None:

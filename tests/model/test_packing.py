@@ -8,8 +8,8 @@ from tiny_models import VOCAB_SIZE, tiny_model
 from torch import Tensor
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
+from mt.data.batching import pack
 from mt.data.loader import token_lengths
-from mt.data.packing import pack
 from mt.model import masks
 from mt.model.transformer import Transformer
 from mt.training.step import TrainingLoss
