@@ -21,13 +21,7 @@ PackedRows = list[Indices]  # for each row, the indices of its pairs
 _BATCHES_PER_POOL, _PACKED_BATCHES_PER_POOL = 64, 8
 
 
-def plan_epoch(
-    lengths: Lengths,
-    *,
-    batch_tokens: int,
-    seed: int,
-    epoch: int,
-) -> list[Indices]:
+def plan_epoch(lengths: Lengths, *, batch_tokens: int, seed: int, epoch: int) -> list[Indices]:
     """Every pair once, in batches that hold at most `batch_tokens` tokens, padding included, on either side.
 
     The corpus is shuffled, cut into pools of many batches, sorted by length
@@ -73,13 +67,7 @@ def split_batch(batch: Indices, lengths: Lengths, *, micro_batch_tokens: int) ->
     return parts
 
 
-def split_for_ranks(
-    batch: Indices,
-    lengths: Lengths,
-    *,
-    micro_batch_tokens: int,
-    ranks: int,
-) -> list[Indices]:
+def split_for_ranks(batch: Indices, lengths: Lengths, *, micro_batch_tokens: int, ranks: int) -> list[Indices]:
     """Cut one batch for several ranks: the fewest micro-batches for every rank, of about equal size.
 
     Where `split_batch` needs n of them, these are at most the next multiple of `ranks`, under the smallest budget
@@ -102,12 +90,7 @@ def split_for_ranks(
 
 
 def plan_packed_rows(
-    lengths: Lengths,
-    *,
-    batch_tokens: int,
-    pack_length: int,
-    seed: int,
-    epoch: int,
+    lengths: Lengths, *, batch_tokens: int, pack_length: int, seed: int, epoch: int
 ) -> Iterator[tuple[int, PackedRows]]:
     """Every pair once: (tokens of a row, the rows of a batch), a pure function of (seed, epoch).
 
@@ -123,7 +106,8 @@ def plan_packed_rows(
         int(longer.max(initial=1)), pack_length=pack_length, batch_tokens=batch_tokens
     )
     waiting: dict[int, PackedRows] = {short_tokens: [], long_tokens: []}
-    for pool in _pools(order, longer, pool_tokens=_PACKED_BATCHES_PER_POOL * batch_tokens):
+    pool_numbers = np.cumsum(longer[order], dtype=np.int64) // (_PACKED_BATCHES_PER_POOL * batch_tokens)
+    for pool in np.split(order, np.flatnonzero(np.diff(pool_numbers)) + 1):
         short = longer[pool] <= short_tokens
         for tokens, members in ((short_tokens, pool[short]), (long_tokens, pool[~short])):
             rows = pack(members, lengths, pack_length=tokens)
@@ -147,12 +131,7 @@ def row_lengths(longest: int, *, pack_length: int, batch_tokens: int) -> tuple[i
     return min(pack_length, batch_tokens), min(long_tokens, batch_tokens)
 
 
-def pack(
-    members: Indices,
-    lengths: Lengths,
-    *,
-    pack_length: int,
-) -> PackedRows:
+def pack(members: Indices, lengths: Lengths, *, pack_length: int) -> PackedRows:
     """Put each pair into the first row that has room for both its sides, longest pairs first."""
     decreasing = members[np.argsort(-lengths[:, members].max(axis=0), kind="stable")]
     room = np.full((len(members), 2), pack_length)
@@ -175,9 +154,3 @@ def split_evenly(whole: int, *, most: int, ranks: int = 1) -> int:
     """The size of the fewest parts that hold `whole` with at most `most` in each, as many parts for every rank."""
     parts = -(-whole // (most * ranks)) * ranks
     return -(-whole // parts)
-
-
-def _pools(order: Indices, longer: Int[np.ndarray, " pairs"], *, pool_tokens: int) -> Iterator[Indices]:
-    """The shuffled corpus in parts of about `pool_tokens`."""
-    number = np.cumsum(longer[order], dtype=np.int64) // pool_tokens
-    yield from np.split(order, np.flatnonzero(np.diff(number)) + 1)

@@ -60,13 +60,9 @@ def _make(folder: Path, write: Callable[[Path], Facts], *, key: str) -> Facts:
         try:
             aside.rename(folder)
         except OSError:
-            if not folder.exists():
-                raise
             if _facts_of_whole(folder) is None:  # else another process was faster
-                damaged = folder.with_name(f"damaged.{aside.name}")
-                folder.rename(damaged)
+                shutil.rmtree(folder, ignore_errors=True)
                 aside.rename(folder)
-                shutil.rmtree(damaged, ignore_errors=True)
         return facts
     except OSError as error:
         raise disk_error(folder, error, key=key) from error

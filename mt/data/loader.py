@@ -9,18 +9,9 @@ from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from jaxtyping import Int, Integer
 
+from mt.data import batching
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.batching import (
-    Indices,
-    Lengths,
-    PackedRows,
-    plan_epoch,
-    plan_in_order,
-    plan_packed_rows,
-    row_lengths,
-    split_evenly,
-    split_for_ranks,
-)
+from mt.data.batching import Indices, Lengths, PackedRows
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
 
@@ -92,7 +83,7 @@ class TrainingOrder:
         corpus = self.corpus_of_epoch(epoch)
         longest = int(token_lengths(corpus).max(initial=1))
         if self.pack_length:
-            both = row_lengths(longest, pack_length=self.pack_length, batch_tokens=self.batch_tokens)
+            both = batching.row_lengths(longest, pack_length=self.pack_length, batch_tokens=self.batch_tokens)
             lengths = dict.fromkeys(reversed(both))
             rows = [self._rows(n, micro_batch_tokens) for n in lengths]
         else:
@@ -113,7 +104,7 @@ class TrainingOrder:
 
     def _rows(self, pack_length: int, micro_batch_tokens: int) -> int:
         most = max(1, micro_batch_tokens // pack_length)
-        return split_evenly(self.batch_tokens // pack_length, most=most, ranks=self.world_size)
+        return batching.split_evenly(self.batch_tokens // pack_length, most=most, ranks=self.world_size)
 
     def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
         """The batches of an epoch from batch `start` on; runs in the loader's thread."""
@@ -134,14 +125,16 @@ class TrainingOrder:
         """For each batch of an epoch the indices of its pairs, and what reads this rank's share of it."""
         options = {"batch_tokens": self.batch_tokens, "seed": self.seed, "epoch": epoch}
         if self.pack_length is None:
-            for batch in plan_epoch(lengths, **options):
+            for batch in batching.plan_epoch(lengths, **options):
                 yield batch, functools.partial(self._read_padded, corpus, lengths, batch)
         else:
-            for tokens, packed_rows in plan_packed_rows(lengths, pack_length=self.pack_length, **options):
+            for tokens, packed_rows in batching.plan_packed_rows(lengths, pack_length=self.pack_length, **options):
                 yield np.concatenate(packed_rows), functools.partial(self._read_packed, corpus, packed_rows, tokens)
 
     def _read_padded(self, corpus: Pairs, lengths: Lengths, batch: Indices) -> list[Batch]:
-        parts = split_for_ranks(batch, lengths, micro_batch_tokens=self.micro_batch_tokens, ranks=self.world_size)
+        parts = batching.split_for_ranks(
+            batch, lengths, micro_batch_tokens=self.micro_batch_tokens, ranks=self.world_size
+        )
         return self._share(parts, lambda part: read_batch(corpus, part))
 
     def _read_packed(self, corpus: Pairs, packed_rows: PackedRows, pack_length: int) -> list[Batch]:
@@ -175,5 +168,5 @@ def read_batch(corpus: Pairs, indices: Indices) -> Batch:
 
 def validation_batches(corpus: Pairs, *, batch_tokens: int) -> Iterator[Batch]:
     """Every pair of a validation corpus once, longest first."""
-    for indices in plan_in_order(token_lengths(corpus), batch_tokens=batch_tokens):
+    for indices in batching.plan_in_order(token_lengths(corpus), batch_tokens=batch_tokens):
         yield read_batch(corpus, indices)

@@ -43,7 +43,7 @@ class Examined:
     """The numbers of the pairs of a held-out split that are in this corpus."""
     lengths: Int64[np.ndarray, "side pairs"] = field(default_factory=lambda: np.zeros((2, 0), np.int64))
     """In characters, of all examined pairs."""
-    alignment: Alignment = field(default_factory=lambda: Alignment(0.0, [], [], []))
+    alignment: Alignment = field(default_factory=lambda: Alignment(0.0, [], []))
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,7 @@ class _Examiner:
 def _numbered(alignment: Alignment, numbers: Integer[np.ndarray, " pairs"]) -> Alignment:
     """Return the alignment with the line `numbers` of the corpus instead of positions among the examined pairs."""
     shifts = [replace(shift, line=int(numbers[shift.line - 1])) for shift in alignment.shifts]
-    unrelated = [(int(numbers[first - 1]), int(numbers[last - 1])) for first, last in alignment.unrelated]
-    return replace(alignment, shifts=shifts, unrelated=unrelated)
+    return replace(alignment, shifts=shifts)
 
 
 def _count_sides(corpus: Corpus) -> tuple[int, int]:

@@ -52,8 +52,6 @@ def _apart(one: Examined) -> list[str]:
     messages += [_shift_sentence(shift) for shift in shifts[:MOST_SHIFTS]]
     if len(shifts) > MOST_SHIFTS:
         messages.append(f"and {len(shifts) - MOST_SHIFTS:,} more shifts of the two sides")
-    for first, last in one.alignment.unrelated:
-        messages.append(f"lines {first:,} to {last:,}: the lengths of the two sides have nothing in common")
     correlation = one.alignment.correlation
     varied = one.lengths.shape[1] >= LEAST_CORRELATED_PAIRS and (one.lengths.std(axis=1) > 0).all()
     if varied and not messages and correlation < LEAST_CORRELATION:

@@ -28,7 +28,7 @@ def text(corpora: Sequence[Examined], findings: Sequence[Finding]) -> str:
     for one in corpora:
         counts = [("pairs", f"{one.lengths.shape[1]:,}")]
         for side, lengths in zip(SIDES, one.lengths, strict=True):
-            marks = np.quantile(lengths, (0.05, 0.5, 0.95, 1.0)) if len(lengths) else np.zeros(4)
+            marks = np.quantile(lengths, (0.05, 0.5, 0.95, 1.0))
             spread = " ".join(f"{mark:.0f}" for mark in marks)
             counts.append((f"{side}: characters; 5 %, median, 95 %, longest line", f"{lengths.sum():,}; {spread}"))
         counts.append(("correlation of the lengths of the two sides", f"{one.alignment.correlation:.3f}"))
@@ -56,7 +56,7 @@ def page(corpora: Sequence[Examined], findings: Sequence[Finding], title: str) -
 def _picture(one: Examined) -> str:
     """Return a base64 PNG: sentence lengths, and the correlation of the lengths of the two sides along the file."""
     figure, (histogram, along) = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
-    longest = max(10, int(np.quantile(one.lengths, 0.995))) if one.lengths.size else 10
+    longest = max(10, int(np.quantile(one.lengths, 0.995)))
     histogram.hist(np.minimum(one.lengths, longest).T, bins=min(60, longest), histtype="step", label=SIDES)
     histogram.legend()
     histogram.set(xlabel="length in characters", ylabel="lines")

@@ -1,7 +1,6 @@
 """The doctor's quick check before a training: the filtered text, or blocks of a long one, is examined."""
 
 from mt.data.corpus import Corpus, FileCorpus
-from mt.data.filters import Split
 from mt.data.text_cache import PreparedText
 from mt.doctor.examination import examine
 from mt.doctor.findings import findings
@@ -17,7 +16,10 @@ def report_corpus_findings(prepared: PreparedText, *, languages: tuple[str, str]
 
     `languages` are the codes of the source and the target language.
     """
-    splits: dict[str, list[Corpus]] = {split: [_corpus(prepared, split)] for split in prepared.sizes}
+    splits: dict[str, list[Corpus]] = {}
+    for split in prepared.sizes:
+        source, target = (str(prepared.path(split, side)) for side in ("source", "target"))
+        splits[split] = [FileCorpus(source=source, target=target, source_language="", target_language="")]
     counts: dict[str, list[tuple[int, int]]] = {split: [(pairs, pairs)] for split, pairs in prepared.sizes.items()}
     try:
         examination = examine(splits, max_length_ratio=max_length_ratio, most_pairs=MOST_PAIRS, counts=counts)
@@ -35,12 +37,3 @@ def report_corpus_findings(prepared: PreparedText, *, languages: tuple[str, str]
     for finding in found:
         report(f"warning: corpus doctor: {finding.split}: {finding.message}")
     report(f"corpus doctor: looked at {extent}, lines as in {prepared.folder}; {_FULL}")
-
-
-def _corpus(prepared: PreparedText, split: Split) -> FileCorpus:
-    return FileCorpus(
-        source=str(prepared.path(split, "source")),
-        target=str(prepared.path(split, "target")),
-        source_language="",
-        target_language="",
-    )

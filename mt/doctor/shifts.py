@@ -16,8 +16,6 @@ LEAST_LINES = 200
 # A change of shift must pay this many nats. A line of captions pays one and a half, so that some twenty lines
 # show a shift; by chance, a corpus of a million lines shows one once in a hundred thousand corpora.
 CHANGE_COST = 25.0
-# Lengths of a window that correlate less than this are unrelated, unless all lines are about as long.
-UNRELATED_CORRELATION, UNRELATED_WINDOWS, LEAST_SPREAD = 0.1, 2, 0.15
 _OUTLIER_SIGMAS = 3.0
 _SHIFTS = sorted(range(-MAX_SHIFT, MAX_SHIFT + 1), key=abs)  # no shift first: it wins a tie
 # Where lines are sorted by length, all shifts fit alike; the right one correlates better line by line.
@@ -42,25 +40,19 @@ class Alignment:
     correlation: float
     correlations: list[float]
     shifts: list[Shift]
-    unrelated: list[tuple[int, int]]  # first and last pair, counted from 1
 
 
 def align(
     source_characters: Integer[np.ndarray, " pairs"], target_characters: Integer[np.ndarray, " pairs"]
 ) -> Alignment:
-    """Return where the sides are shifted against each other, and where their lengths have nothing in common."""
+    """Return how well the lengths of the sides go together, and where the sides are shifted against each other."""
     source = np.log1p(source_characters).astype(np.float32)
     target = np.log1p(target_characters).astype(np.float32)
     [whole] = _correlations(source, target, len(source))
     unshifted = _correlations(source, target)
     if len(source) < LEAST_LINES:
-        return Alignment(whole, unshifted, [], [])
-    shifts = _shifts(source, target)
-    by_line = np.zeros(len(target), dtype=np.int64)
-    for change in shifts:
-        by_line[change.line - 1 :] = change.shift
-    unrelated = _unrelated(_correlations(source, _move(target, by_line)), source, target)
-    return Alignment(whole, unshifted, shifts, unrelated)
+        return Alignment(whole, unshifted, [])
+    return Alignment(whole, unshifted, _shifts(source, target))
 
 
 def _shifts(source: Lengths, target: Lengths) -> list[Shift]:
@@ -166,18 +158,3 @@ def _correlations(source: Lengths, target: Lengths, window_lines: int = WINDOW_L
     x, y = (side - np.repeat(mean, sizes) for side, mean in zip((source, target), means, strict=True))
     products = [np.add.reduceat(product, starts) for product in (x * y, x * x, y * y)]
     return (products[0] / np.sqrt(np.maximum(products[1] * products[2], 1e-12))).tolist()
-
-
-def _unrelated(correlations: list[float], source: Lengths, target: Lengths) -> list[tuple[int, int]]:
-    """Return the runs of at least `UNRELATED_WINDOWS` windows whose lengths vary but not together."""
-    spans: list[tuple[int, int]] = []
-    for window, correlation in enumerate(correlations):
-        rows = slice(window * WINDOW_LINES, min(len(source), (window + 1) * WINDOW_LINES))
-        varied = min(float(source[rows].std()), float(target[rows].std())) > LEAST_SPREAD
-        if not varied or correlation > UNRELATED_CORRELATION:
-            continue
-        if spans and spans[-1][1] == rows.start:
-            spans[-1] = (spans[-1][0], rows.stop)
-        else:
-            spans.append((rows.start + 1, rows.stop))
-    return [span for span in spans if span[1] - span[0] > (UNRELATED_WINDOWS - 1) * WINDOW_LINES]

@@ -167,14 +167,6 @@ def test_a_table_before_sorted_lines_which_fit_at_any_shift_is_not_called_shifte
     assert align(source, target).shifts == []
 
 
-def test_sides_without_relation_are_found() -> None:
-    random_numbers = np.random.default_rng(1)
-    source = random_numbers.integers(10, 120, 6000)
-    target = source + random_numbers.integers(0, 20, 6000)
-    target[2048:4096] = random_numbers.permutation(target[2048:4096])
-    assert align(source, target).unrelated == [(2049, 4096)]
-
-
 @pytest.mark.parametrize(
     ("line", "kind"),
     [
