@@ -11,7 +11,7 @@ BEAM_SIZES = [1, 2, 3, 4, 7]
 
 
 @pytest.mark.parametrize("rules", RULES, ids=", ".join)
-@pytest.mark.parametrize("count", [125, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [60, pytest.param(500, marks=pytest.mark.long)])
 def test_wide_beam_is_exhaustive_search(rules, count):
     """Of every sentence the one to three best permitted outputs."""
     excluded = 0
@@ -35,7 +35,7 @@ def test_wide_beam_is_exhaustive_search(rules, count):
 
 @pytest.mark.parametrize("beam_size", BEAM_SIZES)
 def test_narrow_beam_is_the_slow_search_without_early_exit(beam_size):
-    for seed in range(150):
+    for seed in range(60):
         case = Case(1000 * beam_size + seed, RULES[seed % len(RULES)])
         num_hypotheses = 1 + seed % beam_size
         expected = [case.slow_beam(sentence, beam_size)[:num_hypotheses] for sentence in case.sentences]
@@ -47,7 +47,7 @@ def test_narrow_beam_is_the_slow_search_without_early_exit(beam_size):
 
 @pytest.mark.parametrize("search", [lambda case: case.beam(3, 3), lambda case: case.beam(1)], ids=["beam", "greedy"])
 def test_neighbours_have_no_influence(search):
-    for seed in range(100):
+    for seed in range(48):
         case = Case(seed, RULES[seed % len(RULES)])
         if all(case.slow_beam(sentence, 1) and case.slow_beam(sentence, 3) for sentence in case.sentences):
             together, _ = search(case)
@@ -58,7 +58,7 @@ def test_neighbours_have_no_influence(search):
 
 
 def test_a_beam_of_one_is_greedy():
-    for seed in range(100):
+    for seed in range(48):
         case = Case(seed, RULES[seed % len(RULES)])
         if all(case.slow_beam(sentence, 1) for sentence in case.sentences):
             found, _ = case.beam(1, dtype=torch.float32)
