@@ -18,7 +18,7 @@ from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
 from mt.model.transformer import Transformer
 from mt.reporting import format_seconds, report
-from mt.runs.atomic import recover
+from mt.runs.atomic import remove_unfinished
 from mt.runs.checkpoint import Checkpoints, TrainingState
 from mt.runs.delivery import averaged_steps, deliver, inherit_config, inherit_parameters
 from mt.runs.folder import CHECKPOINTS, METRICS, MODEL, SCORES, held_out_text
@@ -43,7 +43,7 @@ def train(config: TrainConfig) -> None:
     config = inherit_config(config)
     with _ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.stopping_together(stop):
         ranks.on_rank_zero(lambda: held.enter_context(lock_folder(run_dir)))
-        ranks.on_rank_zero(lambda: recover(run_dir))
+        ranks.on_rank_zero(lambda: remove_unfinished(run_dir))
         # An exception in the middle of SentencePiece's training would be reported as a fault of the text.
         text = ranks.on_rank_zero(lambda: prepare(config, run_dir, learning=stop.held_back()))
         device = ranks.device(choose_device(config.device))

@@ -85,7 +85,7 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
 
 
 def recover(parent: Path) -> None:
-    """Put back what `write_folder` moved aside before the process died, and remove what any writer left unfinished.
+    """Put back what `write_folder` moved aside before the process died, and remove the folders that it left unfinished.
 
     Raises OSError. Only for the process that alone writes there.
     """
@@ -96,10 +96,14 @@ def recover(parent: Path) -> None:
         else:
             path.rename(folder)
     for path in parent.glob(".*.part"):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove the files that killed writers left unfinished; a folder may be an export that is being written."""
+    for path in folder.glob(".*.part"):
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def read_folder(folder: Path, *names: str) -> dict[str, bytes]:

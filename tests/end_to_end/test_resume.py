@@ -182,7 +182,9 @@ def test_what_killed_writers_left_aside_is_removed(begun: tuple[Path, list[str]]
     before = small_runs.outcome(run_dir)
     for name in (".metrics.jsonl.77.part", ".tokenizer.model.77.part"):
         (run_dir / name).write_bytes(b"half")
+    (run_dir / ".hf.part").mkdir()  # an export that is being written
     assert small_runs.train(begun[1], f"run_dir={run_dir}") == 0
+    (run_dir / ".hf.part").rmdir()
     assert small_runs.outcome(run_dir) == before
 
 
