@@ -17,7 +17,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, TypeVar
@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 
 _STEP_TIMEOUT = timedelta(minutes=10)  # also for all processes to start
 _RANK_ZERO_TIMEOUT = timedelta(days=7)  # for rank zero to read and tokenize a corpus, or to validate
-_HANG_SECONDS = 60  # after a signal, without a step
+_HANG_SECONDS = 60  # after a signal, without a step or a micro-batch
 _EXIT_SECONDS = 10  # after an error, for what may hang in a collective that another rank left
 
 _SHARD_KERNELS = {"fused": False, "foreach": True}  # torch's fused Adam cannot skip a step of sharded parameters
@@ -206,9 +206,8 @@ class Distributed(ProcessGroup):
         empty = make_batch([[]], [[]]).without_targets().to(next(loss.parameters()).device)
         module(empty)[0].backward()
         optimizer.zero_grad(set_to_none=True)
-        return Replica(
-            module, optimizer, loss.get_submodule("model"), optimizer, module.no_sync, collect=lambda _: None
-        )
+        no_sync = functools.partial(self._noting_progress, module.no_sync)
+        return Replica(module, optimizer, loss.get_submodule("model"), optimizer, no_sync, collect=lambda _: None)
 
     def _shard(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
         """Leave each rank its shard; rank zero keeps the whole model too, for validation and checkpoints."""
@@ -236,7 +235,12 @@ class Distributed(ProcessGroup):
                     whole[name].copy_(gathered)
                     optimizer.state[whole[name]] = {key: value.cpu() for key, value in gathered_state.items()}
 
-        return Replica(module, sharded, loss.get_submodule("model"), optimizer, nullcontext, collect)
+        no_sync = functools.partial(self._noting_progress, nullcontext)
+        return Replica(module, sharded, loss.get_submodule("model"), optimizer, no_sync, collect)
+
+    def _noting_progress(self, no_sync: Callable[[], AbstractContextManager[None]]) -> AbstractContextManager[None]:
+        self._last_progress = time.monotonic()
+        return no_sync()
 
 
 @functools.cache

@@ -68,8 +68,10 @@ def compute_gradients(folder: Path) -> None:
     found = {}
     for fsdp in (False, True):
         with Distributed(environment=os.environ, fsdp=fsdp) as ranks:
+            started = ranks._last_progress
             for case, dtype in itertools.product(CASES, TOLERANCES):
                 found[fsdp, case, dtype] = gradients(ranks, case, dtype)
+            assert ranks._last_progress > started, "accumulating micro-batches is no progress"
             stopped = poisoned_step(ranks)
             assert not stopped, "a gradient that one rank cannot use was used"
     torch.save(found, folder / os.environ["RANK"])
