@@ -7,16 +7,17 @@ from typing import Any
 from mt.config.checks import listed_corpora
 from mt.config.schema import (
     AttentionConfig,
-    AverageConfig,
     EvaluateConfig,
     ExportConfig,
     FilesData,
+    HubData,
     ImportConfig,
+    InspectConfig,
     TrainConfig,
     TranslateConfig,
 )
 from mt.errors import UserError
-from mt.runs.folder import CHECKPOINTS, KEPT_FILES, check_ensemble, check_run
+from mt.runs.folder import KEPT_FILES, check_ensemble, check_run
 
 
 @singledispatch
@@ -30,8 +31,13 @@ def _(config: TrainConfig) -> None:
         raise UserError(f"run_dir: expected a folder, such as runs/mine; got {config.run_dir or 'an empty name'}")
     if config.finetune_from is not None:
         check_run(config.finetune_from, key="finetune_from")
-    if isinstance(config.data, FilesData):
-        for key, corpus in listed_corpora(config.data):
+    if isinstance(config, InspectConfig) and Path(config.output).is_file():
+        raise UserError(f"output: {config.output} is a file, not a folder")
+    data = config.data
+    if isinstance(data, HubData) and data.path.startswith((".", "/")) and not Path(data.path).exists():
+        raise UserError(f"data.path: {data.path} does not exist")
+    if isinstance(data, FilesData):
+        for key, corpus in listed_corpora(data):
             for part in ("source", "target", "file"):
                 _check_readable(f"{key}.{part}", getattr(corpus, part))
 
@@ -71,12 +77,6 @@ def _(config: AttentionConfig) -> None:
     if not config.output.endswith(".png"):
         raise UserError(f"output: expected a .png file, got {config.output}")
     _check_writable(config.output, config.run_dir)
-
-
-@check_files.register
-def _(config: AverageConfig) -> None:
-    if not (Path(config.run_dir) / CHECKPOINTS).is_dir():
-        raise UserError(f"run_dir: {config.run_dir} holds no checkpoints")
 
 
 @check_files.register

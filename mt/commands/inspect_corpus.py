@@ -8,7 +8,6 @@ from mt.config.schema import InspectConfig
 from mt.doctor.examination import examine
 from mt.doctor.findings import findings
 from mt.doctor.page import page, text
-from mt.errors import DiskError
 from mt.reporting import report
 from mt.runs.atomic import replace_file
 
@@ -26,10 +25,7 @@ def inspect(config: InspectConfig) -> None:
     found = findings(examination, declared=(config.data.source_language, config.data.target_language))
     print(text(corpora, found), flush=True)
     output = Path(config.output)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DiskError(f"cannot make the folder {output}: {error.strerror}; choose another output=DIR") from error
+    output.mkdir(parents=True, exist_ok=True)
     suspects = [
         {"split": one.split, "corpus": one.name, "kind": kind, "side": side, "lines": lines}
         for one in corpora

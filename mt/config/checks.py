@@ -17,7 +17,7 @@ from mt.config.schema import (
     Training,
     TranslateConfig,
 )
-from mt.data.lines import TABLE_ENDINGS, table_suffix
+from mt.data.lines import TABLE_ENDINGS, compression_suffix, table_suffix
 from mt.errors import UserError
 
 SPECIAL_TOKENS = 4  # pad, unk, bos, eos
@@ -113,6 +113,8 @@ def _(config: TranslateConfig) -> None:
     if (config.source is None) == (config.input is None):
         given = "neither is given" if config.source is None else "both are given"
         raise UserError(f'source, input: give one of source="a sentence" and input=FILE (or input=-); {given}')
+    if suffix := compression_suffix(config.output):
+        raise UserError(f"output: {config.output} would hold plain text; give a name without {suffix}")
     beam_size = config.decoding.beam_size
     if config.n_best is not None and config.n_best > beam_size and config.decoding.sampling is None:
         raise UserError(f"n_best={config.n_best} exceeds decoding.beam_size={beam_size}")

@@ -121,6 +121,10 @@ WRONG = [
     (["data=files", "data.train=[{file: a.tsv}]"], ["also needs source_language, target_language, validation,"]),
     (["data=hub"], ["data=hub also needs source_language, target_language, path, for example data.source"]),
     (["decoding.beam_size=???"], ["please give beam_size, for example decoding.beam_size=…"]),
+    (
+        ["data=hub", "data.path=./gone", "data.source_language=en", "data.target_language=de"],
+        ["data.path: ./gone does not exist"],
+    ),
     (["FILES", "data.train=[]"], ["data.train:", "at least one"]),
     (["FILES", "data.train=a.en"], ["data.train:", "list"]),
     (["FILES", "data.train=[{source: missing.en, target: missing.de}]"], ["data.train[0].source:", "missing.en"]),
@@ -327,7 +331,8 @@ WRONG_ELSEWHERE = [
     ("evaluate", ["run_dir=run", "reference=a.de"], ["reference:"]),
     ("evaluate", ["run_dir=run", "reference=gone.de", "source=a.en"], ["reference:", "gone.de"]),
     ("evaluate", ["hypothesis=a.de", "source=a.en", "reference=a.de"], ["reference:", "one of"]),
-    ("average", ["run_dir=run"], ["run_dir:", "no checkpoints"]),
+    ("translate", [*GIVEN, "output=o.TXT.gz"], ["output: o.TXT.gz would hold plain text; give a name without .gz"]),
+    ("inspect", ["output=a.en"], ["output: a.en is a file"]),
     ("average", ["run_dir=run", "checkpoints=0"], ["checkpoints:", "at least 1"]),
     ("average", [], ["run_dir:", "no run"]),
 ]
