@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, MissingConfigException
-from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -27,7 +25,7 @@ import mt
 from mt.commands.inputs import check_files
 from mt.config.loading import checked
 from mt.config.names import unknown_choice
-from mt.config.overrides import readable
+from mt.config.overrides import MULTIRUN_FLAGS, readable
 from mt.config.schema import COMMANDS
 from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system
 from mt.runs.folder import newest_run
@@ -70,6 +68,11 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
 
     def compose() -> None:
         sys.argv = [f"mt-{name}", *readable(arguments, COMMANDS[name], groups)]
+        own_folders = any(re.match(r"run_dir=([^'\"]*,|.*\$\{)", word) for word in sys.argv)
+        if name == "train" and MULTIRUN_FLAGS.intersection(sys.argv) and not own_folders:
+            raise UserError(
+                "run_dir: each job of a sweep needs a folder of its own, such as 'run_dir=runs/toy-${seed}'"
+            )
         os.environ["HYDRA_FULL_ERROR"] = "1"  # else Hydra reports errors itself
         hydra.main(version_base="1.3", config_path=str(folder), config_name=name)(task)()
 
@@ -79,10 +82,6 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
 def load(name: str, composed: DictConfig) -> Any:
     """The composed configuration of one job as its checked class; raises `UserError`."""
     values: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=False)
-    hydra_config = HydraConfig.get()
-    own_folders = any(word.startswith("run_dir=") for word in hydra_config.overrides.task)
-    if name == "train" and hydra_config.mode == RunMode.MULTIRUN and not own_folders:
-        raise UserError("run_dir: each job of a sweep needs a folder of its own, such as 'run_dir=runs/toy-${seed}'")
     if values.get("run_dir") is None and values.get("hypothesis") is None:
         values["run_dir"] = newest_run(delivered=name != "average")
     config = checked(COMMANDS[name], values)
@@ -127,8 +126,10 @@ def _stopped_by(number: int) -> int:
 
 
 def _speak_utf8() -> None:
-    """Standard output and error take any text in any locale."""
-    for stream in (sys.stdout, sys.stderr):
+    """Standard output and error take any text in any locale; where one is closed, its text is dropped."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name) or Path(os.devnull).open("w")  # noqa: SIM115
+        setattr(sys, name, stream)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 

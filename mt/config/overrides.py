@@ -61,7 +61,7 @@ def _check_key(override: Override, known: Sequence[str], groups: Collection[str]
         raise UserError(f"{key}: several values need -m (a sweep), or quotes if the commas are meant")
     text = str(override.input_line).partition("=")[2]
     named = (swept or isinstance(value, str)) and not re.search(r"[/\\$]", text)  # a path could lead to such code
-    if key in groups and not (named or isinstance(value, dict)):
+    if key in groups and not (named or isinstance(value, dict) or override.is_delete()):
         raise UserError(f"{key}: expected the name of a choice, as in --help; got {text}")
 
 

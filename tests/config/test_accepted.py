@@ -49,6 +49,7 @@ def test_data_brings_its_sizes_and_the_command_line_wins() -> None:
     assert isinstance(files.data, FilesData)
     assert (plain.run_dir, files.run_dir, recipe.run_dir) == ("runs/toy", "runs/files", "runs/paper_big_en_fr")
     assert plain.tokenizer.vocab_size < files.tokenizer.vocab_size < recipe.tokenizer.vocab_size
+    assert train_config("~experiment") == plain
     assert (chosen.model.d_model, chosen.training.max_steps, chosen.seed) == (512, 7, 3)
     assert (recipe.model.num_layers, recipe.model.num_heads) == (plain.model.num_layers, 2)
     assert files.data.train[0].source == str(Path("a.en").absolute())
@@ -163,13 +164,17 @@ def test_the_newest_finished_run_is_taken() -> None:
 
 def test_jobs_of_a_sweep_have_folders_of_their_own(capfd: pytest.CaptureFixture[str]) -> None:
     job = Captured()
-    assert run("train", job, ["-m", "seed=1,2"]) == 2
-    assert not job
-    printed, message = capfd.readouterr()
-    assert printed == ""
-    assert "run_dir: each job of a sweep needs a folder of its own, such as 'run_dir=runs/toy-${seed}'" in message
+    for fixed in ([], ["run_dir=x"], ["run_dir='x,y'"]):
+        assert run("train", job, ["-m", "seed=1,2", *fixed]) == 2
+        assert not job
+        printed, message = capfd.readouterr()
+        assert printed == ""
+        assert message == (
+            "error: run_dir: each job of a sweep needs a folder of its own, such as 'run_dir=runs/toy-${seed}'\n"
+        )
     assert run("train", job, ["-m", "seed=1,2", "run_dir=x-${seed}"]) == 0
-    assert [config.run_dir for config in job] == ["x-1", "x-2"]
+    assert run("train", job, ["-m", "run_dir=a,b"]) == 0
+    assert [config.run_dir for config in job] == ["x-1", "x-2", "a", "b"]
 
 
 def test_a_failed_job_ends_a_sweep_with_its_code(capfd: pytest.CaptureFixture[str]) -> None:
@@ -223,6 +228,13 @@ def test_exit_codes(error: BaseException, code: int, message: str, capfd: pytest
 
     assert exit_code(job) == code
     assert capfd.readouterr().err == message
+
+
+def test_closed_streams_end_in_no_traceback() -> None:
+    script = f"{sys.executable} {ROOT / 'scripts/train.py'}"
+    for command, code in ((f"{script} --cfg job >&-", 0), (f"{script} sed=1 2>&-", 2)):
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
 
 def test_a_bug_shows_its_traceback(capfd: pytest.CaptureFixture[str]) -> None:
@@ -291,7 +303,7 @@ def test_a_run_is_read_where_its_data_is_gone() -> None:
     assert load_run("run") == config
 
 
-@pytest.mark.parametrize("lacking", ["seed", "training.label_smoothing"])
+@pytest.mark.parametrize("lacking", ["seed", "training.label_smoothing", "expected"])
 def test_a_run_that_lacks_an_option_is_refused_in_one_line(lacking: str) -> None:
     values = asdict(train_config(*FILES))
     group, _, name = lacking.rpartition(".")
@@ -319,6 +331,15 @@ DAMAGE = [
     b"\x00",
     b"? {a: b}\n: c",
 ]
+
+
+@pytest.mark.reliability(19)
+def test_a_configuration_cut_at_a_line_end_is_refused() -> None:
+    lines = to_yaml(train_config()).splitlines(keepends=True)
+    for kept in range(len(lines)):
+        Path("run/config.yaml").write_text("".join(lines[:kept]), encoding="utf-8")
+        with pytest.raises(BadFileError, match=r"config\.yaml"):
+            load_run("run")
 
 
 @pytest.mark.reliability(19)
