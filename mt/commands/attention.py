@@ -4,9 +4,9 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 import torch
 from jaxtyping import Float
+from matplotlib.figure import Figure
 from torch import Tensor
 
 from mt.api import model_and_translator
@@ -16,9 +16,6 @@ from mt.errors import UserError
 from mt.model.inspection import cross_attention_weights
 from mt.reporting import report
 from mt.runs.atomic import replace_file
-
-mpl.use("Agg")
-from matplotlib import pyplot as plt  # the backend comes first
 
 _MOST_SUBWORDS = 100
 
@@ -52,8 +49,8 @@ def draw(
     """Write one panel per layer, dark where the attention is. Raises DiskError."""
     layers = weights.shape[0]
     size = (1.6 + layers * (0.6 + 0.34 * len(columns)), 1.6 + 0.32 * len(rows))
-    figure, panels = plt.subplots(1, layers, figsize=size, squeeze=False, sharey=True, layout="constrained")
-    for layer, panel in enumerate(panels[0]):
+    figure = Figure(figsize=size, layout="constrained")
+    for layer, panel in enumerate(figure.subplots(1, layers, squeeze=False, sharey=True)[0]):
         panel.imshow(weights[layer].to(torch.float32).numpy(), cmap="Blues", vmin=0, vmax=1)
         panel.set_xticks(
             range(len(columns)), columns, rotation=70, ha="right", rotation_mode="anchor", parse_math=False
@@ -62,5 +59,4 @@ def draw(
         panel.set_title(f"decoder layer {layer + 1}")
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=110)
-    plt.close(figure)
     replace_file(output, content.getvalue(), key="output")

@@ -25,8 +25,6 @@ def export(config: ExportConfig) -> None:
     """
     run_dir = Path(config.run_dir)
     run = load_run(run_dir)
-    if run.decoding.sampling is not None:
-        raise UserError(f"{run_dir}: decoding.sampling cannot be exported; set it to null in the run's config.yaml")
     model, translator = model_and_translator(run_dir)
     if part := unknown_part(model):
         raise UserError(
@@ -46,10 +44,8 @@ def export(config: ExportConfig) -> None:
         paths = tokenizer_paths(run_dir, shared_vocab=run.tokenizer.shared_vocab)
         for name, path in zip(("source.spm", "target.spm"), paths, strict=True):
             shutil.copyfile(path, aside / name)
-        if config.format == "huggingface":
-            proof = compare(HuggingFaceEngine(aside), vocabularies=vocabularies)
-        else:
-            proof = compare(CTranslate2Engine(aside, translator), vocabularies=vocabularies)
+        engine = HuggingFaceEngine(aside) if config.format == "huggingface" else CTranslate2Engine(aside, translator)
+        proof = compare(engine, vocabularies=vocabularies)
         proof.check(f"the folder written for {config.format}")
         proved = str(proof)
         if config.quantization != "float32":

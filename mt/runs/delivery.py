@@ -39,9 +39,8 @@ def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int) -> None:
         weights = average(checkpoints.load_tensors(step) for step in steps)
     except ValueError as error:
         raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
-    content = model_file(weights, averaged_steps=steps, run=run)
     path = run_dir / MODEL
-    replace_file(path, content)
+    replace_file(path, model_file(weights, averaged_steps=steps, run=run))
     wanted = f" ({count} were asked for)" if len(steps) < count else ""
     result = f"{path}: the mean of the checkpoints at steps {', '.join(map(str, steps))}{wanted}"
     report("\n".join([*passed_over, result]))

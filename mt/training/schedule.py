@@ -4,10 +4,8 @@
 def learning_rate(step: int, *, d_model: int, warmup_steps: int, factor: float = 1.0) -> float:
     """Equation (3): factor · d_model^-½ · min(step^-½, step · warmup_steps^-1½).
 
-    `step` counts optimizer updates from 1; `factor` is 1 in the paper. Raises ValueError for a step below 1.
+    `step` counts optimizer updates from 1; `factor` is 1 in the paper.
     """
-    if step < 1:
-        raise ValueError(f"steps count from 1, not {step}")
     return factor * d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
 
 

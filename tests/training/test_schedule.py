@@ -35,12 +35,6 @@ def test_the_peak_of_base_is_at_the_end_of_the_warm_up() -> None:
     assert rates[11_999] == pytest.approx(rates[3999] / math.sqrt(3))
 
 
-@pytest.mark.parametrize("step", [0, -1])
-def test_steps_count_from_one(step: int) -> None:
-    with pytest.raises(ValueError, match=f"steps count from 1, not {step}"):
-        learning_rate(step, d_model=512, warmup_steps=4000)
-
-
 def test_the_decay_is_linear_and_reaches_zero_after_the_last_step() -> None:
     factors = [decay(step, max_steps=100, fraction=0.19) for step in range(1, 103)]
     assert factors[:81] == [1.0] * 81
