@@ -33,7 +33,7 @@ def import_model(config: ImportConfig) -> None:
         if source != target:
             (aside / SOURCE_TOKENIZER).write_bytes(source)
         (aside / CONFIG).write_bytes(to_yaml(_run_config(config, found, vocab_size=vocab_size)).encode())
-        note_imported(aside, vocabularies.note())
+        note_imported(aside, {"special": asdict(found.special), "tokens": len(found.tokens)})
         parameters = read_weights(found, vocab_size=vocab_size)
         (aside / MODEL).write_bytes(model_file(parameters, averaged_steps=[], run=run_identity(aside)))
         model, translator = model_and_translator(aside)

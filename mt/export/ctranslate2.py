@@ -16,7 +16,6 @@ from jaxtyping import Float
 from mt.config.schema import TrainConfig
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
-from mt.export.search_settings import EXTRA_POSITIONS, batch_settings, longest_sequence
 from mt.model.positions import positional_encoding
 from mt.model.transformer import Transformer
 from mt.runs.checkpoint import model_tensors
@@ -38,18 +37,29 @@ def write_ctranslate2(
     """
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError("ctranslate2 is not installed: pip install 'mt-transformer[export]'")
-    spec = _spec(run, model)
+    decoding, longest = run.decoding, translator.search.longest(run.decoding.max_source_tokens)
+    spec = _spec(run, model, positions=max(run.decoding.max_source_tokens, longest) + 2)  # BOS or EOS
     target = _subwords(translator.target_tokenizer)
     spec.register_source_vocabulary(_subwords(translator.source_tokenizer))
     spec.register_target_vocabulary(target)
     spec.validate()
     spec.optimize(quantization=quantization)
     spec.save(str(folder))
-    settings = batch_settings(run.decoding, [target[token] for token in translator.search.forbidden])
+    forbidden = [target[token] for token in translator.search.forbidden]
+    settings = {
+        "beam_size": decoding.beam_size,
+        "length_penalty": decoding.length_penalty,
+        "max_input_length": 0,
+        "min_decoding_length": decoding.min_output_tokens or 0,
+        "max_decoding_length": longest,
+        "no_repeat_ngram_size": decoding.no_repeat_ngram_size or 0,
+        "disable_unk": "<unk>" in forbidden,
+        "suppress_sequences": [[subword] for subword in forbidden if subword != "<unk>"],
+    }
     (folder / _SETTINGS).write_bytes((json.dumps(settings, indent=2) + "\n").encode())
 
 
-def _spec(run: TrainConfig, model: Transformer) -> Any:
+def _spec(run: TrainConfig, model: Transformer, *, positions: int) -> Any:
     """The engine's description of the model, with its parameters."""
     from ctranslate2.specs import common_spec, transformer_spec  # noqa: PLC0415  an optional library
 
@@ -59,7 +69,7 @@ def _spec(run: TrainConfig, model: Transformer) -> Any:
         sizes.num_layers, sizes.num_heads, pre_norm=False, activation=activations[sizes.activation]
     )
     arrays = {name: tensor.numpy().copy() for name, tensor in model_tensors(model).items()}  # quantised in place
-    table = positional_encoding(longest_sequence(run.decoding) + EXTRA_POSITIONS, sizes.d_model)
+    table = positional_encoding(positions, sizes.d_model)
     target = arrays["target_embedding.weight"]
     for name, stack in (("encoder", spec.encoder), ("decoder", spec.decoder)):
         stack.scale_embeddings = True

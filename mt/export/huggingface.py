@@ -11,10 +11,9 @@ import safetensors.torch
 import torch
 from jaxtyping import Float
 
-from mt.config.schema import TrainConfig
+from mt.config.schema import Decoding, TrainConfig
 from mt.errors import UserError
 from mt.export.marian import to_marian
-from mt.export.search_settings import EXTRA_POSITIONS, generation_settings, longest_sequence
 from mt.export.vocabulary import Vocabularies, our_ids
 from mt.model.transformer import Transformer
 from mt.runs.checkpoint import model_tensors
@@ -40,10 +39,12 @@ def write_huggingface(
     }
     suppressed = [token for token, ours in enumerate(rows[1]) if ours in translator.search.forbidden]
     tensors = to_marian(model_tensors(model), num_layers=run.model.num_layers, source_rows=rows[0], target_rows=rows[1])
+    longest = translator.search.longest(run.decoding.max_source_tokens)
+    longest_sequence = max(run.decoding.max_source_tokens, longest)  # without BOS or EOS
     files: dict[str, dict[str, Any]] = {
-        "config.json": _model_config(run, sizes=(len(rows[0]), len(rows[1]))) | ids,
-        "generation_config.json": ids | {"suppress_tokens": suppressed} | generation_settings(run.decoding),
-        "tokenizer_config.json": _tokenizer_config(run, start=tokens[1][special.start]),
+        "config.json": _model_config(run, sizes=(len(rows[0]), len(rows[1])), positions=longest_sequence + 2) | ids,
+        "generation_config.json": ids | {"suppress_tokens": suppressed} | _search_settings(run.decoding, longest),
+        "tokenizer_config.json": _tokenizer_config(run, longest_sequence, start=tokens[1][special.start]),
         "vocab.json": {written: token for token, written in enumerate(tokens[0])},
     }
     if not run.tokenizer.shared_vocab:
@@ -53,7 +54,19 @@ def write_huggingface(
     safetensors.torch.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def _model_config(run: TrainConfig, *, sizes: tuple[int, int]) -> dict[str, Any]:
+def _search_settings(decoding: Decoding, longest: int) -> dict[str, Any]:
+    settings: dict[str, Any] = {"num_beams": decoding.beam_size, "do_sample": False, "max_length": longest}
+    if decoding.beam_size > 1:
+        settings["length_penalty"] = decoding.length_penalty
+        settings["early_stopping"] = bool(decoding.early_stopping) or "never"
+    if decoding.min_output_tokens:
+        settings["min_new_tokens"] = decoding.min_output_tokens
+    if decoding.no_repeat_ngram_size:
+        settings["no_repeat_ngram_size"] = decoding.no_repeat_ngram_size
+    return settings
+
+
+def _model_config(run: TrainConfig, *, sizes: tuple[int, int], positions: int) -> dict[str, Any]:
     sides: dict[str, Any] = {}
     for side in ("encoder", "decoder"):
         sides[f"{side}_layers"] = run.model.num_layers
@@ -71,7 +84,7 @@ def _model_config(run: TrainConfig, *, sizes: tuple[int, int]) -> dict[str, Any]
         "activation_dropout": 0.0,
         "scale_embedding": True,
         "static_position_embeddings": True,
-        "max_position_embeddings": longest_sequence(run.decoding) + EXTRA_POSITIONS,
+        "max_position_embeddings": positions,
         "normalize_before": False,
         "normalize_embedding": False,
         "add_bias_logits": False,
@@ -85,7 +98,7 @@ def _model_config(run: TrainConfig, *, sizes: tuple[int, int]) -> dict[str, Any]
     }
 
 
-def _tokenizer_config(run: TrainConfig, *, start: str) -> dict[str, Any]:
+def _tokenizer_config(run: TrainConfig, longest: int, *, start: str) -> dict[str, Any]:
     """`split_special_tokens`: a typed `</s>` is text and never becomes a mark."""
     return {
         "tokenizer_class": "MarianTokenizer",
@@ -98,7 +111,7 @@ def _tokenizer_config(run: TrainConfig, *, start: str) -> dict[str, Any]:
         "separate_vocabs": not run.tokenizer.shared_vocab,
         "split_special_tokens": True,
         "clean_up_tokenization_spaces": False,
-        "model_max_length": longest_sequence(run.decoding),
+        "model_max_length": longest,
     }
 
 

@@ -7,7 +7,6 @@ that reads or writes them. Marian also keeps W^Q, W^K and W^V apart.
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -36,15 +35,6 @@ _DECODER = (
 )
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter, Marian's names of its blocks of rows, and which of its axes are features of width d_model."""
-
-    name: str
-    blocks: tuple[str, ...]
-    feature_axes: tuple[int, ...]
-
-
 def to_marian(
     tensors: Mapping[str, Tensor], *, num_layers: int, source_rows: Sequence[int], target_rows: Sequence[int]
 ) -> dict[str, Tensor]:
@@ -54,10 +44,9 @@ def to_marian(
     """
     order = sines_then_cosines(tensors[TARGET_EMBEDDING].shape[1])
     found = {}
-    for parameter in _layer_parameters(num_layers):
-        blocks = tensors[parameter.name].chunk(len(parameter.blocks))
-        for name, block in zip(parameter.blocks, blocks, strict=True):
-            found[name] = _permuted(block, order, parameter.feature_axes)
+    for ours, theirs, axes in _layer_parameters(num_layers):
+        for name, block in zip(theirs, tensors[ours].chunk(len(theirs)), strict=True):
+            found[name] = _permuted(block, order, axes)
     target = tensors[TARGET_EMBEDDING][list(target_rows)][:, order]
     if SOURCE_EMBEDDING in tensors:
         found["model.encoder.embed_tokens.weight"] = tensors[SOURCE_EMBEDDING][list(source_rows)][:, order]
@@ -74,8 +63,8 @@ def from_marian(tensors: Mapping[str, Tensor], *, num_layers: int) -> dict[str, 
     order = sines_then_cosines(tensors["model.encoder.layers.0.fc1.weight"].shape[1])
     back = torch.argsort(order)
     return {
-        parameter.name: torch.cat([_permuted(tensors[name], back, parameter.feature_axes) for name in parameter.blocks])
-        for parameter in _layer_parameters(num_layers)
+        ours: torch.cat([_permuted(tensors[name], back, axes) for name in theirs])
+        for ours, theirs, axes in _layer_parameters(num_layers)
     }
 
 
@@ -88,15 +77,16 @@ def embedding_from_marian(
 
 def layer_names(num_layers: int) -> set[str]:
     """Marian's names of everything in the layers."""
-    return {name for parameter in _layer_parameters(num_layers) for name in parameter.blocks}
+    return {name for _, theirs, _ in _layer_parameters(num_layers) for name in theirs}
 
 
-def _layer_parameters(num_layers: int) -> Iterator[Parameter]:
+def _layer_parameters(num_layers: int) -> Iterator[tuple[str, tuple[str, ...], tuple[int, ...]]]:
+    """Our name, Marian's names of its blocks of rows, and which of its axes are features of width d_model."""
     for stack, parts in (("encoder", _ENCODER), ("decoder", _DECODER)):
         for layer, (ours, theirs, *axes) in itertools.product(range(num_layers), parts):
             for end, feature_axes in zip(("weight", "bias"), axes, strict=True):
                 blocks = tuple(f"model.{stack}.layers.{layer}.{name}.{end}" for name in theirs)
-                yield Parameter(f"{stack}.layers.{layer}.{ours}.{end}", blocks, feature_axes)
+                yield f"{stack}.layers.{layer}.{ours}.{end}", blocks, feature_axes
 
 
 def sines_then_cosines(d_model: int) -> Int[Tensor, " d_model"]:

@@ -7,7 +7,7 @@ exported again as it was.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,6 @@ class Vocabularies:
     special: SpecialIds
     source_size: int
     target_size: int
-
-    def note(self) -> dict[str, Any]:
-        """What an imported run notes of them."""
-        return {"special": asdict(self.special), "tokens": self.target_size}
 
 
 def vocabularies_of_run(run_dir: Path, tokenizers: tuple[Tokenizer, Tokenizer]) -> Vocabularies:

@@ -30,8 +30,7 @@ from torch import Tensor
 
 from mt.search.candidates import RankExtensions, best_extensions, best_sums, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
-from mt.search.finished import FinishedHypotheses, Hypothesis
-from mt.search.length_penalty import LengthPenaltyForm
+from mt.search.finished import FinishedHypotheses, Hypothesis, LengthPenaltyForm
 from mt.search.next_token import AdmittingNextToken, NextToken
 
 

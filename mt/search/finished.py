@@ -1,14 +1,27 @@
-"""The best finished hypotheses of every sentence of a search, and whether live ones can still join them."""
+"""The best finished hypotheses of every sentence of a search, their scores, and whether live ones can join them."""
 
 import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from mt.errors import DivergedError
-from mt.search.length_penalty import LengthPenaltyForm, length_penalties
+
+LengthPenaltyForm = Literal["gnmt", "power"]
+
+
+def length_penalties(*, form: LengthPenaltyForm, alpha: float, longest: int) -> list[float]:
+    """Return the penalty at index |Y|, EOS counted, for every |Y| from 1 to `longest` (index 0 holds an unused 1).
+
+    "gnmt" is ((5 + |Y|) / 6)^α, equation 14 of Wu et al. 2016, which the paper's section 6.1 takes with α = 0.6.
+    "power" is |Y|^α, the penalty of fairseq, Marian and Hugging Face. A negative α favours short hypotheses.
+    """
+    lengths = range(1, longest + 1)
+    bases = {"gnmt": [(5 + length) / 6 for length in lengths], "power": [float(length) for length in lengths]}
+    return [1.0, *(base**alpha for base in bases[form])]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from mt.search.beam import beam_search
 from mt.search.candidates import RankExtensions, best_extensions
 from mt.search.constraints import Constraint, forced_prefix, minimum_length, no_repeated_ngrams
-from mt.search.finished import Hypothesis
-from mt.search.length_penalty import LengthPenaltyForm
+from mt.search.finished import Hypothesis, LengthPenaltyForm
 from mt.search.next_token import NextToken
 from mt.search.sampling import Sampling, sample
 
@@ -61,7 +60,7 @@ class Search:
         Each sentence has the length of its source, the tokens that its output must begin with, and a seed of 64 bits
         that decides what is drawn.
         """
-        limits = [self._longest(source, len(prefix)) for source, prefix in zip(source_tokens, prefixes, strict=True)]
+        limits = [self.longest(source, len(prefix)) for source, prefix in zip(source_tokens, prefixes, strict=True)]
         arguments: dict[str, Any] = {
             "next_token": next_token,
             "max_lengths": torch.tensor(limits, device=device),
@@ -76,7 +75,7 @@ class Search:
         arguments |= {"beam_size": self.beam_size, "num_hypotheses": self.num_hypotheses}
         return beam_search(**arguments, early_stopping=self.early_stopping, slots=slots, rank=self.rank)
 
-    def _longest(self, source_tokens: int, prefix_tokens: int) -> int:
+    def longest(self, source_tokens: int, prefix_tokens: int = 0) -> int:
         """The longest |Y|, EOS counted."""
         longest = source_tokens + self.max_extra_tokens
         if self.max_output_tokens is not None:

@@ -8,7 +8,7 @@ import torch
 
 from mt.errors import DivergedError
 from mt.search.beam import beam_search
-from mt.search.length_penalty import length_penalties
+from mt.search.finished import length_penalties
 
 PAD, BOS, EOS = 0, 1, 2
 
