@@ -23,8 +23,6 @@ from mt.translation.records import JsonLines, PlainText, Records, Result, TabSep
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator
 
-Output = FileOutput | StreamOutput
-
 _MOST_NAMED = 10  # lines or words of a message
 
 
@@ -60,7 +58,7 @@ def _translate(
     translator: Translator,
     records: Records,
     lines: Iterator[str],
-    output: Output,
+    output: StreamOutput,
     *,
     first_number: int,
     left: int | None,
@@ -153,7 +151,7 @@ def _shard(config: TranslateConfig) -> tuple[int, int | None]:
     return before, total * number // count - before
 
 
-def _output(config: TranslateConfig) -> Output:
+def _output(config: TranslateConfig) -> StreamOutput:
     """The output. What goes to a pipe or a terminal cannot be resumed."""
     path = Path(config.output)
     if config.output == "-" or (path.exists() and not path.is_file()):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from mt.data.lines import encode_lines
 from mt.errors import DiskError, LockedError
@@ -15,28 +15,36 @@ from mt.reporting import report
 
 
 class StreamOutput:
-    """Standard output, or a special file such as a pipe: written at once, nothing to continue."""
+    """Standard output, or a special file such as a pipe: lines are handed to the system at once, none is continued."""
 
     finished_lines = 0
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, mode: Literal["wb", "a+b"] = "wb") -> None:
         self._name = "standard output" if path == "-" else path
-        self._stream: BinaryIO = sys.stdout.buffer if path == "-" else Path(path).open("wb")  # noqa: SIM115
+        self._stream: BinaryIO = sys.stdout.buffer if path == "-" else Path(path).open(mode)  # noqa: SIM115
 
     def write(self, lines: Sequence[str]) -> None:
         """Write lines. Raises DiskError."""
-        write(self._stream, lines, name=self._name)
+        try:
+            self._stream.write(encode_lines(lines, at_file_start=False))
+            self._stream.flush()
+        except BrokenPipeError:
+            raise  # the reader has enough
+        except OSError as error:
+            raise DiskError(f"cannot write {self._name}: {error.strerror}; the lines before are written") from error
 
     def __enter__(self) -> "StreamOutput":  # noqa: PYI034  the shape checks cannot read Self
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if self._stream is not sys.stdout.buffer:
             with contextlib.suppress(OSError):  # of what could not be written
                 self._stream.close()
 
 
-class FileOutput:
+class FileOutput(StreamOutput):
     """A file that grows under the name `PATH.KEY.part` and is called `PATH` when it is whole.
 
     An existing part with the same key is continued after the last input line that is certainly finished;
@@ -49,7 +57,7 @@ class FileOutput:
     def __init__(self, path: Path, *, key: str | None, numbered: bool) -> None:
         self._path, self._part = path, path.with_name(f"{path.name}.{key}.part" if key else f"{path.name}.part")
         self._continued = key is not None
-        self._stream = self._part.open("a+b")
+        super().__init__(str(self._part), mode="a+b")
         try:
             fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -57,13 +65,6 @@ class FileOutput:
             raise LockedError(f"another process is writing {self._part}: wait for it or choose another") from error
         self.finished_lines, end_bytes = finished(self._part, numbered=numbered) if key else (0, 0)
         self._stream.truncate(end_bytes)
-
-    def write(self, lines: Sequence[str]) -> None:
-        """Write lines. Raises DiskError."""
-        write(self._stream, lines, name=str(self._part))
-
-    def __enter__(self) -> "FileOutput":  # noqa: PYI034
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -74,8 +75,7 @@ class FileOutput:
         else:
             advice = "; the same command continues there" if self._continued else ""
             report(f"{self._part} holds the lines that are finished{advice}")
-        with contextlib.suppress(OSError):  # of what could not be written
-            self._stream.close()
+        super().__exit__(kind, error, traceback)
 
 
 def finished(part: Path, *, numbered: bool) -> tuple[int, int]:
@@ -96,14 +96,3 @@ def finished(part: Path, *, numbered: bool) -> tuple[int, int]:
                 line_bytes = end_bytes + len(row)
             end_bytes += len(row)
     return count, line_bytes
-
-
-def write(stream: BinaryIO, lines: Sequence[str], *, name: str) -> None:
-    """Write lines and hand them to the system at once. Raises DiskError."""
-    try:
-        stream.write(encode_lines(lines, at_file_start=False))
-        stream.flush()
-    except BrokenPipeError:
-        raise  # the reader has enough
-    except OSError as error:
-        raise DiskError(f"cannot write {name}: {error.strerror}; the lines before are written") from error
