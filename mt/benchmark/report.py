@@ -75,24 +75,19 @@ class Setting:
 
 def decoding_tables(outcome: Outcome, *, systems: Sequence[str], settings: Sequence[Setting]) -> str:
     """A table for each setting."""
-
-    def latency(entry: str, quantile: str) -> str:
-        return spread([1000 * answer[f"latency_{quantile}"] for answer in outcome.answers[entry]], 1)
-
     columns: dict[str, Callable[[str], str]] = {
         "tokens/s": lambda entry: spread(outcome.rates(entry, "tokens")),
         "BLEU": lambda entry: f"{outcome.answers[entry][0]['bleu']:.2f}",
         "peak memory, MiB": lambda entry: f"{_peak_bytes(outcome, entry) / 2**20:,.0f}",
     }
-    latencies: dict[str, Callable[[str], str]] = {
-        "median latency, ms": lambda entry: latency(entry, "p50"),
-        "ninth decile, ms": lambda entry: latency(entry, "p90"),
+    latency: dict[str, Callable[[str], str]] = {
+        "median latency, ms": lambda entry: spread([1000 * one["latency"] for one in outcome.answers[entry]], 1),
     }
     ours = [name for name in systems if name.startswith("ours")]
     sections = []
     for setting in settings:
         entries = {name: setting.entry(name) for name in systems}
-        shown = columns | latencies if setting.batch == 1 else columns
+        shown = columns | latency if setting.batch == 1 else columns
         table = _table(outcome, entries, rate="sentences", ours=ours, columns=shown)
         sections.append(f"## Beam {setting.beam_size}, batch {setting.batch}\n\n{table}")
     return "\n\n".join(sections)
