@@ -106,13 +106,11 @@ def _score(
 
 def _save(folder: Path, hypotheses: list[str], scores: Scores, *, seconds: float, origin: str) -> None:
     """Write the hypotheses and their scores into a folder. Raises DiskError."""
-    values = asdict(scores)
-    values["signature"] = values["bleu_signature"]
+    values = {"scored": origin, **asdict(scores), "signature": scores.bleu_signature, "seconds": round(seconds, 3)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise disk_error(folder, error) from error
     replace_file(folder / HYPOTHESES, encode_lines(hypotheses, at_file_start=True))
-    content = json.dumps({"scored": origin, **values, "seconds": round(seconds, 3)}, indent=1, ensure_ascii=False)
-    replace_file(folder / SCORES, content.encode())
+    replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
     report(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {folder}/{SCORES}, {folder}/{HYPOTHESES}")

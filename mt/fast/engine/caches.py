@@ -191,13 +191,18 @@ class CrossAttentionCache:
         self.structure = cache_structure(self.keys_values, self.counts)
 
     def admit(self, slots: list[int]) -> None:
-        """Give these slots to the next sentences."""
+        """Give these slots to the next sentences, whose keys and values are copied into them."""
         while slots:
             if not self.encoded.shape[2]:
                 block = slice(self.next, self.next + len(self.lengths))
                 self.encoded = self.model.encode(self.source[block, : max(self.source_lengths[block])])
-            count = min(len(slots), self.encoded.shape[2])
-            self._fill(slots[:count])
+            filled, self.encoded = self.encoded[:, :, : len(slots)], self.encoded[:, :, len(slots) :]
+            count, length = filled.shape[2], filled.shape[-2]
+            self.keys_values[:, :, slots[:count], :, :length] = filled
+            self.keys_values[:, :, slots[:count], :, length:] = 0  # anything finite: what is masked is times zero
+            for slot in slots[:count]:
+                self.lengths[slot] = self.source_lengths[self.next]
+                self.next += 1
             slots = slots[count:]
 
     def move(self, to: list[int], origin: list[int]) -> None:
@@ -225,16 +230,6 @@ class CrossAttentionCache:
             return self.model.indexed_attention(query, key, value, self.counts[: len(key)])
         assert self.mask is not None
         return attend(query.unflatten(-1, (self.model.num_heads, -1)).transpose(-3, -2), key, value, self.mask)
-
-    def _fill(self, slots: list[int]) -> None:
-        """Copy the next encoded sentences into these slots."""
-        filled, self.encoded = self.encoded[:, :, : len(slots)], self.encoded[:, :, len(slots) :]
-        length = filled.shape[-2]
-        self.keys_values[:, :, slots, :, :length] = filled
-        self.keys_values[:, :, slots, :, length:] = 0  # anything finite: what is masked is multiplied by zero
-        for slot in slots:
-            self.lengths[slot] = self.source_lengths[self.next]
-            self.next += 1
 
 
 def round_up(count: int, multiple: int) -> int:
