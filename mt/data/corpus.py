@@ -89,9 +89,9 @@ class FileCorpus:
             return read_tsv(self.file, source_column=self.source_column, target_column=self.target_column)
         columns = (self.source_column or self.source_language, self.target_column or self.target_language)
         nested = self.source_column is None
-        is_jsonl = suffix == ".jsonl"
-        rows = read_jsonl(self.file) if is_jsonl else read_parquet(self.file, columns=columns, nested=nested)
-        return pairs_of_rows(rows, columns=columns, nested=nested)
+        if suffix == ".parquet":
+            return read_parquet(self.file, columns=columns, nested=nested)
+        return pairs_of_rows(read_jsonl(self.file), columns=columns, nested=nested)
 
     def _paths(self) -> list[str]:
         return [path for path in (self.source, self.target, self.file) if path is not None]

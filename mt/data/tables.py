@@ -8,9 +8,8 @@ is a pair of two blank sides. An absent value is blank text; a line break inside
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
 from typing import Any
 
 from mt.data.lines import read_lines, without_surrogates
@@ -62,12 +61,12 @@ def read_jsonl(path: str) -> Iterator[Row | None]:
         yield (where, json_object(line, where)) if line.strip() else None
 
 
-def read_parquet(path: str, *, columns: tuple[str, str], nested: bool) -> Iterator[Row]:
-    """Yield the rows of a parquet file, some thousand in memory at a time. Raises UserError when it is damaged."""
+def read_parquet(path: str, *, columns: tuple[str, str], nested: bool) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of a parquet file, some thousand in memory at a time. Raises UserError when it is damaged."""
     with _open_parquet(path) as file:
         needed = needed_columns(file.schema_arrow.names, columns)
         tables = file.iter_batches(batch_size=BATCH_ROWS, columns=needed)
-        yield from arrow_rows(tables, columns=columns, nested=nested, where=path)
+        yield from arrow_pairs(tables, columns=columns, nested=nested, where=path)
 
 
 def count_parquet_rows(path: str) -> int:
@@ -76,20 +75,22 @@ def count_parquet_rows(path: str) -> int:
         return int(file.metadata.num_rows)
 
 
-def arrow_rows(tables: Iterable[Any], *, columns: tuple[str, str], nested: bool, where: str) -> Iterator[Row]:
-    """Yield the two columns of Arrow tables or record batches, where `nested` out of a struct `translation`.
-
-    A row that has no such struct has None in both. Where a column is missing, all are in the rows.
-    """
-    numbers = count(1)
+def arrow_pairs(
+    tables: Iterable[Any], *, columns: tuple[str, str], nested: bool, where: str
+) -> Iterator[tuple[str, str]]:
+    """Yield pairs of Arrow tables or record batches as `pairs_of_rows` does; a row without its struct is blank."""
+    first = 1
     for table in tables:
         arrays = dict(zip(table.schema.names, table.columns, strict=True))
         if nested and NESTED in arrays and str(arrays[NESTED].type).startswith("struct<"):
             fields = arrays[NESTED].type
             arrays = {fields[i].name: array for i, array in enumerate(arrays[NESTED].flatten())}
-        names = columns if arrays.keys() >= set(columns) else tuple(arrays)
-        for values in zip(*(arrays[name].to_pylist() for name in names), strict=True):
-            yield f"{where}, row {next(numbers)}", dict(zip(names, values, strict=True))
+        _check_columns(arrays, columns, f"{where}, row {first}")
+        sides = [arrays[name].to_pylist() for name in columns]
+        for number, (source, target) in enumerate(zip(*sides, strict=True), start=first):
+            row = f"{where}, row {number}"
+            yield one_line(source, row), one_line(target, row)
+        first += len(sides[0])
 
 
 def needed_columns(names: list[str], columns: tuple[str, str]) -> list[str]:
@@ -110,12 +111,7 @@ def pairs_of_rows(rows: Iterable[Row | None], *, columns: tuple[str, str], neste
         where, row = located
         if nested and isinstance(row.get(NESTED), dict):
             row = row[NESTED]
-        if source not in row or target not in row:
-            names = ", ".join(repr(str(name)) for name in list(row)[:20]) or "none"
-            raise UserError(
-                f"{where}: needs columns {source!r} and {target!r} but has {names}; "
-                "set source_column and target_column, or the languages"
-            )
+        _check_columns(row, columns, where)
         yield one_line(row[source], where), one_line(row[target], where)
 
 
@@ -152,6 +148,15 @@ def tsv_index(column: str, header: list[str], *, path: str) -> int:
         return header.index(column)
     names = ", ".join(repr(name) for name in header[:20]) or "none"
     raise UserError(f"{path}: has no column {column!r}; its first line names {names}, and numbers count from 1")
+
+
+def _check_columns(row: Mapping[str, Any], columns: tuple[str, str], where: str) -> None:
+    if not all(column in row for column in columns):
+        names = ", ".join(repr(str(name)) for name in list(row)[:20]) or "none"
+        raise UserError(
+            f"{where}: needs columns {columns[0]!r} and {columns[1]!r} but has {names}; "
+            "set source_column and target_column, or the languages"
+        )
 
 
 @contextmanager
