@@ -89,8 +89,7 @@ def _translate(
     if config.source is None:
         seconds = time.monotonic() - start
         rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {tokens / max(seconds, 1e-9):,.0f} subwords/s"
-        took = format_seconds(seconds) if seconds >= 60 else f"{seconds:.1f} s"
-        report(f"{config.run_dir}: {count:,} {'line' if count == 1 else 'lines'} in {took}, {rate}")
+        report(f"{config.run_dir}: {count:,} {'line' if count == 1 else 'lines'} in {format_seconds(seconds)}, {rate}")
 
 
 class _Guesses:

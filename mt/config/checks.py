@@ -23,8 +23,6 @@ from mt.errors import UserError
 SPECIAL_TOKENS = 4  # pad, unk, bos, eos
 BYTE_TOKENS = 256
 
-_SHARD = re.compile(r"(\d{1,9})/(\d{1,9})")
-
 
 @singledispatch
 def check_combinations(config: Any) -> None:
@@ -148,7 +146,7 @@ def _(config: ExportConfig) -> None:
 
 def shard_numbers(shard: str) -> tuple[int, int]:
     """Return the number and the count of a shard written `number/count`. Raises UserError for anything else."""
-    match = _SHARD.fullmatch(shard)
+    match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", shard)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise UserError(f"shard: expected number/count, such as 3/16, counted from 1; got {shard}")
     return int(match[1]), int(match[2])

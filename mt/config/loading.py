@@ -64,7 +64,7 @@ def load_config(path: Path) -> TrainConfig:
 
 def known_keys(schema: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every dotted key below a schema with its type, branches included; all kinds of a union together."""
-    for key, kind in _hints(schema).items():
+    for key, kind in get_type_hints(schema, include_extras=True).items():
         yield prefix + key, kind
         for branch in alternatives(kind):
             if is_dataclass(branch):
@@ -127,7 +127,7 @@ def _convert_class(kind: Any, value: Any, key: str) -> Any:
     if not isinstance(value, dict):
         wanted = "{" + ", ".join(f"{field.name}: …" for field in fields(kind)) + "}"
         raise UserError(f"{key or 'configuration'}: expected {wanted}, got {reprlib.repr(value)}")
-    hints = _hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     prefix = f"{key}." if key else ""
     for name in value:
         if name not in hints:
@@ -173,7 +173,3 @@ def _within(value: Any, constraints: tuple[Any, ...], key: str) -> Any:
         if isinstance(constraint, Bounds) and not constraint.hold(value):
             raise UserError(f"{key}: must be {constraint}, got {value}")
     return value
-
-
-def _hints(schema: Any) -> dict[str, Any]:
-    return get_type_hints(schema, include_extras=True)
