@@ -61,9 +61,13 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
     """Composes, checks and runs; returns the exit code. Flags such as --help and --cfg are Hydra's."""
     folder = configuration_folder()
     groups = [path.name for path in folder.iterdir() if path.is_dir() and path.name != "hydra"]
+    # torchrun starts several processes with one command line: one on each machine reports what is wrong with it.
+    reports = os.environ.get("LOCAL_RANK", "0") == "0"
 
     def task(composed: DictConfig) -> None:
-        if code := exit_code(lambda: job(load(name, composed))):
+        configs: list[Any] = []
+        refused = exit_code(lambda: configs.append(load(name, composed)), reports=reports)
+        if code := refused or exit_code(lambda: job(configs[0])):
             raise SystemExit(code)  # Hydra would add a line to another exception
 
     def compose() -> None:
@@ -76,7 +80,7 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
         os.environ["HYDRA_FULL_ERROR"] = "1"  # else Hydra reports errors itself
         hydra.main(version_base="1.3", config_path=str(folder), config_name=name)(task)()
 
-    return exit_code(compose)
+    return exit_code(compose, reports=reports)
 
 
 def load(name: str, composed: DictConfig) -> Any:
@@ -89,16 +93,17 @@ def load(name: str, composed: DictConfig) -> Any:
     return config
 
 
-def exit_code(action: Callable[[], None]) -> int:
+def exit_code(action: Callable[[], None], *, reports: bool = True) -> int:
     """Runs an action and reports what went wrong in one line; only a bug shows its traceback."""
+    report = _report if reports else lambda _, code: code
     try:
         action()
     except StoppedError as error:
-        return _report(str(error), error.exit_code)
+        return report(str(error), error.exit_code)
     except MtError as error:
-        return _report(f"error: {error}", error.exit_code)
+        return report(f"error: {error}", error.exit_code)
     except (HydraException, OmegaConfBaseException) as error:
-        return _report(f"error: {_explain(error)}", UserError.exit_code)
+        return report(f"error: {_explain(error)}", UserError.exit_code)
     except KeyboardInterrupt as error:
         received_signal()
         return _stopped_by(error.number if isinstance(error, SignalledError) else signal.SIGINT)
@@ -114,7 +119,7 @@ def exit_code(action: Callable[[], None]) -> int:
             return _stopped_by(number)
         refused = from_system(error)
         if refused is not None:
-            return _report(f"error: {refused}", refused.exit_code)
+            return report(f"error: {refused}", refused.exit_code)
         traceback.print_exc()
         return 1
     return 0

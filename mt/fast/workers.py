@@ -107,6 +107,8 @@ class WorkerProcesses(Generic[Result]):
         """End the workers at once."""
         for process in self._processes:
             process.kill()
+        self._pool.shutdown()  # its thread waits for them too
+        for process in self._processes:
             process.join()
 
 
