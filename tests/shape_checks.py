@@ -18,7 +18,7 @@ _counts: list[list[int]] = []
 
 
 def forget_calls() -> None:
-    """From here on calls are counted, and checked, anew."""
+    """Count calls from zero, and check the first ones again."""
     for count in _counts:
         count[0] = 0
 
