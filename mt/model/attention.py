@@ -1,4 +1,4 @@
-"""Section 3.2: attention, and the KV cache that spares a decoder to compute keys and values again at every step."""
+"""Section 3.2: attention, and the KV cache, with which a decoder computes each key and value once."""
 
 import math
 from collections.abc import Callable

@@ -18,8 +18,19 @@ from mt.model.transformer import Transformer
 
 # Exact types: a subclass may compute something else.
 _PAPER = (
-    *(Transformer, TokenEmbedding, SinusoidalPositions, Stack, EncoderLayer, DecoderLayer, PostNorm),
-    *(MultiHeadAttention, Positions, FeedForward, nn.ModuleList, nn.Linear, nn.LayerNorm),
+    Transformer,
+    TokenEmbedding,
+    SinusoidalPositions,
+    Stack,
+    EncoderLayer,
+    DecoderLayer,
+    PostNorm,
+    MultiHeadAttention,
+    Positions,
+    FeedForward,
+    nn.ModuleList,
+    nn.Linear,
+    nn.LayerNorm,
 )
 
 

@@ -215,8 +215,8 @@ def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]
         found = tensors[name]
         if (found.shape, found.dtype) != (like.shape, like.dtype):
             raise BadFileError(
-                f"{origin}: tensor {name!r} has shape {list(found.shape)}, the model needs {list(like.shape)} "
-                f"({found.dtype}, {like.dtype})"
+                f"{origin}: tensor {name!r} has shape {list(found.shape)} and type {found.dtype}, the model needs "
+                f"{list(like.shape)} and {like.dtype}"
             )
 
 

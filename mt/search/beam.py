@@ -154,8 +154,10 @@ def _considered(
     constraints: Sequence[Constraint],
 ) -> _Candidates:
     """Rank the permitted extensions of each sentence's live prefixes; return the first 2 * beam_size - 1."""
-    totals, device, beam_size = beam.log_probabilities, logits.device, beam.log_probabilities.shape[1]
-    count, at_limit = 2 * beam_size - 1, (beam.lengths + 1 == beam.limits).repeat(beam_size)
+    totals, device = beam.log_probabilities, logits.device
+    beam_size = totals.shape[1]
+    count = 2 * beam_size - 1
+    at_limit = (beam.lengths + 1 == beam.limits).repeat(beam_size)
     end_only = torch.from_numpy(at_limit).to(device) if at_limit.any() else None
     if constraints:
         log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
@@ -175,7 +177,8 @@ def _step(
 
     Those that end are finished if they rank among the first beam_size.
     """
-    beam_size, ends = beam.log_probabilities.shape[1], candidates.tokens == eos
+    beam_size = beam.log_probabilities.shape[1]
+    ends = candidates.tokens == eos
     for row, rank in zip(*ends[:, :beam_size].nonzero(), strict=True):
         finished.add(
             sentence=int(beam.sentences[row]),

@@ -357,7 +357,7 @@ def test_a_model_that_does_not_fit_is_named(tmp_path: Path) -> None:
     model = trained(1)[0]
     tensors = model_tensors(model)
     for change, message in [
-        ({"0.bias": torch.ones(5)}, r"'0.bias' has shape \[5\], the model needs \[4\]"),
+        ({"0.bias": torch.ones(5)}, r"'0.bias' has shape \[5\] and type torch.float32, the model needs \[4\] and"),
         ({"new": torch.ones(5)}, "'new' is not of this model"),
     ]:
         with pytest.raises(BadFileError, match=message):
