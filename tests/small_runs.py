@@ -144,10 +144,15 @@ def _context() -> Any:
 
 
 def start_training(
-    config: TrainConfig, *, log: Path, hold: Path | None = None, environment: dict[str, str] | None = None
+    config: TrainConfig,
+    *,
+    log: Path,
+    hold: Path | None = None,
+    environment: dict[str, str] | None = None,
+    threads: int = 1,
 ) -> BaseProcess:
     """A process that trains as mt-train does and exits with its code; with `hold` it waits at the first step for it."""
-    return start(_train, config, log, hold, environment=environment)
+    return start(_train, config, log, hold, threads, environment=environment)
 
 
 def start(action: Callable[..., None], *arguments: Any, environment: dict[str, str] | None = None) -> BaseProcess:
@@ -182,7 +187,9 @@ def _within(environment: dict[str, str], action: Callable[..., None], arguments:
     action(*arguments)
 
 
-def _train(config: TrainConfig, log: Path, hold: Path | None) -> None:
+def _train(config: TrainConfig, log: Path, hold: Path | None, threads: int) -> None:
+    import torch  # noqa: PLC0415
+
     from mt.commands.entry_point import exit_code  # noqa: PLC0415
     from mt.commands.train import train as job  # noqa: PLC0415
     from mt.training import trainer  # noqa: PLC0415
@@ -192,6 +199,7 @@ def _train(config: TrainConfig, log: Path, hold: Path | None) -> None:
         os.dup2(stream.fileno(), sys.stdout.fileno())
     if hold is not None:
         trainer.train_step = _after(hold, trainer.train_step)
+    torch.set_num_threads(threads)
     sys.exit(exit_code(lambda: job(config)))
 
 

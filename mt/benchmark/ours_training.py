@@ -9,13 +9,14 @@ import torch
 from mt.benchmark.workers.training import TokenBatch, read_token_batches, timed_training
 from mt.benchmark.workers.worker import Answer, Handler, Request, serve, versions
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.batching import pack, row_lengths, split_evenly
+from mt.data.batching import Lengths, pack, row_lengths, split_evenly, split_for_ranks
 from mt.data.tokenizer import PAD
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.compiled import compile_layers
 from mt.fast.dropout import Dropout
 from mt.fast.fused_attention import fused_attention
 from mt.fast.memory import keep_freed_memory
+from mt.fast.step_threads import step_threads
 from mt.model.transformer import make_transformer
 from mt.runtime import autocast
 from mt.training.processes import SINGLE_PROCESS
@@ -35,9 +36,9 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     on_gpu = device.type == "cuda"
     packed, compiled = VARIANTS[task["variant"]] if task["variant"] else (on_gpu, on_gpu)
     read = [_pairs(batch) for batch in read_token_batches(task["batches"])]
-    batches = (
-        _packed(read, task["pack_length"]) if packed else [make_batch(*zip(*pairs, strict=True)) for pairs in read]
-    )
+    threads = step_threads(device)
+    parts = threads.count if threads else 1
+    batches = _packed(read, task["pack_length"], parts) if packed else [_padded(pairs, parts) for pairs in read]
     fast: dict[str, Any] = {"attention": fused_attention, "make_dropout": Dropout}
     model = make_transformer(**task["sizes"], **fast, pad=PAD).to(device).train()
     if compiled:
@@ -46,9 +47,9 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     loss = TrainingLoss(model, label_smoothing=float(task["label_smoothing"]), loss=chunked_loss)
     replica = SINGLE_PROCESS.wrap(loss, optimizer)
 
-    def step(batch: Batch, precision: torch.dtype) -> float:
+    def step(micro_batches: list[Batch], precision: torch.dtype) -> float:
         cast = functools.partial(autocast, device, precision)
-        return train_step(replica, [batch], learning_rate=1e-4, autocast=cast).loss
+        return train_step(replica, micro_batches, learning_rate=1e-4, autocast=cast, side_by_side=threads).loss
 
     parameters = sum(parameter.numel() for parameter in model.parameters())
     return {**versions("torch"), "parameters": parameters}, timed_training(step, batches, task)
@@ -60,19 +61,35 @@ def _pairs(batch: TokenBatch) -> list[Pair]:
     return [(source[: (source != PAD).sum() - 1], target[: (target != PAD).sum() - 1]) for source, target in rows]
 
 
-def _packed(batches: list[list[Pair]], pack_length: int) -> list[Batch]:
-    """All their pairs in the same number of batches of packed rows."""
+def _lengths(pairs: list[Pair]) -> Lengths:
+    return np.array([[len(pair[side]) + 1 for pair in pairs] for side in (0, 1)])
+
+
+def _padded(pairs: list[Pair], parts: int) -> list[Batch]:
+    """A batch in about equal parts."""
+    lengths = _lengths(pairs)
+    tokens = len(pairs) * int(lengths.max())
+    cut = split_for_ranks(np.arange(len(pairs)), lengths, micro_batch_tokens=tokens, ranks=parts)
+    return [make_batch(*zip(*(pairs[i] for i in part), strict=True)) for part in cut]
+
+
+def _packed(batches: list[list[Pair]], pack_length: int, parts: int) -> list[list[Batch]]:
+    """All their pairs in the same number of batches of packed rows, each in about equal parts."""
     pairs = [pair for batch in batches for pair in batch]
-    lengths = np.array([[len(pair[side]) + 1 for pair in pairs] for side in (0, 1)])
+    lengths = _lengths(pairs)
     longest = int(lengths.max())
     pack_length = row_lengths(longest, pack_length=pack_length, batch_tokens=max(longest, pack_length))[1]
     rows = pack(np.arange(len(pairs)), lengths, pack_length=pack_length)
     size = split_evenly(len(rows), most=-(-len(rows) // len(batches)))
+    part = split_evenly(size, most=size, ranks=parts)
+    read = [[pairs[i] for i in row] for row in rows]
+    made = [read[start : start + size] for start in range(0, len(read), size)]
     return [
-        make_packed_batch(
-            [[pairs[i] for i in row] for row in rows[start : start + size]], pack_length=pack_length, rows=size
-        )
-        for start in range(0, len(rows), size)
+        [
+            make_packed_batch(batch[start : start + part], pack_length=pack_length, rows=part)
+            for start in range(0, len(batch), part)
+        ]
+        for batch in made
     ]
 
 

@@ -50,6 +50,8 @@ def command(name: str) -> Callable[[Job], Callable[[], None]]:
         def main() -> None:
             _speak_utf8()
             end_on_signals()
+            # Threads of torch that wait for each other sleep: while they spin, another program has their cores.
+            os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
             sys.exit(run(name, job, sys.argv[1:]))
 
         return main

@@ -126,9 +126,16 @@ def encoded(config: TrainConfig, text: PreparedText, split: Split, *, epoch: int
 
 
 def training_order(
-    config: TrainConfig, text: PreparedText, device: torch.device, ranks: ProcessGroup = SINGLE_PROCESS
+    config: TrainConfig,
+    text: PreparedText,
+    device: torch.device,
+    ranks: ProcessGroup = SINGLE_PROCESS,
+    *,
+    threads: int = 1,
 ) -> TrainingOrder:
     """This rank's share of the run's batches; with `auto`, micro-batches are whole batches at first.
+
+    Each micro-batch is cut for `threads` that compute side by side.
 
     Raises UserError when the ranks read different data.
     """
@@ -155,6 +162,7 @@ def training_order(
         pin=device.type == "cuda",
         rank=ranks.rank,
         world_size=ranks.world_size,
+        threads=threads,
     )
 
 

@@ -16,6 +16,7 @@ from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText
 from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
+from mt.fast.step_threads import step_threads
 from mt.model.transformer import Transformer
 from mt.reporting import format_seconds, report
 from mt.runs.atomic import remove_unfinished
@@ -99,7 +100,8 @@ def _train(
         say(f"{config.name}: finished at step {state.step:,}; a larger training.max_steps continues")
         return state
     device = next(model.parameters()).device
-    order = training_order(config, text, device, ranks)
+    threads = step_threads(device) if ranks.world_size == 1 else None
+    order = training_order(config, text, device, ranks, threads=threads.count if threads else 1)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
     ranks.on_rank_zero(lambda: report_text(config, text, too_long, resumed=state.step > 0))
     if not training.fsdp or ranks.world_size == 1:
@@ -107,11 +109,14 @@ def _train(
     validate = ranks.rank_zero_first(lambda: _validation(config, text, model, order.micro_batch_tokens))
     replica = _replica(config, model, optimizer, ranks, order)
     say(_describe(config, model, state, order, ranks))
-    with closing(_metrics(config, state, order)) if ranks.is_rank_zero else nullcontext() as metrics:
+    with (
+        closing(_metrics(config, state, order)) if ranks.is_rank_zero else nullcontext() as metrics,
+        closing(threads) if threads else nullcontext(),
+    ):
         return Trainer(
             replica,
             order=order,
-            steps=StepSettings(build.schedule(config), build.training_autocast(training, device), config.seed),
+            steps=StepSettings(build.schedule(config), build.training_autocast(training, device), config.seed, threads),
             loop=LoopSettings(**{field.name: getattr(training, field.name) for field in fields(LoopSettings)}),
             validate=validate,
             checkpoints=checkpoints,

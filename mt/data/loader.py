@@ -52,9 +52,10 @@ class TrainingOrder:
     `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only under BPE-dropout.
     Each item is one optimizer step: micro-batches that together are one batch of the recipe. `pack_length` packs
     several sentences into each row (`mt/data/batching.py`), None gives each its own; with `one_shape` an epoch's last
-    batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself. The
-    batch is the same for any number of ranks, of which each has as many micro-batches as the others; where there are
-    too few pairs for that, some have nothing to learn.
+    batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself; `threads`
+    is how many micro-batches a rank computes side by side, of equal size. The batch is the same for any number of
+    ranks, of which each has as many micro-batches as the others; where there are too few pairs for that, some have
+    nothing to learn.
     """
 
     corpus_of_epoch: Callable[[int], Pairs]
@@ -66,6 +67,7 @@ class TrainingOrder:
     pin: bool = False
     rank: int = 0
     world_size: int = 1
+    threads: int = 1
 
     def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
         """The steps without end, from batch `start` of an epoch on. Raises UserError when an epoch has no pairs."""
@@ -79,14 +81,18 @@ class TrainingOrder:
                 epoch, start = epoch + 1, 0
 
     def largest_batches(self, *, epoch: int, micro_batch_tokens: int) -> list[Batch]:
-        """Made-up micro-batches that need as much memory as any of the epoch: the longest rows, and the fullest."""
+        """Made-up batches that need as much memory as any of the epoch: the longest rows, and the fullest.
+
+        One has the rows of all micro-batches that are computed side by side.
+        """
         corpus = self.corpus_of_epoch(epoch)
         longest = int(token_lengths(corpus).max(initial=1))
         if self.pack_length:
             both = batching.row_lengths(longest, pack_length=self.pack_length, batch_tokens=self.batch_tokens)
             lengths = dict.fromkeys(reversed(both))
-            rows = [self._rows(n, micro_batch_tokens) for n in lengths]
+            rows = [self._rows(n, micro_batch_tokens) * self.threads for n in lengths]
         else:
+            micro_batch_tokens = min(micro_batch_tokens * self.threads, self.batch_tokens)
             if self.world_size > 1:  # what split_for_ranks may take, at most
                 share = -(-self.batch_tokens // self.world_size) + longest
                 micro_batch_tokens = min(micro_batch_tokens, share + share // 64 + 1)
@@ -104,7 +110,7 @@ class TrainingOrder:
 
     def _rows(self, pack_length: int, micro_batch_tokens: int) -> int:
         most = max(1, micro_batch_tokens // pack_length)
-        return batching.split_evenly(self.batch_tokens // pack_length, most=most, ranks=self.world_size)
+        return batching.split_evenly(self.batch_tokens // pack_length, most=most, ranks=self.world_size * self.threads)
 
     def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
         """The batches of an epoch from batch `start` on; runs in the loader's thread."""
@@ -133,7 +139,7 @@ class TrainingOrder:
 
     def _read_padded(self, corpus: Pairs, lengths: Lengths, batch: Indices) -> list[Batch]:
         parts = batching.split_for_ranks(
-            batch, lengths, micro_batch_tokens=self.micro_batch_tokens, ranks=self.world_size
+            batch, lengths, micro_batch_tokens=self.micro_batch_tokens, ranks=self.world_size * self.threads
         )
         return self._share(parts, lambda part: read_batch(corpus, part))
 

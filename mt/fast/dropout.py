@@ -1,11 +1,16 @@
 """Section 5.4: residual dropout."""
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
+
+_of_thread = threading.local()  # `generator`: what a thread draws its masks from, else torch's own
 
 
 class Dropout(nn.Module):
@@ -28,10 +33,21 @@ class Dropout(nn.Module):
         return _ThinOut.apply(x, self.p)
 
 
+@contextlib.contextmanager
+def own_masks(seed: int) -> Iterator[None]:
+    """While inside, this thread draws its masks from the seed, whatever other threads draw meanwhile."""
+    _of_thread.generator = torch.Generator().manual_seed(seed)
+    try:
+        yield
+    finally:
+        del _of_thread.generator
+
+
 class _ThinOut(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, x: Tensor, dropout: float) -> Tensor:
-        quarter = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+        quarter = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
+        quarter.random_(-(2**63), None, generator=getattr(_of_thread, "generator", None))
         threshold = min(round(dropout * 2**16), 2**16 - 1) - 2**15
         context.kept = (quarter.view(torch.int16)[: x.numel()] >= threshold).view(x.shape)
         context.scale = 1.0 / (1.0 - dropout)

@@ -5,7 +5,8 @@ import os
 import platform
 from pathlib import Path
 
-_KEEP_FREED_MEMORY = ((-4, 0), (-1, -1))  # mallopt(3): M_MMAP_MAX, M_TRIM_THRESHOLD (-1: never give back)
+# mallopt(3): M_ARENA_MAX (threads share the one heap), M_MMAP_MAX, M_TRIM_THRESHOLD (-1: never give back)
+_KEEP_FREED_MEMORY = ((-8, 1), (-4, 0), (-1, -1))
 _HEAP_BYTES = 16 * 2**30  # at most; a big model in training fits
 _HUGE_PAGE_BYTES = 2**21
 _MADV_HUGEPAGE = 14

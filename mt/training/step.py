@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -14,6 +15,19 @@ from mt.model.masks import packed
 from mt.model.transformer import Transformer
 from mt.training.loss import ProjectedLoss, projected_loss
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@runtime_checkable
+class SideBySide(Protocol):
+    """Calls a function for up to `count` items at the same time, and returns its results in order."""
+
+    count: int
+
+    def __call__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """The results, in the order of the items."""
 
 
 @dataclass
@@ -60,12 +74,14 @@ def train_step(
     autocast: Callable[[], AbstractContextManager[None]],
     ranks: ProcessGroup = SINGLE_PROCESS,
     tokens: tuple[int, int] | None = None,
+    side_by_side: SideBySide | None = None,
 ) -> StepResult:
     """Accumulate the gradient of all micro-batches and update once.
 
     The loss is a sum, divided once by the real target tokens of all micro-batches and ranks, so that a batch gives
     the same gradient however it is cut. A gradient that is not finite changes nothing, on any rank. Where there are
-    several `ranks`, these are one's own micro-batches, and `tokens` the source and target tokens of all.
+    several `ranks`, these are one's own micro-batches, and `tokens` the source and target tokens of all. A single
+    process may compute its micro-batches `side_by_side`.
     """
     optimizer = replica.optimizer
     source_tokens, target_tokens = tokens or (
@@ -73,7 +89,10 @@ def train_step(
         sum(batch.target_tokens for batch in micro_batches),
     )
     own_tokens = target_tokens / ranks.world_size  # gradients are then averaged over the ranks, which makes it exact
-    sums = _accumulate(replica, micro_batches, own_tokens, autocast)
+    if side_by_side is None:
+        sums = _accumulate(replica, micro_batches, own_tokens, autocast)
+    else:
+        sums = _accumulate_side_by_side(replica, micro_batches, own_tokens, autocast, side_by_side)
     norm = ranks.whole(nn.utils.get_total_norm([one.grad for one in _parameters(optimizer) if one.grad is not None]))
     sums = torch.cat([sums, (~norm.isfinite()).to(sums).unsqueeze(0)])
     ranks.add(sums)
@@ -110,6 +129,33 @@ def _accumulate(
                 smoothed, nll = replica.loss(batch.to(device))
             (smoothed / target_tokens).backward()
         sums += torch.stack([smoothed.detach(), nll])
+    return sums
+
+
+def _accumulate_side_by_side(
+    replica: Replica,
+    micro_batches: Sequence[Batch],
+    target_tokens: float,
+    autocast: Callable[[], AbstractContextManager[None]],
+    side_by_side: SideBySide,
+) -> Float[Tensor, "2"]:
+    """The same; gradients are added in the order of the micro-batches, so that the sum does not depend on timing."""
+    parameters = _parameters(replica.optimizer)
+
+    def gradients(batch: Batch) -> tuple[tuple[Tensor, ...], Tensor]:
+        with autocast():
+            smoothed, nll = replica.loss(batch.to(parameters[0].device))
+        return torch.autograd.grad(smoothed / target_tokens, parameters), torch.stack([smoothed.detach(), nll])
+
+    sums = torch.zeros(2)
+    for start in range(0, len(micro_batches), side_by_side.count):
+        for found, part in side_by_side(gradients, micro_batches[start : start + side_by_side.count]):
+            sums += part
+            if parameters[0].grad is None:
+                for parameter, gradient in zip(parameters, found, strict=True):
+                    parameter.grad = gradient
+            else:
+                torch._foreach_add_([one.grad for one in parameters if one.grad is not None], list(found))
     return sums
 
 

@@ -16,7 +16,7 @@ from mt.runs.metrics import MetricsFile, perplexity
 from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
-from mt.training.step import TrainingLoss, train_step
+from mt.training.step import SideBySide, TrainingLoss, train_step
 
 _MAX_CONSECUTIVE_SKIPS = 5
 _GO_ON, _OUT_OF_TIME = 0, 1  # why the ranks stop; any other number is a signal's, and no signal that is handled is 1
@@ -33,11 +33,12 @@ class Validation:
 
 @dataclass(frozen=True)
 class StepSettings:
-    """What every step computes with: the learning rate of a step, the context of its precision, the seed of dropout."""
+    """What every step computes with."""
 
     learning_rate: Callable[[int], float]
     autocast: Callable[[], AbstractContextManager[None]]
-    seed: int
+    seed: int  # of dropout
+    side_by_side: SideBySide | None = None  # the micro-batches of a step
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,7 @@ class Trainer:
             autocast=self.steps.autocast,
             ranks=self.ranks,
             tokens=(batches.source_tokens, batches.target_tokens),
+            side_by_side=self.steps.side_by_side,
         )
         if result.finite:
             state.consecutive_skips = 0

@@ -83,6 +83,22 @@ def test_cutting_a_step_keeps_its_pairs(micro_batch_tokens: int) -> None:
     assert most > 1
 
 
+@pytest.mark.parametrize("pack_length", [None, 10])
+def test_threads_share_a_step_about_evenly(pack_length: int | None) -> None:
+    corpus = ListedPairs(PAIRS)
+    options = {"batch_tokens": 100, "micro_batch_tokens": 100, "seed": 3, "pack_length": pack_length}
+    alone = TrainingOrder(corpus_of_epoch=lambda _: corpus, **options).steps(epoch=0, start=0)
+    cut = TrainingOrder(corpus_of_epoch=lambda _: corpus, **options, threads=2).steps(epoch=0, start=0)
+    shares = []
+    for whole, parts in itertools.islice(zip(alone, cut, strict=True), 30):
+        assert len(parts.micro_batches) <= 2
+        assert sum(batch.target_tokens for batch in parts.micro_batches) == whole.target_tokens
+        if pack_length is None:
+            assert pairs_of(parts.micro_batches) == pairs_of(whole.micro_batches)
+        shares.append(max(batch.target_tokens for batch in parts.micro_batches) / whole.target_tokens)
+    assert sum(shares) / len(shares) < 0.65
+
+
 @pytest.mark.reliability(7)
 @pytest.mark.parametrize("world_size", [2, 3, 4, 7])
 @pytest.mark.parametrize("micro_batch_tokens", [13, 50])

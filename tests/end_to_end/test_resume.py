@@ -25,7 +25,7 @@ VARIANTS = {
 STEPS_PER_KILL = 10
 
 
-def killed_until_done(command: list[str], run_dir: Path, kills: int, chance: random.Random) -> int:
+def killed_until_done(command: list[str], run_dir: Path, kills: int, chance: random.Random, *, threads: int) -> int:
     """Start the same command again and again, killing it at random moments; returns how often it was killed.
 
     A moment is a random delay after a random line of the metrics, so that it may fall anywhere in a step, a
@@ -34,7 +34,7 @@ def killed_until_done(command: list[str], run_dir: Path, kills: int, chance: ran
     config = small_runs.train_config(command)
     done = 0
     while True:
-        process = small_runs.start_training(config, log=run_dir.with_suffix(".log"))
+        process = small_runs.start_training(config, log=run_dir.with_suffix(".log"), threads=threads)
         if done < kills:
             _wait_for_growth(run_dir / "metrics.jsonl", chance.choice([0, 0, 1, 300, 900]), process)
             process.join(chance.uniform(0, 0.15))
@@ -57,20 +57,25 @@ def _wait_for_growth(path: Path, growth_bytes: int, process: object) -> None:
 @pytest.mark.reliability(2)
 @pytest.mark.parametrize("kills", [SHORT, pytest.param(LONG, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
 def test_killed_runs_end_bitwise_as_others(tmp_path: Path, kills: int, trials: Trials) -> None:
-    """However many kills a torn run takes before it is through, others follow until there were that many."""
+    """However many kills a torn run takes before it is through, others follow until there were that many.
+
+    Every second variant computes its micro-batches in two threads.
+    """
     chance = random.Random(kills)
     corpus = small_runs.write_corpus(tmp_path / "corpus")
     share = -(-kills // len(VARIANTS))
     steps = f"training.max_steps={STEPS_PER_KILL * share + 1}"
-    for name, changes in VARIANTS.items():
+    for number, (name, changes) in enumerate(VARIANTS.items()):
+        threads = 2 - number % 2
         whole, torn = tmp_path / f"{name} whole", tmp_path / f"{name} torn"
         command = small_runs.arguments(corpus, *changes, steps)
-        killed_until_done([*command, f"run_dir={whole}"], whole, 0, chance)
+        killed_until_done([*command, f"run_dir={whole}"], whole, 0, chance, threads=threads)
         expected = small_runs.outcome(whole)
         assert any("optimizer" in file for file in expected)
         killed = 0
         while killed < share:
-            killed += killed_until_done([*command, f"run_dir={torn}"], torn, share - killed, chance)
+            command_of_torn = [*command, f"run_dir={torn}"]
+            killed += killed_until_done(command_of_torn, torn, share - killed, chance, threads=threads)
             found = small_runs.outcome(torn)
             assert found.keys() == expected.keys(), name
             for file in expected:

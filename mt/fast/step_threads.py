@@ -1,0 +1,53 @@
+"""The micro-batches of a training step side by side, one in each thread."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import torch
+
+from mt.fast.dropout import own_masks
+
+_MOST_THREADS = 8  # each holds the gradients of all parameters
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def step_threads(device: torch.device) -> "StepThreads | None":
+    """Threads for the steps of a single process on this device; None where there is nothing to share."""
+    return StepThreads() if device.type == "cpu" and torch.get_num_threads() > 1 else None
+
+
+class StepThreads:
+    """`count` threads, each with an equal share of torch's threads.
+
+    Where all cores share each operation, they wait for each other hundreds of times in a layer, and long where another
+    program has one of them. Threads with a part of the batch each wait once a step.
+    """
+
+    def __init__(self) -> None:
+        self._torch_threads = torch.get_num_threads()
+        self.count = min(self._torch_threads, _MOST_THREADS)
+        share = self._torch_threads // self.count
+        self._pool = ThreadPoolExecutor(self.count, "step", initializer=torch.set_num_threads, initargs=(share,))
+
+    def __call__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """The function's results for each item, in order. Raises what it raises.
+
+        Dropout depends on the seed of torch's generator and on the item's number, not on which thread is faster.
+        """
+        seeds = torch.randint(2**62, (len(items),)).tolist()
+
+        def seeded(item: Item, seed: int) -> Result:
+            with own_masks(seed):
+                return function(item)
+
+        try:
+            return list(self._pool.map(seeded, items, seeds))
+        finally:
+            torch.set_num_threads(self._torch_threads)  # a thread that begins sets the number for later ones
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()
