@@ -295,7 +295,7 @@ def test_without_a_compiler_there_are_no_kernels(environment: dict[str, str], tm
             script.write('echo "int x;" | cc -shared -x c -o "$made" -\n')
         foreign.chmod(0o755)
         environment = {"CC": str(foreign)}
-    settings = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "MT_CACHE_DIR": str(tmp_path)} | environment
+    settings = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "MT_KERNELS_DIR": str(tmp_path)} | environment
     done = subprocess.run([sys.executable, "-c", WITHOUT], check=False, env=settings, capture_output=True, text=True)
     assert done.returncode == 0
     assert not list(tmp_path.glob("*.so"))
@@ -304,19 +304,17 @@ def test_without_a_compiler_there_are_no_kernels(environment: dict[str, str], tm
 
 
 @compiled
-def test_structures_of_other_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_structures_of_other_sizes_are_refused(monkeypatch: pytest.MonkeyPatch, built: Path) -> None:
     monkeypatch.setattr(library, "_STRUCTURES", (library.Norm, *library._STRUCTURES[1:]))
-    found = library.kernels()
-    assert found is not None
     with pytest.raises(OSError, match="structures of other sizes"):
-        library._opened(Path(found._name))
+        library._opened(built)
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library as a new process compiles it into its cache, with a compiler that has options."""
     folder = tmp_path_factory.mktemp("built")
-    assert has_kernels({"CC": "cc -g0", "MT_CACHE_DIR": str(folder)})
+    assert has_kernels({"CC": "cc -g0 -Ofast -funsafe-math-optimizations -ffinite-math-only", "MT_KERNELS_DIR": str(folder)})
     [library_file] = folder.iterdir()
     return library_file
 
@@ -339,8 +337,48 @@ def has_kernels(settings: dict[str, str]) -> bool:
 
 
 @compiled
-def test_a_compiler_may_have_options(built: Path) -> None:
+def test_a_compiler_may_have_options_but_none_changes_results(built: Path) -> None:
     assert built.name.startswith("kernels-")
+    assert built.read_bytes() == Path(library._loaded("cc")._name).read_bytes()
+
+
+def test_another_version_of_the_compiler_builds_another_library(tmp_path: Path) -> None:
+    compiler = tmp_path / "compiler"
+    marks = set()
+    for version in ("12", "13"):
+        compiler.write_text(f"#!/bin/sh\necho {version}\n", encoding="utf-8")
+        compiler.chmod(0o755)
+        marks.add(library._mark([str(compiler)]))
+    assert len(marks) == 2
+
+
+@pytest.mark.reliability(25)
+@compiled
+@pytest.mark.parametrize("exposed", ["nothing", "folder", "file", "link", "linked folder"])
+def test_a_library_that_others_could_plant_is_not_loaded(
+    tmp_path: Path, copying: str, exposed: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It would run code of its own when it is loaded. In a folder of the user's alone it is taken, as it must be."""
+    (tmp_path / "hostile.c").write_text(
+        f'#include <stdio.h>\n__attribute__((constructor)) void f(void) {{ fclose(fopen("{tmp_path}/ran", "w")); }}\n'
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "hostile.so", tmp_path / "hostile.c"], check=True)
+    hostile, cache = (tmp_path / "hostile.so").read_bytes(), tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    planted = cache / f"kernels-{library._mark([copying])}-{library._digest(hostile)}.so"
+    planted.write_bytes(hostile)
+    planted.chmod(0o720 if exposed == "file" else 0o700)
+    if exposed == "folder":
+        cache.chmod(0o720)
+    elif exposed == "link":
+        planted.symlink_to(planted.rename(tmp_path / "elsewhere"))
+    elif exposed == "linked folder":
+        cache.symlink_to(cache.rename(tmp_path / "elsewhere"))
+    assert has_kernels({"CC": copying, "MT_KERNELS_DIR": str(cache)})
+    assert (tmp_path / "ran").exists() == (exposed == "nothing")
+    refused = f"{cache}: open to others, so kernels are compiled for this process only"
+    assert (refused in capfd.readouterr().err) == ("folder" in exposed)
+    assert len(list(cache.iterdir())) == (1 if "folder" in exposed else 2)
 
 
 @pytest.mark.reliability(25)
@@ -348,14 +386,14 @@ def test_a_compiler_may_have_options(built: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path, copying: str) -> None:
     (tmp_path / "file").touch()
     for folder, cached in (("cache", 1), ("cache", 1), ("file/beneath", 0)):
-        assert has_kernels({"CC": copying, "MT_CACHE_DIR": str(tmp_path / folder)})
+        assert has_kernels({"CC": copying, "MT_KERNELS_DIR": str(tmp_path / folder)})
         assert len(list((tmp_path / folder).glob("*"))) == cached
 
 
 @pytest.mark.reliability(25)
 @compiled
 def test_a_damaged_library_is_built_again(tmp_path: Path, copying: str) -> None:
-    settings = {"CC": copying, "MT_CACHE_DIR": str(tmp_path / "cache")}
+    settings = {"CC": copying, "MT_KERNELS_DIR": str(tmp_path / "cache")}
     assert has_kernels(settings)
     [cached] = (tmp_path / "cache").iterdir()
     whole = cached.read_bytes()

@@ -8,14 +8,17 @@ import os
 import platform
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 _SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
-_OPTIONS = ("-O3", "-march=native", "-fno-math-errno", "-fPIC", "-shared")
+_EXACT = ("-fno-fast-math", "-fno-unsafe-math-optimizations", "-fno-finite-math-only")  # whatever CC has
+_OPTIONS = ("-O3", "-march=native", "-fPIC", "-shared", *_EXACT, "-fno-math-errno")
 _SECONDS = 60
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_long
 _TYPES = {"p": _POINTER, "n": _NUMBER, "i": ctypes.c_int, "f": ctypes.c_float}
@@ -90,33 +93,55 @@ def kernels() -> Any | None:
 def _loaded(compiler: str) -> ctypes.CDLL:
     """The library from the user's cache, or compiled into it; if it cannot be cached, compiled for this process.
 
-    Its name ends in a digest of its bytes: loading a damaged one would end the process. Raises OSError, RuntimeError,
-    ValueError or TimeoutExpired.
+    Its name ends in a digest of its bytes: loading a damaged one would end the process. A folder or a file that others
+    may write is not used, because a library runs code when it is loaded. Raises OSError, RuntimeError, ValueError or
+    TimeoutExpired.
     """
     command = shlex.split(compiler)
     if not command or shutil.which(command[0]) is None:
         raise OSError(f"no C compiler {compiler!r}; install one, or name it in CC")
-    name = f"kernels-{_mark(compiler)}"
-    chosen, caches = (os.environ.get(name) for name in ("MT_CACHE_DIR", "XDG_CACHE_HOME"))
-    cache = Path(chosen or Path(caches or Path.home() / ".cache") / "mt")
-    for cached in sorted(cache.glob(f"{name}-*.so")):
+    name = f"kernels-{_mark(command)}"
+    chosen, caches = (os.environ.get(name) for name in ("MT_KERNELS_DIR", "XDG_CACHE_HOME"))
+    cache = Path(chosen or Path(caches or Path.home() / ".cache") / "mt" / "kernels")
+    with contextlib.suppress(OSError):  # the disk is full, or the folder above is read-only
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private = _is_private(cache)
+    if cache.exists() and not private:
+        cure = "make it yours with mode 700, or name another in MT_KERNELS_DIR"
+        print(f"{cache}: open to others, so kernels are compiled for this process only; {cure}", file=sys.stderr)
+    for cached in sorted(cache.glob(f"{name}-*.so")) if private else ():
         with contextlib.suppress(OSError):
-            if cached.stem == f"{name}-{_digest(cached.read_bytes())}":
+            if _is_private(cached) and cached.stem == f"{name}-{_digest(cached.read_bytes())}":
                 return _opened(cached)
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "kernels.so"
         sources = [str(path) for path in _SOURCES if path.suffix == ".c"]
-        command = [*command, *_OPTIONS, "-o", str(built), *sources, "-lm"]
-        done = subprocess.run(command, check=False, capture_output=True, timeout=_SECONDS)  # noqa: S603  the machine's
+        done = _ran([*command, *_OPTIONS, "-o", str(built), *sources, "-lm"])
         if done.returncode:
             first_line = done.stderr.decode(errors="replace").strip().partition("\n")[0]
             raise OSError(f"{command[0]} failed: {first_line or done.returncode}")
         library = _opened(built)
-        with contextlib.suppress(OSError):  # the disk is full, or the folder is read-only
-            cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=cache) as alongside:
-                Path(shutil.copy(built, alongside)).replace(cache / f"{name}-{_digest(built.read_bytes())}.so")
+        with contextlib.suppress(OSError):
+            if private:
+                with tempfile.TemporaryDirectory(dir=cache) as alongside:
+                    copy = Path(shutil.copyfile(built, Path(alongside) / built.name))
+                    copy.chmod(0o700)
+                    copy.replace(cache / f"{name}-{_digest(built.read_bytes())}.so")
         return library
+
+
+def _ran(command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command, check=False, capture_output=True, timeout=_SECONDS)  # noqa: S603  the machine's
+
+
+def _is_private(path: Path) -> bool:
+    """Whether it is the user's own folder or file, no link, and closed to others."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    own = found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return own and (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode))
 
 
 def _opened(path: Path) -> ctypes.CDLL:
@@ -136,11 +161,11 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _mark(compiler: str) -> str:
-    """Differs with the source, the compiler and the processor, for which alone the library is built."""
+def _mark(command: Sequence[str]) -> str:
+    """Differs with the source, the compiler, its version and the processor, for which alone the library is built."""
     processors = Path("/proc/cpuinfo")
     lines = processors.read_text(encoding="utf-8").split("\n") if processors.exists() else []
     processor = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
     sources = (path.read_text(encoding="utf-8") for path in _SOURCES)
     machine = (platform.machine(), *platform.libc_ver(), *processor)
-    return _digest("\n".join((*sources, compiler, *_OPTIONS, *machine)).encode())
+    return _digest("\n".join((*sources, *command, *_OPTIONS, *machine)).encode() + _ran([*command, "--version"]).stdout)
