@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import TypeVar
 
 import torch
@@ -27,10 +28,12 @@ class StepThreads:
     """
 
     def __init__(self) -> None:
-        self._torch_threads = torch.get_num_threads()
-        self.count = min(self._torch_threads, _MOST_THREADS)
-        share = self._torch_threads // self.count
-        self._pool = ThreadPoolExecutor(self.count, "step", initializer=torch.set_num_threads, initargs=(share,))
+        torch_threads = torch.get_num_threads()
+        self.count = min(torch_threads, _MOST_THREADS)
+        self._pool = ThreadPoolExecutor(self.count, "step")
+        begun = Barrier(self.count)
+        list(self._pool.map(lambda _: _take_share(torch_threads // self.count, begun), range(self.count)))
+        torch.set_num_threads(torch_threads)
 
     def __call__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """The function's results for each item, in order. Raises what it raises.
@@ -43,11 +46,18 @@ class StepThreads:
             with own_masks(seed):
                 return function(item)
 
-        try:
-            return list(self._pool.map(seeded, items, seeds))
-        finally:
-            torch.set_num_threads(self._torch_threads)  # a thread that begins sets the number for later ones
+        return list(self._pool.map(seeded, items, seeds))
 
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown()
+
+
+def _take_share(torch_threads: int, begun: Barrier) -> None:
+    """Set this thread's number of torch's threads.
+
+    A thread takes the number that was set last, anywhere, when it first asks for it; so all ask before any begins.
+    """
+    torch.set_num_threads(torch_threads)
+    torch.get_num_threads()
+    begun.wait()

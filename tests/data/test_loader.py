@@ -95,7 +95,9 @@ def test_threads_share_a_step_about_evenly(pack_length: int | None) -> None:
         assert sum(batch.target_tokens for batch in parts.micro_batches) == whole.target_tokens
         if pack_length is None:
             assert pairs_of(parts.micro_batches) == pairs_of(whole.micro_batches)
-        shares.append(max(batch.target_tokens for batch in parts.micro_batches) / whole.target_tokens)
+        if len(parts.micro_batches) == 2:
+            shares.append(max(batch.target_tokens for batch in parts.micro_batches) / whole.target_tokens)
+    assert len(shares) > 15
     assert sum(shares) / len(shares) < 0.65
 
 

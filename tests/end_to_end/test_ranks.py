@@ -143,7 +143,7 @@ def train_without_memory(config: TrainConfig, log: Path) -> None:
         return original(*arguments, **options)
 
     trainer.train_step = failing
-    small_runs._train(config, log, None)
+    small_runs._train(config, log, None, 1)
 
 
 def test_an_error_of_all_ranks_is_reported_once(corpus: list[str], whole: Path, tmp_path: Path) -> None:

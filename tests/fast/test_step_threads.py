@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterator
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -84,6 +85,21 @@ def test_an_error_is_raised_here(threads: StepThreads) -> None:
     with pytest.raises(UserError, match="the second is refused"):
         threads(refuse, range(3))
     assert threads(lambda number: number, range(3)) == [0, 1, 2]
+
+
+def test_every_thread_has_its_share_of_torchs_threads_from_the_first_step_on() -> None:
+    """Otherwise a gradient of the norms is added up by one thread or by two, as chance will have it."""
+    before = torch.get_num_threads()
+    try:
+        for _ in range(20):
+            torch.set_num_threads(4)
+            with contextlib.closing(StepThreads()) as threads:
+                torch.set_num_threads(2)
+                together = Barrier(4)
+                found = threads(lambda _, wait=together.wait: (wait(), torch.get_num_threads())[1], range(4))
+                assert found == [1] * 4
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_one_core_needs_no_threads() -> None:
