@@ -16,7 +16,10 @@ from mt.model.feed_forward import Activation
 
 Library = Literal["mkl", "onednn", "torch", "tiles"]
 
-_COMPUTE_TYPES: dict[torch.dtype, ComputeType] = {torch.float32: "int8x8", torch.bfloat16: "bf16"}
+_COMPUTE_TYPES: dict[torch.dtype, tuple[ComputeType, ...]] = {
+    torch.float32: ("int8x8", "fp32"),
+    torch.bfloat16: ("bf16",),
+}
 _TYPICAL_ROWS = 128  # MKL lays the weights out for this number; it computes more and fewer in the same way
 _PROBED_SHAPES = ((48, 32), (65, 64), (96, 128), (256, 512))
 _PROBED_COUNTS = [2, 3, 5, 7, 8, 16, 20, 33]
@@ -51,10 +54,11 @@ class PrepackedLinear:
     ) -> None:
         precision = precision or weight.dtype
         self.out = out or precision
-        compute_type = compute_type or _COMPUTE_TYPES.get(precision)
+        compute_types = (compute_type,) if compute_type else _COMPUTE_TYPES.get(precision, ())
         self.in_features, self.tiles = weight.shape[1], None
-        if library is None and compute_type and fits_tiles(weight, compute_type=compute_type, out=self.out):
-            self.tiles = TiledLinear(weight, bias, compute_type=compute_type, out=self.out)
+        for each in compute_types if library is None else ():
+            if fits_tiles(weight, compute_type=each, out=self.out):
+                self.tiles = TiledLinear(weight, bias, compute_type=each, out=self.out)
         rounded = weight.device.type == "cpu" and precision == torch.bfloat16
         widened = rounded and (self.out != torch.bfloat16 or not _has_bf16())
         self.precision = torch.float32 if widened else precision

@@ -27,6 +27,7 @@ _SIGNATURES = {  # a letter of _TYPES for each argument
     **dict.fromkeys(("norm_of_sum_float", "norm_of_sum_bf16"), "ppppfpnn"),
     "best_extensions": "ppnnnpnnpnpp",
     "tiles_permitted": "",
+    "types_multiplied": "",
     "encoder_layers": "pipnpnnnn",
     "decoder_layers": "pipnppnnpnnnn",
     "linear_in_tiles": "pinpipi",

@@ -1,6 +1,7 @@
-"""Matrix products in C, for processors with AMX: prepacked weights in tiles of the processor."""
+"""Matrix products in C with prepacked weights, in tiles that processors with AMX multiply whole."""
 
 import ctypes
+import functools
 from typing import Any, Literal
 
 import torch
@@ -9,12 +10,13 @@ from torch import Tensor
 
 from mt.fast.native.library import Linear, kernels
 
-ComputeType = Literal["bf16", "int8", "int8x8"]
+ComputeType = Literal["fp32", "bf16", "int8", "int8x8"]
 
 _TILE = 16  # columns of a tile
 _LINE_BYTES = 64  # of a row of a tile, for each column four of them
 _COLUMNS = 32  # are computed at once
-_LIMBS: dict[ComputeType, int] = {"bf16": 0, "int8": 1, "int8x8": 3}  # int8 limbs of a number; 0: none
+# int8 limbs of a number; 0: none, -1: none, of four bytes
+_LIMBS: dict[ComputeType, int] = {"fp32": -1, "bf16": 0, "int8": 1, "int8x8": 3}
 _LARGEST = {1: 127, 3: 8_355_000}  # whole number in 1 or 3 limbs; the latter is LARGEST of limbs.c
 _PRECISIONS = (torch.float32, torch.bfloat16)
 
@@ -24,7 +26,8 @@ class TiledLinear:
 
     `bf16` rounds weights and x to it. `int8` rounds to 127 steps on either side of 0, up to the largest weight of an
     output feature and the largest number in a row of x. `int8x8` rounds to some 2^23 such steps, each number in three
-    int8 limbs, and adds up eight products of limbs, with errors like those of fp32.
+    int8 limbs, and adds up eight products of limbs, with errors like those of fp32; it is there with AMX only, and
+    `fp32` without.
     """
 
     def __init__(
@@ -40,12 +43,12 @@ class TiledLinear:
         self.scales = None
         self.bias = None if bias is None else bias.float().contiguous()
         limbs = _LIMBS[compute_type]
-        if limbs:
+        if limbs > 0:
             self.scales = weight.float().abs().amax(dim=1).clamp(min=1e-30) / _LARGEST[limbs]
             whole = (weight.float() / self.scales[:, None]).round_().to(torch.int32)
             self.weight = _in_tiles(_limbs(whole, limbs))
         else:
-            self.weight = _in_tiles(weight.to(torch.bfloat16)[None])
+            self.weight = _in_tiles(weight.to(torch.bfloat16 if compute_type == "bf16" else torch.float32)[None])
         pointers = (None if each is None else each.data_ptr() for each in (self.weight, self.scales, self.bias))
         self.structure = Linear(*pointers, self.in_features, self.out_features, limbs)
 
@@ -66,16 +69,27 @@ class TiledLinear:
 def fits_tiles(
     weight: Float[Tensor, "out_features in_features"], *, compute_type: ComputeType, out: torch.dtype
 ) -> bool:
-    """Whether this processor has tiles for these weights, with results in the precision `out`."""
+    """Whether kernels for this processor take these weights, with results in the precision `out`."""
     suitable = weight.device.type == "cpu" and weight.dtype in _PRECISIONS and out in _PRECISIONS
-    depth = _LINE_BYTES if _LIMBS[compute_type] else _LINE_BYTES // 2
-    return suitable and weight.shape[0] % _COLUMNS == weight.shape[1] % depth == 0 and has_tiles()
+    depth = _LINE_BYTES // {"fp32": 4, "bf16": 2}.get(compute_type, 1)
+    return suitable and weight.shape[0] % _COLUMNS == weight.shape[1] % depth == 0 and compute_type in compute_types()
+
+
+@functools.cache
+def compute_types() -> tuple[ComputeType, ...]:
+    """What kernels there are for this processor; none without a C compiler."""
+    library = kernels()
+    if library is None:
+        return ()
+    if library.tiles_permitted():
+        return "bf16", "int8", "int8x8"
+    names: tuple[ComputeType, ...] = ("fp32", "bf16", "int8")
+    return tuple(name for bit, name in enumerate(names) if library.types_multiplied() & 1 << bit)
 
 
 def has_tiles() -> bool:
     """Whether this processor has AMX and the system permits its use."""
-    library = kernels()
-    return library is not None and bool(library.tiles_permitted())
+    return "int8x8" in compute_types()
 
 
 def _limbs(

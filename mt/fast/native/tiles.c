@@ -1,6 +1,7 @@
-/* x Wᵀ + b in the tiles of a processor with AMX, in one of three ways:
+/* x Wᵀ + b, in one of four ways:
 
-   - without `limbs`, both factors are rounded to bf16 and their products added up in fp32;
+   - with -1 for `limbs`, in fp32;
+   - with none, both factors are rounded to bf16 and their products added up in fp32;
    - with one, they are rounded to int8 and added up as whole numbers: each row of x is scaled to -127 to 127 by its
      largest number, each row of W was scaled so before;
    - with three, see limbs.c. */
@@ -8,15 +9,28 @@
 #include "tiles.h"
 #include <stdlib.h>
 
-#ifdef HAS_TILES
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #define BLOCK (2 * TILE)
+#define FP32 -1 /* in place of a number of limbs */
+#ifdef HAS_TILES
+#define OFFSET 0
+#define FILLED TILE /* there are rows for a multiple of this number */
+#else
+#define OFFSET 128
+#define FILLED AT_ONCE
+#endif
+#ifdef __AVX512F__
+#define AT_ONCE 8 /* rows by 32 columns whose sums fit into registers */
+#else
+#define AT_ONCE 2
+#endif
+#define STRETCH (16 * BYTES)
 
-int tiles_permitted(void) { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; } /* ARCH_REQ_XCOMP_PERM, tile data */
+/* A row as it is; `to` is its first line. */
+static void plain_row(const void *x, int is_bf16, long start, long inner, char *to) {
+    for (long i = 0; i < inner; i += LANES) store_float((float *)(to + i / LANES * BYTES), load(x, is_bf16, start + i));
+}
 
-/* A row rounded to bf16; `to` is its first line. */
+/* A row rounded to bf16. */
 static void rounded_row(const void *x, int is_bf16, long start, long inner, char *to) {
     for (long i = 0; i < inner; i += LANES) {
         char *line = to + i / (2 * LANES) * BYTES + i % (2 * LANES) * sizeof(bf16);
@@ -24,7 +38,7 @@ static void rounded_row(const void *x, int is_bf16, long start, long inner, char
     }
 }
 
-/* A row as whole numbers from -127 to 127, and the value of one unit. */
+/* A row as whole numbers from -127 to 127, plus `OFFSET`, and the value of one unit. */
 static float quantised_row(const void *x, int is_bf16, long start, long inner, char *to) {
     const floats shift = all(12582912.0f);
     floats peak = all(1e-30f), doubt = {0};
@@ -37,10 +51,24 @@ static float quantised_row(const void *x, int is_bf16, long start, long inner, c
     for (long i = 0; i < inner; i += LANES) {
         floats whole = (load(x, is_bf16, start + i) * (1.0f / scale) + shift) - shift;
         *(bytes *)(to + i / LINE * BYTES + i % LINE) =
-            __builtin_convertvector(__builtin_convertvector(whole, ints), bytes);
+            __builtin_convertvector(__builtin_convertvector(whole, ints) + OFFSET, bytes);
     }
     return scale;
 }
+
+/* Rows in tiles, with the value of one unit in each; `next` is the bytes from 16 rows or columns to the next. */
+struct rows {
+    const char *tiles;
+    float *scales;
+    long count, next;
+};
+
+#ifdef HAS_TILES
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int tiles_permitted(void) { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; } /* ARCH_REQ_XCOMP_PERM, tile data */
+int types_multiplied(void) { return 0; }
 
 #define FOUR(OPERATION)                                                                                               \
     OPERATION(0, sums, line);                                                                                         \
@@ -57,13 +85,6 @@ static float quantised_row(const void *x, int is_bf16, long start, long inner, c
         OPERATION(2, 5, 6);                                                                                           \
         OPERATION(3, 5, 7);                                                                                           \
     }
-
-/* Rows in tiles, with the value of one unit in each; `next` is the bytes from 16 rows or columns to the next. */
-struct rows {
-    const char *tiles;
-    float *scales;
-    long count, next;
-};
 
 /* The sums of a block of 32 rows (or 16) by 32 columns. Meanwhile W is fetched for the columns after these,
    at `ahead`: a line of each tile, by the blocks of rows in turn, after which the processor fetches the others by
@@ -93,13 +114,84 @@ static inline __attribute__((always_inline)) void block(const struct rows *all_r
     FOUR(_tile_stored)
 }
 
+#else
+int tiles_permitted(void) { return 0; }
+
+/* Of fp32, bf16 and int8, what can be multiplied without tiles: bits 1, 2 and 4. */
+#ifdef __AVX512VNNI__
+int types_multiplied(void) { return 7; }
+#else
+int types_multiplied(void) { return 3; }
+#endif
+
+/* Four bytes of x times a line of W, added to 16 sums. */
+static inline __attribute__((always_inline)) floats added(floats sums, const char *x, const char *line, int limbs) {
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    const ints same = four - (ints){0};
+    if (limbs == FP32) return sums + (floats)same * load_float((const float *)line);
+#ifdef __AVX512VNNI__
+    if (limbs) return (floats)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)same, *(const __m512i *)line);
+#endif
+#ifdef __AVX512BF16__
+    return (floats)_mm512_dpbf16_ps((__m512)sums, (__m512bh)same, *(const __m512bh *)line);
+#else
+    const ints w = *(const ints *)line, high = (ints){0} - 65536;
+    return sums + (floats)(same << 16) * (floats)(w << 16) + (floats)(same & high) * (floats)(w & high);
+#endif
+}
+
+/* Adds up `number` rows by 32 columns over a stretch of the inner numbers, which fits into registers. int8 numbers of
+   x have an offset of 128, as the processor wants one factor without a sign; what it adds is the same in each row. */
+static inline __attribute__((always_inline)) void some_rows(const char *rows, const char *weight, long next,
+                                                            long stretch, int limbs, const long number, float *sums) {
+    floats made[AT_ONCE][2], extra[2] = {{0}, {0}};
+    const int32_t offset = 0x80808080;
+    for (long i = 0; i < number; i++) made[i][0] = made[i][1] = (floats){0};
+    for (const char *end = weight + stretch; weight < end; weight += BYTES, rows += BYTES)
+#pragma GCC unroll 16
+        for (long line = 0; line < TILE; line++) {
+            const char *left = weight + line * LINE, *right = left + next;
+            for (long i = 0; i < number; i++) {
+                made[i][0] = added(made[i][0], rows + i * LINE + 4 * line, left, limbs);
+                made[i][1] = added(made[i][1], rows + i * LINE + 4 * line, right, limbs);
+            }
+            if (limbs == 1) {
+                extra[0] = added(extra[0], (const char *)&offset, left, 1);
+                extra[1] = added(extra[1], (const char *)&offset, right, 1);
+            }
+        }
+    for (long i = 0; i < number; i++)
+        for (long half = 0; half < 2; half++) {
+            float *to = sums + i * BLOCK + half * TILE;
+            if (limbs == 1) *(ints *)to += (ints)made[i][half] - (ints)extra[half];
+            else *(floats *)to += made[i][half];
+        }
+}
+
+/* The sums of a block of up to 32 rows by 32 columns. Numbers are added up by the stretch, which keeps errors small. */
+static inline __attribute__((always_inline)) void block(const struct rows *all_rows, long row, const char *weight,
+                                                        const char *ahead, int limbs, float *sums) {
+    (void)ahead;
+    const long end = at_most(all_rows->count, row + BLOCK), next = all_rows->next;
+    memset(sums, 0, BLOCK * BLOCK * sizeof(float));
+    for (long i = row; i < end; i += AT_ONCE, sums += AT_ONCE * BLOCK)
+        for (long k = 0; k < next; k += STRETCH) {
+            const char *rows = all_rows->tiles + i / TILE * next + i % TILE * LINE + k;
+            const long stretch = at_most(next - k, STRETCH);
+            if (end - i > AT_ONCE / 2) some_rows(rows, weight + k, next, stretch, limbs, AT_ONCE, sums);
+            else some_rows(rows, weight + k, next, stretch, limbs, AT_ONCE / 2, sums);
+        }
+}
+#endif
+
 /* The result of a block's sums: scaled, with the bias, cut off below zero. */
 static inline void finish(const float *sums, const float *row_scales, const struct linear *by, long column, int relu,
                           long rows, void *out, int out_is_bf16) {
     for (long i = 0; i < rows; i++)
         for (long j = 0; j < BLOCK; j += LANES) {
             floats y = load_float(sums + i * BLOCK + j);
-            if (by->limbs) {
+            if (by->limbs > 0) {
                 y = __builtin_convertvector(*(const ints *)(sums + i * BLOCK + j), floats);
                 y *= row_scales[i] * load_float(by->scales + column + j);
             }
@@ -118,8 +210,9 @@ static void multiply(const struct rows *rows, const struct linear *by, int relu,
         const char *weight = (const char *)by->weight + column / TILE * rows->next;
         const char *ahead = column + BLOCK < by->columns ? weight + 2 * rows->next : 0;
         for (long row = 0; row < rows->count; row += BLOCK) {
-            if (by->limbs) block(rows, row, weight, ahead, 1, sums);
-            else block(rows, row, weight, ahead, 0, sums);
+            if (by->limbs == 1) block(rows, row, weight, ahead, 1, sums);
+            else if (by->limbs == 0) block(rows, row, weight, ahead, 0, sums);
+            else block(rows, row, weight, ahead, FP32, sums);
             finish(sums, rows->scales + row, by, column, relu, at_most(rows->count - row, BLOCK), out + row * line,
                    out_is_bf16);
         }
@@ -130,33 +223,33 @@ static void multiply(const struct rows *rows, const struct linear *by, int relu,
 int linear_in_tiles(const void *x, int x_is_bf16, long rows, const struct linear *by, int relu, void *out,
                     int out_is_bf16) {
     if (!rows) return 1;
+#ifdef HAS_TILES
     if (by->limbs > 1) return linear_in_limbs(x, x_is_bf16, rows, by, relu, out, out_is_bf16);
-    const long at_once = rows_at_once(rows), next = by->inner * (by->limbs ? 1 : sizeof(bf16)) * TILE;
+#endif
+    const long size = by->limbs == FP32 ? sizeof(float) : by->limbs ? 1 : sizeof(bf16);
+    const long at_once = rows_at_once(rows), next = by->inner * size * TILE;
     char *memory = aligned_alloc(LINE, at_once / TILE * next + at_once * sizeof(float));
     if (!memory) return 0;
     struct rows some = {.tiles = memory, .scales = (float *)(memory + at_once / TILE * next), .next = next};
+#ifdef HAS_TILES
     set_tile_shapes();
+#endif
     for (long row = 0; row < rows; row += at_once) {
         some.count = at_most(rows - row, at_once);
-        for (long i = 0; i < rounded_up(some.count, TILE); i++) {
-            const long start = (row + at_most(i, some.count - 1)) * by->inner; /* any row fills up a tile */
+        for (long i = 0; i < rounded_up(some.count, FILLED); i++) {
+            const long start = (row + at_most(i, some.count - 1)) * by->inner; /* any row fills them up */
             char *to = memory + i / TILE * next + i % TILE * LINE;
-            if (by->limbs) some.scales[i] = quantised_row(x, x_is_bf16, start, by->inner, to);
+            if (by->limbs == FP32) plain_row(x, x_is_bf16, start, by->inner, to);
+            else if (by->limbs) some.scales[i] = quantised_row(x, x_is_bf16, start, by->inner, to);
             else rounded_row(x, x_is_bf16, start, by->inner, to);
         }
         __asm__ volatile("" ::: "memory"); /* the compiler does not know that tiles are loaded from there */
         multiply(&some, by, relu, (char *)out + row * by->columns * (out_is_bf16 ? sizeof(bf16) : sizeof(float)),
                  out_is_bf16);
     }
+#ifdef HAS_TILES
     _tile_release();
+#endif
     free(memory);
     return 1;
 }
-#else
-int tiles_permitted(void) { return 0; }
-int linear_in_tiles(const void *x, int x_is_bf16, long rows, const struct linear *by, int relu, void *out,
-                    int out_is_bf16) {
-    (void)x, (void)x_is_bf16, (void)rows, (void)by, (void)relu, (void)out, (void)out_is_bf16;
-    return 0;
-}
-#endif
