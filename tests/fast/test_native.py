@@ -297,7 +297,11 @@ def test_without_a_compiler_there_are_no_kernels(environment: dict[str, str], tm
             script.write('echo "int x;" | cc -shared -x c -o "$made" -\n')
         foreign.chmod(0o755)
         environment = {"CC": str(foreign)}
-    settings = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path), "MT_KERNELS_DIR": str(tmp_path)} | environment
+    settings = {
+        "PATH": "/usr/bin:/bin",
+        "PYTHONPATH": ":".join(sys.path),
+        "MT_KERNELS_DIR": str(tmp_path),
+    } | environment
     done = subprocess.run([sys.executable, "-c", WITHOUT], check=False, env=settings, capture_output=True, text=True)
     assert done.returncode == 0
     assert not list(tmp_path.glob("*.so"))
@@ -316,7 +320,9 @@ def test_structures_of_other_sizes_are_refused(monkeypatch: pytest.MonkeyPatch, 
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The library as a new process compiles it into its cache, with a compiler that has options."""
     folder = tmp_path_factory.mktemp("built")
-    assert has_kernels({"CC": "cc -g0 -Ofast -funsafe-math-optimizations -ffinite-math-only", "MT_KERNELS_DIR": str(folder)})
+    assert has_kernels(
+        {"CC": "cc -g0 -Ofast -funsafe-math-optimizations -ffinite-math-only", "MT_KERNELS_DIR": str(folder)}
+    )
     [library_file] = folder.iterdir()
     return library_file
 
