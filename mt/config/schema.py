@@ -196,7 +196,7 @@ class Training:
     checkpoint_every_steps: Count
     average_checkpoints: Count  # the number of newest checkpoints in the delivered model (section 6.1)
     keep_checkpoints: Count  # the number of newest checkpoints on disk
-    patience: Count | None  # validations without a better loss before training stops; null is off
+    patience: Count | None  # validations without a better score (greedy BLEU) before training stops; null is off
     log_every_steps: Count
     tensorboard: bool  # also write events for TensorBoard
 
