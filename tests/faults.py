@@ -2,8 +2,10 @@
 
 import builtins
 import errno
+import functools
 import io
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,12 +14,13 @@ from unittest import mock
 
 from mt.errors import DiskError
 
-# death: the process ends at the call, and what was not synced is lost. once: the call fails, later ones work.
+# death: the process ends at the call, and content that was not synced is lost. power: new names in folders that were
+# not synced are lost too, also where no call fails. once: the call fails, later ones work.
 # full: from the call on nothing more can be written, though deleted. read_only: from the call on nothing works.
-Mode = Literal["death", "once", "full", "read_only"]
-MODES: tuple[Mode, ...] = ("death", "once", "full", "read_only")
+Mode = Literal["death", "power", "once", "full", "read_only"]
+MODES: tuple[Mode, ...] = ("death", "power", "once", "full", "read_only")
 ERRORS = {"once": errno.EIO, "full": errno.ENOSPC, "read_only": errno.EROFS}
-RELIABILITY_ROW: dict[Mode, int] = {"death": 1, "once": 1, "full": 3, "read_only": 3}
+RELIABILITY_ROW: dict[Mode, int] = {"death": 1, "power": 1, "once": 1, "full": 3, "read_only": 3}
 DELETING = ("unlink", "rmdir", "open", "close")
 
 
@@ -34,6 +37,7 @@ class Disk:
         self.mode = mode
         self.calls = 0
         self.unsynced: set[int] = set()
+        self.names: list[tuple[int, Callable[[Path], None]]] = []  # of unsynced folders: how each new name is lost
 
     @property
     def failed(self) -> bool:
@@ -44,7 +48,7 @@ class Disk:
         self.calls += 1
         if self.calls < self.fail_at or (self.mode == "once" and self.calls > self.fail_at):
             return
-        if self.mode == "death":
+        if self.mode in ("death", "power"):
             self.calls = self.fail_at  # the dead make no calls
             raise Death
         if self.mode != "full" or name not in DELETING:
@@ -54,9 +58,35 @@ class Disk:
         def counted(*arguments: Any, **options: Any) -> Any:
             if self.holds(arguments[0]):
                 self.call(name, arguments[0])
-            return original(*arguments, **options)
+            if self.mode != "power" or options.get("dir_fd") is not None or not self.holds(arguments[0]):
+                return original(*arguments, **options)
+            return self.naming(name, functools.partial(original, *arguments, **options), *arguments[:2])
 
         return counted
+
+    def naming(self, call: str, action: Callable[[], Any], path: Any, other: Any = None) -> Any:
+        """Do what a call does to a folder's names and note how it is undone; a file's deletion is not."""
+        folder, name = Path(path).parent, Path(path).name
+        there = (folder / name).exists()
+        new = Path(other).name if call in ("replace", "rename") else ""
+        before = (folder / new).read_bytes() if new and (folder / new).is_file() else None
+        result = action()
+
+        def undo(found: Path) -> None:
+            if call == "mkdir":
+                shutil.rmtree(found / name)
+            elif call == "rmdir":
+                (found / name).mkdir()
+            elif new:
+                (found / new).rename(found / name)
+                if before is not None:
+                    (found / new).write_bytes(before)
+            elif not there:
+                (found / name).unlink(missing_ok=True)
+
+        if call in ("mkdir", "rmdir", "replace", "rename", "open", "write"):
+            self.names.append((folder.stat().st_ino, undo))
+        return result
 
     def holds(self, path: Any) -> bool:
         """Whether a path is below the folder; one that is relative to an open folder counts too."""
@@ -65,19 +95,33 @@ class Disk:
 
     def fsync(self, handle: int) -> None:
         self.call("fsync")
-        self.unsynced.discard(os.fstat(handle).st_ino)
+        synced = os.fstat(handle).st_ino
+        self.unsynced.discard(synced)
+        self.names = [(folder, undo) for folder, undo in self.names if folder != synced]
 
     def open_file(self, path: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
         if not set("wax+") & set(mode) or isinstance(path, int) or not self.holds(path):
             return io_open(path, mode, *arguments, **options)
         self.call("write", path)
-        return _File(io_open(path, mode, *arguments, **options), self)
+        opened = functools.partial(io_open, path, mode, *arguments, **options)
+        return _File(self.naming("write", opened, path) if self.mode == "power" else opened(), self)
 
     def forget_unsynced(self, root: Path) -> None:
         """What a power failure leaves of a file that was never synced: its name."""
         for path in root.rglob("*"):
             if path.is_file() and path.stat().st_ino in self.unsynced:
                 path.write_bytes(b"")
+
+    def forget_names(self, root: Path) -> None:
+        """What a power failure leaves of folders that were never synced: their names as they were, newest lost first.
+
+        A folder is found by its number, because it may have been renamed itself.
+        """
+        for folder, undo in reversed(self.names):
+            for path in (root.parent, root, *root.rglob("*")):
+                if path.is_dir() and path.stat().st_ino == folder:
+                    undo(path)
+                    break
 
 
 class _File:
@@ -121,7 +165,7 @@ def succeeds(action: Callable[[], None], mode: Mode) -> bool:
     except Death:
         return False
     except DiskError:
-        if mode == "death":
+        if mode in ("death", "power"):
             raise
         return False
     return True
@@ -131,7 +175,7 @@ def succeeds(action: Callable[[], None], mode: Mode) -> bool:
 def failing_disk(root: Path, *, fail_at: int, mode: Mode) -> Iterator[Disk]:
     """While inside, every call that writes below `root` is counted, and the one number `fail_at` fails."""
     disk = Disk(root, fail_at=fail_at, mode=mode)
-    names = ("open", "replace", "rename", "mkdir", "unlink", "rmdir")
+    names = ("open", "replace", "rename", "mkdir", "unlink", "rmdir", "chmod")
     with ExitStack() as patches:
         for name in names:
             patches.enter_context(mock.patch.object(os, name, disk.wrap(name, getattr(os, name))))
@@ -139,5 +183,6 @@ def failing_disk(root: Path, *, fail_at: int, mode: Mode) -> Iterator[Disk]:
         for module in (io, builtins):
             patches.enter_context(mock.patch.object(module, "open", disk.open_file))
         yield disk
-    if mode == "death" and disk.failed:
+    if mode == "power" or (mode == "death" and disk.failed):
         disk.forget_unsynced(root)
+        disk.forget_names(root)

@@ -33,8 +33,8 @@ def write_file(path: Path, content: Content, *, key: str = "run_dir") -> None:
 def replace_file(path: Path, content: bytes, *, key: str = "run_dir") -> None:
     """Replace a file; a reader sees the old one or the new one, whole.
 
-    The target of a link is replaced, not the link; a pipe or a device is written to. Raises DiskError, which names
-    the option `key` that chooses the path.
+    The target of a link is replaced, not the link; a pipe or a device is written to. A file keeps its permissions,
+    and nobody else reads the new content meanwhile. Raises DiskError, which names the option `key` of the path.
     """
     special = path.exists() and not path.is_file() and not path.is_dir()
     path = path.resolve() if path.is_symlink() and not special else path
@@ -43,7 +43,11 @@ def replace_file(path: Path, content: bytes, *, key: str = "run_dir") -> None:
         if special:
             path.write_bytes(content)
             return
+        if path.exists():
+            aside.touch(mode=0o600)
         write_file(aside, content, key=key)
+        if path.exists():
+            shutil.copymode(path, aside)
         aside.replace(path)
         sync_folder(path.parent)
     except OSError as error:
@@ -87,16 +91,17 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> None:
 def recover(parent: Path) -> None:
     """Put back what `write_folder` moved aside before the process died, and remove the folders that it left unfinished.
 
-    Raises OSError. Only for the process that alone writes there.
+    Raises OSError, DiskError. Only for the process that alone writes there.
     """
     for path in sorted(parent.glob(".*.replaced")):
         folder = parent / path.name[1:].removesuffix(".replaced")
         if folder.exists():
-            shutil.rmtree(path)
+            remove_folder(path)
         else:
             path.rename(folder)
     for path in parent.glob(".*.part"):
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(DiskError):
+            remove_folder(path)
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -132,9 +137,14 @@ def read_folder(folder: Path, *names: str) -> dict[str, bytes]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder, its manifest first, so that a half-removed one never counts as whole. Raises DiskError."""
+    """Remove a folder, its manifest first, so that a half-removed one never counts as whole; of a link, the link.
+
+    Raises DiskError.
+    """
     try:
-        if folder.exists():
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.exists():
             (folder / MANIFEST).unlink(missing_ok=True)
             shutil.rmtree(folder)
     except OSError as error:

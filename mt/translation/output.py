@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +51,7 @@ class FileOutput(StreamOutput):
     An existing part with the same key is continued after the last input line that is certainly finished;
     `finished_lines` counts these lines. `key` identifies everything that the lines depend on; without it the file
     starts empty. With `numbered` several lines may belong to one input line, whose number they begin with.
+    The permissions are those of the file that will be replaced, and its owner may always write.
 
     Raises LockedError while another process writes the same part.
     """
@@ -63,6 +65,8 @@ class FileOutput(StreamOutput):
         except BlockingIOError as error:
             self._stream.close()
             raise LockedError(f"another process is writing {self._part}: wait for it or choose another") from error
+        if path.is_file():
+            self._part.chmod(path.stat().st_mode & 0o777 | stat.S_IWUSR)
         self.finished_lines, end_bytes = finished(self._part, numbered=numbered) if key else (0, 0)
         self._stream.truncate(end_bytes)
 
