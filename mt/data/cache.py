@@ -1,32 +1,34 @@
 """Folders of the cache, each named by a hash of what it is made from: written aside, renamed when complete, reused."""
 
+import fcntl
 import hashlib
 import json
 import os
 import secrets
 import shutil
-import time
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from mt.runs.atomic import disk_error
 
 MANIFEST = "manifest.json"
-ABANDONED_SECONDS = 86400.0
+WRITER = ".writer"  # locked by the process that is writing the folder
 
 Facts = dict[str, Any]  # what is known of a folder's content, as JSON holds it
+Write = Callable[[Callable[[], Path]], Facts]
 
 
 def cached_folder(
-    cache_dir: Path, kind: str, origin: object, write: Callable[[Path], Facts], *, key: str = "data.cache_dir"
+    cache_dir: Path, kind: str, origin: object, write: Write, *, key: str = "data.cache_dir"
 ) -> tuple[Path, Facts]:
     """Return the folder of the `kind` that is made from `origin`, and the facts that `write` returned of it.
 
-    `write` makes and fills the folder that it is given, which is then renamed. A folder is made again where anything
-    in it is not as it was written; to know that, all of it is read. Several processes may make the same folder at once.
+    `write` fills the folder that its argument makes and returns, which is then renamed. A folder is made again where
+    anything in it is not as it was written; to know that, all of it is read. Several processes may make the same folder
+    at once.
     Raises DiskError, which names the option `key`; there is then no folder.
     """
     digest = hashlib.blake2b(json.dumps(origin, sort_keys=True).encode("utf-8"), digest_size=16).hexdigest()
@@ -48,10 +50,18 @@ def _facts_of_whole(folder: Path) -> Facts | None:
         return None
 
 
-def _make(folder: Path, write: Callable[[Path], Facts], *, key: str) -> Facts:
+def _make(folder: Path, write: Write, *, key: str) -> Facts:
     aside = folder.with_name(f"{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
+    held = ExitStack()
+
+    def begin() -> Path:
+        aside.mkdir(parents=True)
+        fcntl.flock(held.enter_context((aside / WRITER).open("wb")), fcntl.LOCK_EX)
+        return aside
+
     try:
-        facts = write(aside)
+        facts = write(begin)
+        (aside / WRITER).unlink()
         manifest = {"facts": facts, "checksum": _checksum(aside, facts)}
         (aside / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
         for path in aside.iterdir():
@@ -68,6 +78,7 @@ def _make(folder: Path, write: Callable[[Path], Facts], *, key: str) -> Facts:
         raise disk_error(folder, error, key=key) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+        held.close()
 
 
 def _checksum(folder: Path, facts: Facts) -> int:
@@ -82,8 +93,8 @@ def _checksum(folder: Path, facts: Facts) -> int:
 
 
 def _remove_abandoned(cache_dir: Path) -> None:
-    """Delete what killed processes left half written: nobody writes for longer than `ABANDONED_SECONDS`."""
+    """Delete what killed processes left half written; a living writer has its lock, whatever the clocks say."""
     for partial in cache_dir.glob("*.partial"):
-        with suppress(OSError):
-            if time.time() - partial.stat().st_mtime > ABANDONED_SECONDS:
-                shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError), (partial / WRITER).open("rb+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(partial, ignore_errors=True)

@@ -117,7 +117,7 @@ def _map_side(folder: Path, side: str, dtype: np.dtype[Any]) -> tuple[np.ndarray
 
 
 def _write(
-    folder: Path,
+    begin: Callable[[], Path],
     *,
     chunks: Iterator[tuple[Encoded, Encoded]],
     dtypes: tuple[str, str],
@@ -125,7 +125,7 @@ def _write(
     num_pairs: int,
 ) -> Facts:
     """Write the ids and offsets of both sides of the pairs to keep."""
-    folder.mkdir(parents=True)
+    folder = begin()
     all_lengths: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     too_long = empty = 0
     with (

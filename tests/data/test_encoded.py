@@ -1,13 +1,10 @@
-import os
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mt.data.cache import ABANDONED_SECONDS
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.filters import FilterReport
 from mt.data.text_cache import PreparedText
@@ -249,15 +246,3 @@ def test_a_failure_in_the_middle_leaves_nothing(
     with pytest.raises(DiskError, match="No space left on device"):
         encode(made, tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_a_killed_process_left_is_removed_after_a_day(made: dict[str, Path], tmp_path: Path) -> None:
-    old, fresh = tmp_path / "ids-0.1.partial", tmp_path / "ids-0.2.partial"
-    for folder in (old, fresh):
-        folder.mkdir()
-        (folder / "source.ids").write_bytes(b"half")
-    day_ago = time.time() - ABANDONED_SECONDS - 1
-    os.utime(old, (day_ago, day_ago))
-    encode(made, tmp_path)
-    assert not old.exists()
-    assert fresh.exists()

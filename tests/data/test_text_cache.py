@@ -1,10 +1,10 @@
 """The text cache: the right text, reused when nothing changed, whole whatever happens while it is written."""
 
 import errno
+import fcntl
 import json
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,7 +15,7 @@ import pytest
 from pairs import GeneratedCorpus
 
 import mt.data.text_cache
-from mt.data.cache import ABANDONED_SECONDS
+from mt.data.cache import WRITER, Facts, cached_folder
 from mt.data.corpus import Corpus, FileCorpus
 from mt.data.filters import FilterSettings
 from mt.data.lines import read_lines
@@ -214,13 +214,32 @@ def test_training_text_that_vanishes_in_the_filters_is_an_error(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:
-    old, fresh = tmp_path / "text-0.1.partial", tmp_path / "text-0.2.partial"
-    for folder in (old, fresh):
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+    """Whatever the clocks of their machines say."""
+    dead, living = tmp_path / "text-0.1.partial", tmp_path / "text-0.2.partial"
+    for folder in (dead, living):
         folder.mkdir()
-        (folder / "train.source").write_text("half")
-    day_ago = time.time() - ABANDONED_SECONDS - 1
-    os.utime(old, (day_ago, day_ago))
-    prepare(tmp_path)
-    assert not old.exists()
-    assert fresh.exists()
+        for name in ("train.source", WRITER):
+            (folder / name).write_text("half")
+    os.utime(living, (0, 0))
+    with (living / WRITER).open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        prepare(tmp_path)
+    assert not dead.exists()
+    assert (living / "train.source").exists()
+
+
+def test_a_folder_of_the_cache_is_locked_while_it_is_written(tmp_path: Path) -> None:
+    """By another writer, too, which begins while the first one works."""
+
+    def write(begin: Callable[[], Path]) -> Facts:
+        folder = begin()
+        if not first:
+            first.append(folder)
+            cached_folder(tmp_path, "text", "second", write)
+        (folder / "text").write_text("whole")
+        return {}
+
+    first: list[Path] = []
+    folder, _ = cached_folder(tmp_path, "text", "first", write)
+    assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "text"]
