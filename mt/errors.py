@@ -13,7 +13,7 @@ EXIT_CODES = {
     3: "training diverged, or a model gives no finite scores",
     4: "a checkpoint, tokenizer or run file is damaged",
     5: "writing failed: disk full, or the folder is read-only",
-    6: "another process is training in this run folder",
+    6: "another process is writing to this folder",
     130: "stopped by SIGINT",
     143: "stopped by SIGTERM, SIGUSR1 or SIGUSR2; a training has saved its state",
 }
@@ -54,7 +54,7 @@ class DiskError(MtError):
 
 
 class LockedError(MtError):
-    """Another process is training in this run folder."""
+    """Another process is writing to this folder."""
 
     exit_code = 6
 

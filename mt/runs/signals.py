@@ -123,8 +123,8 @@ def stop_on_signals() -> Iterator[StopRequest]:
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold a run folder for this process. Raises LockedError when another one holds it, DiskError if unwritable."""
+def lock_folder(folder: Path, *, key: str = "run_dir") -> Iterator[None]:
+    """Hold a folder for this process. Raises LockedError when another one holds it, DiskError if unwritable."""
     with ExitStack() as held:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -133,10 +133,8 @@ def lock_folder(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise LockedError(
-                f"another process is training in {folder}: wait for it, or choose another with run_dir="
+                f"another process is writing to {folder}: wait for it, or choose another with {key}="
             ) from error
         except OSError as error:
-            raise DiskError(
-                f"cannot write to run_dir {folder}: {error.strerror}: choose another with run_dir="
-            ) from error
+            raise DiskError(f"cannot write to {key} {folder}: {error.strerror}: choose another with {key}=") from error
         yield
