@@ -1,7 +1,6 @@
 """From the corpora of a training to its stream of batches: filtered text, tokenizers, ids, order, size."""
 
 import functools
-import shutil
 import zlib
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -19,6 +18,7 @@ from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText, Side, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.doctor.quick import report_corpus_findings
+from mt.fast.workers import in_process
 from mt.model.transformer import Transformer
 from mt.reporting import report
 from mt.runs.atomic import replace_file
@@ -59,7 +59,7 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
     for split in _HELD_OUT_SPLITS:
         for side in get_args(Side):
             if text.path(split, side).exists():
-                shutil.copyfile(text.path(split, side), held_out_text(run_dir, split, side))
+                replace_file(held_out_text(run_dir, split, side), text.path(split, side).read_bytes())
     replace_file(run_dir / CONFIG, to_yaml(config).encode())
     return text
 
@@ -92,7 +92,11 @@ def report_text(config: TrainConfig, text: PreparedText, too_long: int, *, resum
 
 
 def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
-    """Train the tokenizers that the run folder does not have yet, on the training split alone. Raises UserError."""
+    """Train the tokenizers that the run folder does not have yet, on the training split alone. Raises UserError.
+
+    SentencePiece holds Python's lock for minutes, in which no signal would be obeyed: it works in a process that is
+    ended then.
+    """
     source, target = text.path("train", "source"), text.path("train", "target")
     files = {TOKENIZER: [source, target]}
     if not config.tokenizer.shared_vocab:
@@ -100,7 +104,8 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
     for name, text_files in files.items():
         output = Path(config.run_dir) / name
         if not output.exists():
-            train_tokenizer(
+            train = functools.partial(
+                train_tokenizer,
                 text_files=text_files,
                 output=output,
                 vocab_size=config.tokenizer.vocab_size,
@@ -108,6 +113,7 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
                 byte_fallback=config.tokenizer.byte_fallback,
                 input_sentence_size=config.tokenizer.input_sentence_size,
             )
+            in_process(train)
 
 
 def encoded(config: TrainConfig, text: PreparedText, split: Split, *, epoch: int | None) -> EncodedCorpus:

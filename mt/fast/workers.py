@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -13,6 +15,8 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Generic, TypeVar
 
 import torch
+
+from mt.errors import UserError
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
@@ -23,8 +27,11 @@ _function_of_worker: list[Callable[..., Any]] = []  # in a worker process: what 
 
 
 def can_fork() -> bool:
-    """Whether a process that has computed may be forked here: with the libraries of other systems it may hang."""
-    return sys.platform == "linux"
+    """Whether a process that has computed may be forked here: with the libraries of other systems it may hang.
+
+    A daemon of multiprocessing may have no children.
+    """
+    return sys.platform == "linux" and not multiprocessing.current_process().daemon
 
 
 class Workers:
@@ -61,13 +68,44 @@ def in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, .
     own_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
+    busy: set[int] = set()
+
+    def work(each: tuple[Any, ...]) -> Result:
+        busy.add(threading.get_ident())
+        try:
+            return function(*each)
+        finally:
+            busy.discard(threading.get_ident())
+
     try:
         if threads == 1 or len(arguments) <= 1:
             return [function(*each) for each in arguments]
-        return list(pool.map(lambda each: function(*each), arguments))
+        return list(pool.map(work, arguments))
+    except BaseException:  # such as a signal, which only this thread receives: the others need not finish
+        for thread in tuple(busy):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(SystemExit))
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(own_threads)
+
+
+def in_process(function: Callable[[], Result]) -> Result:
+    """Return the function's result, computed in a process of its own, which ends when a signal comes.
+
+    Where the system makes no process, it is computed here. Raises what it raises, and UserError where it was killed.
+    """
+    if can_fork():
+        with contextlib.suppress(OSError):
+            worker = WorkerProcesses(function, count=1)
+            try:
+                return worker.map([()])[0]
+            except BrokenProcessPool as error:
+                time.sleep(1)  # what ends all processes of a job, as a cluster does, ends this one too
+                raise UserError(f"a process was killed, perhaps because memory ran out: {error}") from error
+            finally:
+                worker.close()
+    return function()
 
 
 class WorkerProcesses(Generic[Result]):

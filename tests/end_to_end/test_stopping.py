@@ -1,11 +1,13 @@
 """RELIABILITY 3, 5: signals and full disks anywhere in a training leave a folder that the same command continues."""
 
+import ctypes
 import errno
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +38,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str
 
 MOMENTS = {
     "reading the corpora": (preparation, "prepare_text", 1),
-    "training the tokenizer": (preparation, "train_tokenizer", 1),
+    "training the tokenizer": (preparation, "in_process", 1),
     "encoding": (preparation, "encode_corpus", 2),
     "a step": (trainer, "train_step", 6),
     "validation": (job, "corpus_bleu", 1),
@@ -80,6 +82,31 @@ def test_a_signal_anywhere_ends_the_run_cleanly(
     assert "Traceback" not in error
     assert small_runs.train(command) == 0
     assert small_runs.outcome(tmp_path / "run") == expected
+
+
+@pytest.mark.reliability(5)
+def test_a_library_that_holds_the_lock_of_python_is_not_waited_for(
+    whole: tuple[list[str], dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SentencePiece does, while it learns the subwords of a large corpus for minutes."""
+    corpus, _ = whole
+    ready = tmp_path / "ready"
+
+    def learning(**_: Any) -> None:
+        ready.touch()
+        ctypes.PyDLL(None).sleep(15)
+
+    def stop() -> None:
+        while not ready.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(preparation, "train_tokenizer", learning)
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    assert small_runs.train(corpus, f"run_dir={tmp_path}/run") == 143
+    stopping.join()
+    assert time.time() - ready.stat().st_mtime < 10
 
 
 @pytest.mark.reliability(5)
@@ -180,7 +207,7 @@ def test_a_disk_that_fails_in_a_save_is_exit_5(
 
 
 @pytest.mark.reliability(3)
-@pytest.mark.parametrize("mode", ["full", "once"])
+@pytest.mark.parametrize("mode", ["full", "once", "read_only"])
 @pytest.mark.parametrize("faults", [2, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 def test_a_disk_that_fails_anywhere_in_a_training_costs_no_work(
     *,

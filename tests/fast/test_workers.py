@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from mt.errors import UserError
-from mt.fast.workers import WorkerProcesses, Workers, can_fork
+from mt.errors import SignalledError, UserError
+from mt.fast.workers import WorkerProcesses, Workers, can_fork, in_process, in_threads
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="processes are forked on Linux only")
 HERE = os.getpid()
@@ -85,6 +85,38 @@ def test_threads_compute_where_no_process_can_be_made(monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "fork", fork)
     answers = Workers(2, processes=True)(work, [(number, "work") for number in range(6)], sentences=64)
     assert [(number, process) for number, process, _ in answers] == [(number, HERE) for number in range(6)]
+
+
+@pytest.mark.reliability(5)
+def test_threads_that_search_long_end_with_a_signal() -> None:
+    """Which only the main thread receives."""
+
+    def search(seconds: float) -> None:
+        begun.append(time.monotonic())
+        while time.monotonic() - begun[0] < seconds:
+            time.sleep(0.001)
+
+    def interrupt(*_: object) -> None:
+        raise SignalledError(signal.SIGALRM)
+
+    begun: list[float] = []
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(SignalledError):
+            in_threads(search, [(15.0,)] * 5, threads=2)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - begun[0] < 10
+    assert len(begun) == 2
+
+
+def test_what_a_process_of_its_own_does_is_returned_or_raised() -> None:
+    assert in_process(lambda: work(3, "work")[1]) != HERE
+    with pytest.raises(UserError, match="3 is refused"):
+        in_process(lambda: work(3, "refuse"))
+    with pytest.raises(UserError, match="a process was killed, perhaps because memory ran out"):
+        in_process(lambda: work(3, "end"))
 
 
 @pytest.mark.reliability(24)
