@@ -17,12 +17,13 @@ from mt.data.text_cache import PreparedText
 from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
 from mt.fast.step_threads import step_threads
+from mt.fast.workers import can_fork
 from mt.model.transformer import Transformer
 from mt.reporting import format_seconds, report
 from mt.runs.atomic import remove_unfinished
 from mt.runs.checkpoint import Checkpoints, TrainingState
 from mt.runs.delivery import averaged_steps, deliver, inherit_config, inherit_parameters
-from mt.runs.folder import CHECKPOINTS, METRICS, MODEL, SCORES, held_out_text
+from mt.runs.folder import CHECKPOINTS, METRICS, MODEL, SCORES, held_out_text, run_identity
 from mt.runs.metrics import draw_curves
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision
@@ -46,10 +47,12 @@ def train(config: TrainConfig) -> None:
         ranks.on_rank_zero(lambda: held.enter_context(lock_folder(run_dir)))
         ranks.on_rank_zero(lambda: remove_unfinished(run_dir))
         # An exception in the middle of SentencePiece's training would be reported as a fault of the text.
-        text = ranks.on_rank_zero(lambda: prepare(config, run_dir, learning=stop.held_back()))
+        learning = nullcontext() if can_fork() else stop.held_back()
+        text = ranks.on_rank_zero(lambda: prepare(config, run_dir, learning=learning))
         device = ranks.device(choose_device(config.device))
         model = empty_model(config, load_tokenizers(config, run_dir), device)
-        checkpoints = Checkpoints(run_dir / CHECKPOINTS, keep=config.training.keep_checkpoints)
+        keep = config.training.keep_checkpoints
+        checkpoints = Checkpoints(run_dir / CHECKPOINTS, keep=keep, run=run_identity(run_dir))
         if not checkpoints.steps():
             inherit_parameters(config, model)
         state = _train(config, text, model, checkpoints, stop=stop, ranks=ranks)
@@ -139,6 +142,8 @@ def _resumed(
     ranks.check_equal(state.step, "other checkpoints: run_dir must be on a disk that all machines share")
     for line in passed_over:
         say(line)
+    if differences := state.origin.differences():
+        say(f"other versions or threads than before, so the last bits may differ: {', '.join(differences)}")
     ranks.on_rank_zero(lambda: checkpoints.prune(state.step))
     return state
 
@@ -184,9 +189,9 @@ def _describe(
     peak = build.schedule(config)(peak_step)
     return (
         f"{config.name}: training {begin}: {size:,} parameters, {subwords:,} subwords, {precision} on {devices}, "
-        f"micro-batches of {order.micro_batch_tokens:,} tokens, peak learning rate {peak:.3g} "
-        f"at step {peak_step:,}, to step {config.training.max_steps:,}; "
-        f"run folder {config.run_dir}"
+        f"torch {torch.__version__}, threads: {torch.get_num_threads()}, "
+        f"micro-batches of {order.micro_batch_tokens:,} tokens, peak learning rate {peak:.3g} at step {peak_step:,}, "
+        f"to step {config.training.max_steps:,}; run folder {config.run_dir}"
     )
 
 

@@ -1,6 +1,7 @@
 """What survives a restart: parameters, optimizer state and the position in the run, as safetensors and JSON."""
 
 import json
+import platform
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mt.config.loading import checked
+from mt.config.schema import AmountOrZero, Count, CountOrZero
 from mt.errors import BadFileError, UserError
 from mt.runs.atomic import disk_error, read_folder, recover, remove_folder, write_folder
 from mt.runs.folder import BEST, MODEL, OPTIMIZER, STATE, checkpoint_steps, step_folder
@@ -24,13 +26,28 @@ _ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
 class Window:
     """Sums over the steps since the last logged line; saved, so that a restart changes no line."""
 
-    steps: int = 0
-    source_tokens: int = 0
-    target_tokens: int = 0
-    loss: float = 0.0
-    nll: float = 0.0
-    seconds: float = 0.0
-    waiting_seconds: float = 0.0  # of these, for the next batch
+    steps: CountOrZero = 0
+    source_tokens: CountOrZero = 0
+    target_tokens: CountOrZero = 0
+    loss: AmountOrZero = 0.0
+    nll: AmountOrZero = 0.0
+    seconds: AmountOrZero = 0.0
+    waiting_seconds: AmountOrZero = 0.0  # of these, for the next batch
+
+
+@dataclass
+class Origin:
+    """Which run saved a checkpoint, and with what: the last bits of a step depend on it."""
+
+    run: str = ""
+    torch_version: str = field(default_factory=lambda: str(torch.__version__))
+    python_version: str = field(default_factory=platform.python_version)
+    threads: Count = field(default_factory=torch.get_num_threads)
+
+    def differences(self) -> list[str]:
+        """What is otherwise now, from and to."""
+        now = vars(Origin(self.run))
+        return [f"{name} {value} -> {now[name]}" for name, value in vars(self).items() if value != now[name]]
 
 
 @dataclass
@@ -41,20 +58,21 @@ class TrainingState:
     the average, and the next one replaces it. `validation_due` says that a signal cut this step's validation short.
     """
 
-    step: int = 0
-    epoch: int = 0
-    next_batch: int = 0
-    source_tokens: int = 0
-    target_tokens: int = 0
-    skipped_steps: int = 0
-    consecutive_skips: int = 0
+    step: CountOrZero = 0
+    epoch: CountOrZero = 0
+    next_batch: CountOrZero = 0
+    source_tokens: CountOrZero = 0
+    target_tokens: CountOrZero = 0
+    skipped_steps: CountOrZero = 0
+    consecutive_skips: CountOrZero = 0
     best_score: float | None = None
-    best_step: int = 0
-    validations_without_progress: int = 0
-    training_seconds: float = 0.0
+    best_step: CountOrZero = 0
+    validations_without_progress: CountOrZero = 0
+    training_seconds: AmountOrZero = 0.0
     on_schedule: bool = True
     validation_due: bool = False
     window: Window = field(default_factory=Window)
+    origin: Origin = field(default_factory=Origin)
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -81,10 +99,14 @@ def read_tensors(content: bytes, *, origin: Path) -> dict[str, Tensor]:
 
 @dataclass
 class Checkpoints:
-    """The folder of a run's checkpoints: `step-N/` for the newest `keep` and `best/` for the best validation."""
+    """The folder of a run's checkpoints: `step-N/` for the newest `keep` and `best/` for the best validation.
+
+    `run` is its `run_identity`; a checkpoint of another run counts as damaged.
+    """
 
     folder: Path
     keep: int
+    run: str
 
     def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, state: TrainingState) -> None:
         """Write `step-N/` whole, and only then remove the older ones beyond `keep`. Raises DiskError."""
@@ -93,7 +115,7 @@ class Checkpoints:
             {
                 MODEL: tensor_parts(model_tensors(model)),
                 OPTIMIZER: tensor_parts(_optimizer_tensors(model, optimizer)),
-                STATE: json.dumps(asdict(state), indent=1).encode(),
+                STATE: self._state_file(state),
             },
         )
         self.prune(state.step)
@@ -111,7 +133,11 @@ class Checkpoints:
     def save_best(self, model: nn.Module, state: TrainingState) -> None:
         """Write the weights with the best validation score so far. Raises DiskError."""
         tensors = tensor_parts(model_tensors(model))
-        write_folder(self.folder / BEST, {MODEL: tensors, STATE: json.dumps(asdict(state), indent=1).encode()})
+        write_folder(self.folder / BEST, {MODEL: tensors, STATE: self._state_file(state)})
+
+    def _state_file(self, state: TrainingState) -> bytes:
+        state.origin = Origin(self.run)
+        return json.dumps(asdict(state), indent=1).encode()
 
     def steps(self) -> list[int]:
         """The steps that have a folder, ascending; whether it is whole shows only on loading."""
@@ -136,10 +162,7 @@ class Checkpoints:
 
         def load(step: int) -> TrainingState:
             folder = self.folder / step_folder(step)
-            files = read_folder(folder, MODEL, OPTIMIZER, STATE)
-            state = _parse_state(files[STATE], origin=folder / STATE)
-            if state.step != step:
-                raise BadFileError(f"{folder / STATE}: is of step {state.step}")
+            files, state = self._read(step, MODEL, OPTIMIZER)
             tensors = read_tensors(files[MODEL], origin=folder / MODEL)
             moments = read_tensors(files[OPTIMIZER], origin=folder / OPTIMIZER)
             load_model_tensors(model, tensors, origin=folder / MODEL)
@@ -170,8 +193,17 @@ class Checkpoints:
 
     def load_tensors(self, step: int) -> dict[str, Tensor]:
         """The parameters saved at a step. Raises BadFileError."""
+        return read_tensors(self._read(step, MODEL)[0][MODEL], origin=self.folder / step_folder(step) / MODEL)
+
+    def _read(self, step: int, *names: str) -> tuple[dict[str, bytes], TrainingState]:
+        """Files of a checkpoint and its state. Raises BadFileError unless it is whole and of this step and run."""
         folder = self.folder / step_folder(step)
-        return read_tensors(read_folder(folder, MODEL)[MODEL], origin=folder / MODEL)
+        files = read_folder(folder, *names, STATE)
+        state = _parse_state(files[STATE], origin=folder / STATE)
+        if (state.step, state.origin.run) != (step, self.run):
+            whose = "this" if state.origin.run == self.run else "another"
+            raise BadFileError(f"{folder / STATE}: is of step {state.step} of {whose} run")
+        return files, state
 
     def _on_schedule(self, step: int) -> bool:
         """Whether a checkpoint was saved on schedule; one whose state cannot be read does not count."""

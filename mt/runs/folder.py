@@ -129,8 +129,8 @@ def check_ensemble(run_dirs: Sequence[str | Path]) -> None:
 def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) -> None:
     """Note in the run folder what decides its results; when a run is resumed, compare.
 
-    A folder without a checkpoint or a model is free for other settings. Raises UserError naming the options that
-    differ from those the run began with, BadFileError.
+    A folder without a checkpoint, a best or a delivered model is free for other settings. Raises UserError naming the
+    options that differ from those the run began with, BadFileError.
     """
     training = {key: value for key, value in vars(config.training).items() if key not in _MAY_CHANGE}
     groups = {"model": vars(config.model), "tokenizer": vars(config.tokenizer), "training": training}
@@ -146,7 +146,8 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
             )
         _check_equal(run_dir, identity.get("settings", {}), settings)
     except (UserError, BadFileError):
-        if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):
+        checkpoints = run_dir / CHECKPOINTS
+        if (run_dir / MODEL).exists() or (checkpoints / BEST).exists() or checkpoint_steps(checkpoints):
             raise
         for name in TOKENIZERS:
             (run_dir / name).unlink(missing_ok=True)

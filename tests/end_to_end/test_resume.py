@@ -1,6 +1,7 @@
 """RELIABILITY 2, 6, 7, 8: a run that is killed as often as one likes ends as if nothing had happened."""
 
 import json
+import os
 import random
 import shutil
 import signal
@@ -9,10 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from reliability import Trials
 
 import small_runs
 from mt.commands.entry_point import run
+from mt.runs.atomic import read_folder, write_folder
 
 SHORT, LONG = 10, 200
 VARIANTS = {
@@ -98,7 +101,7 @@ def test_of_ten_starts_one_runs(tmp_path: Path, trials: Trials) -> None:
         process.join()
     trials.add(len(processes))
     assert sorted(process.exitcode for process in processes) == [0, *[6] * 9]
-    assert "another process is training in" in (tmp_path / "log").read_text(encoding="utf-8")
+    assert "another process is writing to" in (tmp_path / "log").read_text(encoding="utf-8")
     assert (tmp_path / "run/evaluation.json").exists()
 
 
@@ -182,8 +185,38 @@ def test_what_does_not_decide_the_result_may_change(begun: tuple[Path, list[str]
     assert [line["step"] for line in lines] == [3, 4, 5, 6, 6]
 
 
-def test_what_killed_writers_left_aside_is_removed(begun: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_a_run_of_which_only_the_best_model_is_left_is_not_free(
+    begun: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lost = shutil.ignore_patterns("step-*", "model.safetensors")
+    run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run", ignore=lost)
+    (run_dir / "checkpoints/best").mkdir(exist_ok=True)
+    before = small_runs.outcome(run_dir)
+    assert small_runs.train(begun[1], f"run_dir={run_dir}", "seed=2") == 2
+    assert "differs in seed: 1 -> 2" in capfd.readouterr().err
+    assert small_runs.outcome(run_dir) == before
+
+
+def test_other_versions_are_reported(
+    begun: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")
+    newest = run_dir / "checkpoints/step-4"
+    state = json.loads((newest / "state.json").read_bytes())
+    state["origin"] |= {"torch_version": "1.9", "threads": 64}
+    write_folder(newest, {**read_folder(newest), "state.json": json.dumps(state).encode()})
+    for steps in (5, 6):
+        assert small_runs.train(begun[1], f"run_dir={run_dir}", f"training.max_steps={steps}") == 0
+        lines = [line for line in capfd.readouterr().err.split("\n") if "last bits" in line]
+        changes = f"torch_version 1.9 -> {torch.__version__}, threads 64 -> 1"
+        assert [line.endswith(changes) for line in lines] == [True] * (steps == 5)
+
+
+def test_what_killed_writers_left_aside_is_removed(begun: tuple[Path, list[str]], tmp_path: Path) -> None:
+    """And none leaves half a text for the evaluation: what there is keeps its place until the new one is whole."""
+    run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run")
+    text = run_dir / "data/test.source"
+    os.link(text, tmp_path / "old")
     before = small_runs.outcome(run_dir)
     for name in (".metrics.jsonl.77.part", ".tokenizer.model.77.part"):
         (run_dir / name).write_bytes(b"half")
@@ -191,6 +224,7 @@ def test_what_killed_writers_left_aside_is_removed(begun: tuple[Path, list[str]]
     assert small_runs.train(begun[1], f"run_dir={run_dir}") == 0
     (run_dir / ".hf.part").rmdir()
     assert small_runs.outcome(run_dir) == before
+    assert not text.samefile(tmp_path / "old")
 
 
 @pytest.mark.reliability(4)

@@ -24,6 +24,7 @@ from mt.errors import BadFileError
 from mt.runs.atomic import MANIFEST, read_folder, write_folder
 from mt.runs.checkpoint import (
     Checkpoints,
+    Origin,
     TrainingState,
     Window,
     load_model_tensors,
@@ -51,18 +52,18 @@ def trained(steps: int) -> tuple[nn.Module, torch.optim.Adam]:
 
 def state_at(step: int) -> TrainingState:
     window = Window(steps=step % 3, loss=step / 7)
-    return TrainingState(step=step, epoch=step // 2, best_score=step / 3, window=window)
+    return TrainingState(step=step, epoch=step // 2, best_score=step / 3, window=window, origin=Origin("a"))
 
 
-def save(folder: Path, *steps: int, keep: int = KEEP) -> None:
+def save(folder: Path, *steps: int, keep: int = KEEP, run: str = "a") -> None:
     for step in steps:
-        Checkpoints(folder, keep=keep).save(*trained(step), state_at(step))
+        Checkpoints(folder, keep=keep, run=run).save(*trained(step), state_at(step))
 
 
 def assert_loads(folder: Path, *steps: int) -> list[str]:
     """What loads is one of these steps, all of it; returns what was passed over."""
     model, optimizer = trained(1)
-    loaded = Checkpoints(folder, keep=KEEP).load_newest(model, optimizer)
+    loaded = Checkpoints(folder, keep=KEEP, run="a").load_newest(model, optimizer)
     assert loaded is not None
     state, passed_over = loaded
     assert state.step in steps
@@ -92,7 +93,7 @@ def test_whichever_call_of_a_save_fails_the_newest_whole_checkpoint_loads(
         assert not assert_loads(folder, 3) if saved else assert_loads(folder, 2, 3) is not None
         assert not [path for path in folder.iterdir() if path.name.startswith(".")]
         save(folder, 3, 4)  # the run goes on
-        assert Checkpoints(folder, keep=KEEP).steps() == [3, 4]
+        assert Checkpoints(folder, keep=KEEP, run="a").steps() == [3, 4]
         shutil.rmtree(folder)
         if not disk.failed:
             break
@@ -105,11 +106,11 @@ def test_whichever_call_of_a_save_fails_the_newest_whole_checkpoint_loads(
 def test_whichever_call_fails_there_is_a_best_model(tmp_path: Path, mode: Mode, trials: Trials) -> None:
     before = tmp_path / "before"
     save(before, 1)
-    Checkpoints(before, keep=KEEP).save_best(trained(1)[0], state_at(1))
+    Checkpoints(before, keep=KEEP, run="a").save_best(trained(1)[0], state_at(1))
     for fail_at in trials(itertools.count(1), row=RELIABILITY_ROW[mode]):
         folder = shutil.copytree(before, tmp_path / str(fail_at))
         with failing_disk(folder, fail_at=fail_at, mode=mode) as disk:
-            best = Checkpoints(folder, keep=KEEP)
+            best = Checkpoints(folder, keep=KEEP, run="a")
             saved = succeeds(functools.partial(best.save_best, trained(2)[0], state_at(2)), mode)
         assert_loads(folder, 1)
         files = read_folder(folder / "best")
@@ -186,9 +187,9 @@ def test_none_whole_is_a_bad_file(tmp_path: Path) -> None:
     for step in (1, 2):
         (tmp_path / f"step-{step}" / MODEL).write_bytes(b"")
     with pytest.raises(BadFileError, match="no checkpoint is whole") as caught:
-        Checkpoints(tmp_path, keep=KEEP).load_newest(*trained(1))
+        Checkpoints(tmp_path, keep=KEEP, run="a").load_newest(*trained(1))
     assert caught.value.exit_code == 4
-    assert Checkpoints(tmp_path / "none", keep=KEEP).load_newest(*trained(1)) is None
+    assert Checkpoints(tmp_path / "none", keep=KEEP, run="a").load_newest(*trained(1)) is None
 
 
 def rewritten(change: Callable[[dict[str, bytes]], None]) -> Callable[[Path], None]:
@@ -222,6 +223,11 @@ HOSTILE: dict[str, Callable[[Path], None]] = {
     "state of another step": state_with(step=1),
     "text for a number": state_with(epoch="1"),
     "a number for a switch": state_with(on_schedule=1),
+    "an epoch below zero": state_with(epoch=-1),
+    "endless seconds": state_with(training_seconds=float("inf")),
+    "a score that is no number": state_with(best_score=float("nan")),
+    "negative threads": state_with(origin={**vars(Origin("a")), "threads": -1}),
+    "of another run": lambda folder: save(folder.parent, 2, run="b"),
     "unknown field": state_with(colour="red"),
     "window of text": state_with(window="x"),
     "window of wrong types": state_with(window={"loss": "x"}),
@@ -307,18 +313,40 @@ def test_damaged_models_without_a_checksum_never_crash_the_process(tmp_path: Pat
     assert (result.returncode, result.stdout) == (0, "survived\n"), result.stderr
 
 
+def test_a_checkpoint_of_another_run_is_not_averaged(tmp_path: Path) -> None:
+    save(tmp_path, 1, 2)
+    save(tmp_path, 3, run="b", keep=9)
+    steps, [passed_over] = Checkpoints(tmp_path, keep=9, run="a").newest_whole(9)
+    assert steps == [1, 2]
+    assert "step-3/state.json: is of step 3 of another run" in passed_over
+
+
+@pytest.mark.parametrize("end", ["", "part", "replaced"])
+def test_what_a_link_points_to_is_not_deleted(tmp_path: Path, end: str) -> None:
+    run, outside = tmp_path / "run", tmp_path / "outside"
+    save(run, 1, 2)
+    outside.mkdir()
+    (run / "step-1").rename(outside / "step-1")
+    (run / (f".step-2.{end}" if end else "step-1")).symlink_to(outside / "step-1")
+    before = read_folder(outside / "step-1")
+    assert not assert_loads(run, 2)
+    save(run, 3, 4)
+    assert sorted(path.name for path in run.iterdir()) == ["step-3", "step-4"]
+    assert read_folder(outside / "step-1") == before
+
+
 def test_odd_names_among_the_checkpoints_do_no_harm(tmp_path: Path) -> None:
     save(tmp_path, 1, 2)
     for name in ("step-007", "step-", "step-3.old", "step-٣", "other"):
         (tmp_path / name).mkdir()
     (tmp_path / "step-9").write_text("a file", encoding="utf-8")
-    assert Checkpoints(tmp_path, keep=KEEP).steps() == [1, 2]
+    assert Checkpoints(tmp_path, keep=KEEP, run="a").steps() == [1, 2]
     assert not assert_loads(tmp_path, 2)
 
 
 def test_the_newest_stay_and_one_of_a_stop_makes_room(tmp_path: Path) -> None:
     """However often a run is stopped in between, those that are averaged are those of an uninterrupted run."""
-    checkpoints = Checkpoints(tmp_path, keep=3)
+    checkpoints = Checkpoints(tmp_path, keep=3, run="a")
     for step, on_schedule, expected in [
         (10, True, [10]),
         (20, True, [10, 20]),
@@ -338,14 +366,14 @@ def test_a_death_before_the_older_ones_went_leaves_them_to_the_next_start(tmp_pa
     """The last save of a run is followed by no other."""
     save(tmp_path, 1, 2, 3, 4, keep=9)
     (tmp_path / "step-4" / MANIFEST).unlink()
-    Checkpoints(tmp_path, keep=2).prune(3)
-    assert Checkpoints(tmp_path, keep=2).steps() == [2, 3, 4]
+    Checkpoints(tmp_path, keep=2, run="a").prune(3)
+    assert Checkpoints(tmp_path, keep=2, run="a").steps() == [2, 3, 4]
 
 
 def test_the_average_passes_over_what_is_damaged(tmp_path: Path) -> None:
     save(tmp_path, 1, 2, 3, keep=9)
     (tmp_path / "step-2" / MANIFEST).unlink()
-    checkpoints = Checkpoints(tmp_path, keep=9)
+    checkpoints = Checkpoints(tmp_path, keep=9, run="a")
     assert checkpoints.newest_whole(1) == ([3], [])
     steps, passed_over = checkpoints.newest_whole(2)
     assert steps == [1, 3]

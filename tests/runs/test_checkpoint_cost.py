@@ -52,7 +52,7 @@ def test_a_checkpoint_of_base_takes_at_most_twice_the_bare_writes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, optimizer = base_with_moments()
-    checkpoints = Checkpoints(tmp_path / "checkpoints", keep=2)
+    checkpoints = Checkpoints(tmp_path / "checkpoints", keep=2, run="a")
     checkpoints.save(model, optimizer, TrainingState(step=1))
     contents = [path.read_bytes() for path in (tmp_path / "checkpoints/step-1").iterdir()]
     saved, bare = [], []
@@ -86,7 +86,7 @@ def test_the_default_training_slows_by_less_than_one_percent(
     monkeypatch.setattr(Checkpoints, "save", timed)
     words = [f"run_dir={tmp_path}/run", f"data.cache_dir={tmp_path}/cache", "training.max_steps=600"]
     assert small_runs.train(words) == 0
-    trained = Checkpoints(tmp_path / "run/checkpoints", keep=5)
+    trained = Checkpoints(tmp_path / "run/checkpoints", keep=5, run="a")
     state = trained.load_newest(*_empty(tmp_path / "run"))
     assert state is not None
     share = sum(spent) / (state[0].training_seconds - sum(spent))

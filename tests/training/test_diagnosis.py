@@ -79,7 +79,7 @@ def train(
                 log_every_steps=10,
             ),
             validate=validate,
-            checkpoints=Checkpoints(folder / "checkpoints", keep=1),
+            checkpoints=Checkpoints(folder / "checkpoints", keep=1, run="a"),
             metrics=metrics,
             stop=StopRequest(),
         ).run(TrainingState())

@@ -64,7 +64,7 @@ class Run:
         sizes = {"num_layers": 1, "d_model": 8, "d_ff": 8, "num_heads": 2}
         self.model = make_transformer(vocab_size=VOCAB_SIZE, dropout=0.3, pad=0, **sizes)
         optimizer = torch.optim.Adam(self.model.parameters(), lr=0.0, fused=True)
-        checkpoints = Checkpoints(self.folder / "checkpoints", keep=self.keep)
+        checkpoints = Checkpoints(self.folder / "checkpoints", keep=self.keep, run="a")
         loaded = checkpoints.load_newest(self.model, optimizer)
         state = loaded[0] if loaded else TrainingState()
         order = TrainingOrder(corpus_of_epoch=self._corpus, batch_tokens=30, micro_batch_tokens=15, seed=5)
