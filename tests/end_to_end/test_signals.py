@@ -1,5 +1,6 @@
 """RELIABILITY 5: a signal to a command that is no training ends it in order: one line, the right code, no half file."""
 
+import importlib
 import os
 import signal
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import small_runs
+from mt.commands.entry_point import run
+from mt.runs import signals
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143, signal.SIGUSR2: 143}
 FINISHED = 600
@@ -66,6 +69,41 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
     assert f"continued, finished lines: {kept:,}" in log.read_text(encoding="utf-8")
     assert output.read_bytes().count(b"\n") == FINISHED
     assert len(set(output.read_bytes().split(b"\n")[:-1])) == 1
+
+
+COMMANDS: dict[str, tuple[str, str, list[str]]] = {
+    "attention": ("attention", "draw", ["source=house", "output={folder}/new.png"]),
+    "average": ("average", "deliver", []),
+    "evaluate": ("evaluate", "score_split", []),
+    "export": ("export", "write_huggingface", ["format=huggingface", "output={folder}/new"]),
+    "inspect": ("inspect_corpus", "replace_file", ["output={folder}/new"]),
+}
+
+
+@pytest.mark.reliability(5)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_other_command_ends_in_order(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    """In the middle of its work, before its result is whole."""
+    module_name, work, words = COMMANDS[name]
+    module = importlib.import_module(f"mt.commands.{module_name}")
+    number = list(CODES)[list(COMMANDS).index(name) % len(CODES)]
+    monkeypatch.setattr(module, work, lambda *_, **__: signal.raise_signal(number))
+    corpus = small_runs.write_corpus(tmp_path / "corpus") if name == "inspect" else []
+    words = [*corpus, *([] if corpus else [f"run_dir={finished}"]), *(word.format(folder=tmp_path) for word in words)]
+    before, handlers = small_runs.outcome(finished), {each: signal.getsignal(each) for each in (*CODES, signal.SIGALRM)}
+    try:
+        signals.end_on_signals()
+        assert run(name, getattr(module, name), words) == CODES[number]
+    finally:
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+    error = capfd.readouterr().err
+    assert f"stopped by {number.name}: no unfinished file has replaced a finished one\n" in error
+    assert "Traceback" not in error
+    assert small_runs.outcome(finished) == before
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.parent.name != "corpus"]
 
 
 def deaf(swallowed: list[type[BaseException]], log: Path) -> None:

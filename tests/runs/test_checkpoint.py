@@ -313,6 +313,7 @@ def test_damaged_models_without_a_checksum_never_crash_the_process(tmp_path: Pat
     assert (result.returncode, result.stdout) == (0, "survived\n"), result.stderr
 
 
+@pytest.mark.reliability(4)
 def test_a_checkpoint_of_another_run_is_not_averaged(tmp_path: Path) -> None:
     save(tmp_path, 1, 2)
     save(tmp_path, 3, run="b", keep=9)

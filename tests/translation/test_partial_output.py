@@ -54,6 +54,16 @@ def test_an_interrupted_output_is_clearly_partial(tmp_path: Path, capsys: pytest
     assert "out.abc.part holds the lines that are finished; the same command continues there" in capsys.readouterr().err
 
 
+def test_the_output_keeps_the_permissions_of_the_older_one(tmp_path: Path) -> None:
+    """From its first line on."""
+    path = tmp_path / "out"
+    path.touch(mode=0o600)
+    with FileOutput(path, key="abc", numbered=False) as output:
+        assert (tmp_path / "out.abc.part").stat().st_mode & 0o777 == 0o600
+        output.write(["one"])
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_parts_of_other_settings_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "out.abc.part").write_text("one\n", encoding="utf-8")
     for key in ("def", None):

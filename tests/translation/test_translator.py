@@ -281,8 +281,9 @@ def test_random_text_comes_through(model: Transformer, tokenizer: Tokenizer, cou
 def test_one_word_of_a_megabyte(model: Transformer, tokenizer: Tokenizer) -> None:
     many = translator(model, tokenizer, max_source_tokens=1024, max_extra_tokens=0, batch_tokens=16_384)
     with torch.inference_mode():
-        [translation] = many.translate(["a" * 2**20])
+        _, translation, _ = many.translate([LINES[0], "a" * 2**20, LINES[0]])
     assert translation.segments > 100
+    assert "\n" not in translation.text
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
