@@ -41,7 +41,6 @@ class Verbatim:
 
 Count = Annotated[int, Bounds(1, inf)]
 CountOrZero = Annotated[int, Bounds(0, inf)]
-AmountOrZero = Annotated[float, Bounds(0, inf)]
 Size = Annotated[int, Bounds(1, 1_000_000)]  # of a model or a search: beyond, no machine answers
 Tokens = Annotated[int, Bounds(1, 1_000_000_000)]  # in a batch, padding counted
 Coverage = Annotated[float, Bounds(0.98, 1)]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from mt.config.loading import checked
-from mt.config.schema import AmountOrZero, Count, CountOrZero
+from mt.config.schema import Count, CountOrZero
 from mt.errors import BadFileError, UserError
 from mt.runs.atomic import disk_error, read_folder, recover, remove_folder, write_folder
 from mt.runs.folder import BEST, MODEL, OPTIMIZER, STATE, checkpoint_steps, step_folder
@@ -29,10 +29,10 @@ class Window:
     steps: CountOrZero = 0
     source_tokens: CountOrZero = 0
     target_tokens: CountOrZero = 0
-    loss: AmountOrZero = 0.0
-    nll: AmountOrZero = 0.0
-    seconds: AmountOrZero = 0.0
-    waiting_seconds: AmountOrZero = 0.0  # of these, for the next batch
+    loss: float = 0.0
+    nll: float = 0.0
+    seconds: float = 0.0
+    waiting_seconds: float = 0.0  # of these, for the next batch
 
 
 @dataclass
@@ -68,7 +68,7 @@ class TrainingState:
     best_score: float | None = None
     best_step: CountOrZero = 0
     validations_without_progress: CountOrZero = 0
-    training_seconds: AmountOrZero = 0.0
+    training_seconds: float = 0.0
     on_schedule: bool = True
     validation_due: bool = False
     window: Window = field(default_factory=Window)
@@ -256,7 +256,7 @@ def _parse_state(content: bytes, *, origin: Path) -> TrainingState:
     try:
         return checked(TrainingState, json.loads(content))
     except (UserError, ValueError, RecursionError) as error:
-        raise BadFileError(f"{origin}: {error}") from error
+        raise BadFileError(f"{origin}: {error}: damaged, or of an older version") from error
 
 
 # ---------------------------------------------------------------------------- writing safetensors without a copy

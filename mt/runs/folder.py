@@ -23,7 +23,7 @@ EVALUATIONS = "evaluations"  # the same two files for everything else that was s
 HELD_OUT_TEXT = "data"  # validation and test, as they were read
 SOURCE_WORDS = "source_words.txt"  # in the same folder: every word of the source side of the training text
 CHECKPOINTS, BEST = "checkpoints", "best"  # step-N/ and best/, each with MODEL, STATE and atomic.MANIFEST
-OPTIMIZER, STATE = "optimizer.safetensors", "state.json"
+OPTIMIZER, STATE = "optimizer.safetensors", "state.json"  # the second says with which versions it was saved too
 EXPORTS = "export"
 LOCK = ".lock"
 
