@@ -102,7 +102,8 @@ def in_process(function: Callable[[], Result]) -> Result:
                 return worker.map([()])[0]
             except BrokenProcessPool as error:
                 time.sleep(1)  # what ends all processes of a job, as a cluster does, ends this one too
-                raise UserError(f"a process was killed, perhaps because memory ran out: {error}") from error
+                advice = "a tokenizer needs less with a smaller tokenizer.input_sentence_size"
+                raise UserError(f"a process was killed, perhaps because memory ran out: {advice}") from error
             finally:
                 worker.close()
     return function()

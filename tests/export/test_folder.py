@@ -8,6 +8,7 @@ from mt.errors import LockedError, UserError
 from mt.export.folder import written_aside
 
 
+@pytest.mark.reliability(6)
 def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
     output = tmp_path / "out"
     with written_aside(output) as aside:
