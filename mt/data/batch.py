@@ -74,11 +74,14 @@ def make_packed_batch(packed_rows: Sequence[Sequence[tuple[Ids, Ids]]], *, pack_
         source_end = target_end = 0
         for number, (source, target) in enumerate(pairs):
             start, source_end = source_end, source_end + len(source) + 1
-            tables["source"][row, start:source_end] = [*source, EOS]
+            tables["source"][row, start : source_end - 1] = source
+            tables["source"][row, source_end - 1] = EOS
             segments["source"][row, start:source_end] = number
             start, target_end = target_end, target_end + len(target) + 1
-            tables["input"][row, start:target_end] = [BOS, *target]
-            tables["output"][row, start:target_end] = [*target, EOS]
+            tables["input"][row, start] = BOS
+            tables["input"][row, start + 1 : target_end] = target
+            tables["output"][row, start : target_end - 1] = target
+            tables["output"][row, target_end - 1] = EOS
             segments["target"][row, start:target_end] = number
     label_indices = np.flatnonzero(tables["output"] != PAD)
     return Batch(

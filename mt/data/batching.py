@@ -134,18 +134,21 @@ def row_lengths(longest: int, *, pack_length: int, batch_tokens: int) -> tuple[i
 def pack(members: Indices, lengths: Lengths, *, pack_length: int) -> PackedRows:
     """Put each pair into the first row that has room for both its sides, longest pairs first."""
     decreasing = members[np.argsort(-lengths[:, members].max(axis=0), kind="stable")]
-    room = np.full((len(members), 2), pack_length)
+    small = np.int16 if pack_length < 2**15 else np.int64  # a vector of the processor holds four times as many
+    source_room, target_room = np.full((2, len(members) + 1), pack_length, dtype=small)
     rows: list[list[int]] = []
     full = 0  # rows before this one have no room for any pair
     shortest = int(lengths[:, members].min(initial=1))
-    for index in decreasing.tolist():
-        fits = (room[full : len(rows) + 1] >= lengths[:, index]).all(axis=1)
+    for index, source, target in zip(decreasing.tolist(), *lengths[:, decreasing].tolist(), strict=True):
+        fits = source_room[full : len(rows) + 1] >= source
+        fits &= target_room[full : len(rows) + 1] >= target
         row = full + int(fits.argmax())
         if row == len(rows):
             rows.append([])
         rows[row].append(index)
-        room[row] -= lengths[:, index]
-        while full < len(rows) and room[full].min() < shortest:
+        source_room[row] -= source
+        target_room[row] -= target
+        while full < len(rows) and min(source_room[full], target_room[full]) < shortest:
             full += 1
     return [np.array(row) for row in rows]
 
