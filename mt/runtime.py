@@ -9,12 +9,18 @@ from mt.errors import UserError
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto` takes CUDA, then MPS, then the CPU. Raises UserError for a device that this machine does not have."""
+    """`auto` takes CUDA, then MPS, then the CPU. Raises UserError for a device that this machine does not have.
+
+    CUDA multiplies fp32 numbers as TF32 from here on: factors of 10 bits, sums in fp32, several times as fast.
+    """
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     available = [device for device, is_there in there.items() if is_there]
     if name not in ("auto", *available):
         raise UserError(f"device={name} is not available on this machine: use device=auto or device=cpu")
-    return torch.device(available[0] if name == "auto" else name)
+    device = torch.device(available[0] if name == "auto" else name)
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    return device
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:

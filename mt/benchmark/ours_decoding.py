@@ -17,11 +17,11 @@ from mt.translation.translator import Translator
 
 
 def prepare(task: Request) -> tuple[Answer, Handler]:
-    """Take `folder` (a run), `search`, `precision` and `threads`, and what every system takes."""
+    """Take `folder` (a run), `search`, `precision`, `threads` and `device`, and what every system takes."""
     keep_freed_memory()
     torch.set_num_threads(task["threads"])
     settings = Decoding(**{**task["search"], "precision": task["precision"]})
-    loaded = translator_of_run(Path(task["folder"]), settings, "cpu", processes=True)
+    loaded = translator_of_run(Path(task["folder"]), settings, task["device"], processes=True)
     tokenizer = loaded.source_tokenizer
     ids = {subword: number for number, subword in enumerate(tokenizer.subwords(range(tokenizer.vocab_size)))}
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from mt.benchmark.workers.training import TokenBatch, read_token_batches, timed_training
-from mt.benchmark.workers.worker import Answer, Handler, Request, serve, versions
+from mt.benchmark.workers.worker import Answer, Handler, Request, serve, task_device, versions
 from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.batching import Lengths, pack, row_lengths, split_evenly, split_for_ranks
 from mt.data.tokenizer import PAD
@@ -32,13 +32,15 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     """Take `variant` (empty or of `VARIANTS`) and what the task says of model, batches, loss and device."""
     keep_freed_memory()
     torch.manual_seed(1)
-    device = torch.device(task["device"])
+    device = task_device(task)
     on_gpu = device.type == "cuda"
     packed, compiled = VARIANTS[task["variant"]] if task["variant"] else (on_gpu, on_gpu)
     read = [_pairs(batch) for batch in read_token_batches(task["batches"])]
     threads = step_threads(device)
     parts = threads.count if threads else 1
     batches = _packed(read, task["pack_length"], parts) if packed else [_padded(pairs, parts) for pairs in read]
+    if on_gpu:
+        batches = [[batch.pinned() for batch in micro_batches] for micro_batches in batches]
     fast: dict[str, Any] = {"attention": fused_attention, "make_dropout": Dropout}
     model = make_transformer(**task["sizes"], **fast, pad=PAD).to(device).train()
     if compiled:

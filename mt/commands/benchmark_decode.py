@@ -17,6 +17,7 @@ from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
 from mt.reporting import report
 from mt.runs.folder import export_folder, held_out_text, load_run
+from mt.runtime import choose_device
 from mt.translation.evaluation import corpus_bleu
 
 
@@ -43,6 +44,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
         file.write_text(json.dumps(subwords), encoding="utf-8")
         task = {
             "sentences": str(file),
+            "device": choose_device(config.device).type,
             "max_extra_tokens": config.decoding.max_extra_tokens,
             "search": asdict(config.decoding),
         }
@@ -117,5 +119,5 @@ def _described(config: BenchmarkDecodeConfig, run: TrainConfig, sentences: int) 
         f"N={model.num_layers}, d_model={model.d_model}, d_ff={model.d_ff}, h={model.num_heads}, "
         f"{run.tokenizer.vocab_size:,} subwords; {sentences:,} sentences of the test split "
         f"({config.single_sentences:,} where they are translated one by one); α = {decoding.length_penalty}; "
-        f"{config.threads} threads each; {config.rounds} rounds, all systems in turns."
+        f"{choose_device(config.device).type}, {config.threads} threads each; {config.rounds} rounds, in turns."
     )

@@ -354,6 +354,7 @@ class BenchmarkDecodeConfig:
     """`mt-benchmark-decode`: the decoding of a run, ours and that of other systems, with the same weights."""
 
     run_dir: str  # null is the newest finished run under runs/
+    device: Device
     systems: list[DecodingSystem]
     sentences: Count  # the number of sentences of the test split
     batches: list[Count]  # sentences at a time

@@ -21,7 +21,7 @@ def answers(tmp_path: Path, batch: int, count: int) -> tuple[list[Any], dict[str
 
     file = tmp_path / "sentences.json"
     file.write_text(json.dumps(SENTENCES), encoding="utf-8")
-    answer = timed_translation(translate, {"sentences": str(file), "max_extra_tokens": 50})
+    answer = timed_translation(translate, {"sentences": str(file), "max_extra_tokens": 50, "device": "cpu"})
     return asked, answer({"beam_size": 4, "batch": batch, "sentences": count})
 
 

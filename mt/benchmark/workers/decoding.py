@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from mt.benchmark.workers.worker import Answer, Handler, Request, measured, serve, versions
+from mt.benchmark.workers.worker import Answer, Handler, Request, measured, serve, task_device, versions
 
 Subwords = list[str]
 Translate = Callable[..., list[Subwords]]
@@ -22,8 +22,8 @@ Translate = Callable[..., list[Subwords]]
 def timed_translation(translate: Translate, task: Request) -> Handler:
     """Answer requests with `beam_size` and `batch` over the sentences in the task's file.
 
-    With a batch of 1 every sentence is a call of its own, and the answer has the median latency. Generated tokens count
-    the end of sentence.
+    With a batch of 1 every sentence is a call of its own, and the answer has the median latency. Outputs are lists, so
+    a GPU has finished when a call returns. Generated tokens count the end of sentence.
     """
     sentences: list[Subwords] = json.loads(Path(task["sentences"]).read_text(encoding="utf-8"))
 
@@ -39,7 +39,7 @@ def timed_translation(translate: Translate, task: Request) -> Handler:
                 outputs.extend(translate(group, longest=max(map(len, group)) + task["max_extra_tokens"], **settings))
                 seconds.append(time.perf_counter() - start)
 
-        figures: Answer = measured(run, torch.device("cpu"))
+        figures: Answer = measured(run, torch.device(task["device"]))
         if request["batch"] == 1:
             figures["latency"] = statistics.median(seconds)
         tokens = sum(len(output) + 1 for output in outputs)
@@ -57,7 +57,8 @@ class MarianMT:
         torch.set_num_threads(task["threads"])
         self.search = task["search"]
         folder = Path(task["folder"])
-        self.model: Any = MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()
+        self.device = task_device(task)
+        self.model: Any = MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval().to(self.device)
         self.ids: dict[str, int] = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
         self.subwords = {number: subword for subword, number in self.ids.items()}
 
@@ -75,7 +76,7 @@ class MarianMT:
     def _batch(self, sentences: list[Subwords], *, beam_size: int, longest: int) -> list[Subwords]:
         config = self.model.config
         rows = [[*map(self.ids.__getitem__, sentence), config.eos_token_id] for sentence in sentences]
-        padded = pad_sequence([torch.tensor(row) for row in rows], True, config.pad_token_id)
+        padded = pad_sequence([torch.tensor(row) for row in rows], True, config.pad_token_id).to(self.device)
         with torch.inference_mode():
             found = self.model.generate(
                 input_ids=padded,
@@ -100,7 +101,7 @@ class CTranslate2:
         self.length_penalty = task["search"]["length_penalty"]
         self.translator: Any = ctranslate2.Translator(
             task["folder"],
-            device="cpu",
+            device=task["device"],
             compute_type=task["compute_type"],
             inter_threads=task["workers"],
             intra_threads=task["threads"],
@@ -120,7 +121,7 @@ class CTranslate2:
 
 
 def prepare(task: Request) -> tuple[Answer, Handler]:
-    """Take `engine`, `folder`, `sentences`, `threads`, and for CTranslate2 `workers` and `compute_type`."""
+    """Take `engine`, `folder`, `sentences`, `threads`, `device`, and for CTranslate2 `workers` and `compute_type`."""
     engine: MarianMT | CTranslate2
     if task["engine"] == "huggingface":
         engine, package = MarianMT(task), "transformers"

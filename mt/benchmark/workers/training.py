@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mt.benchmark.workers.worker import Answer, Handler, Request, measured, serve, versions
+from mt.benchmark.workers.worker import Answer, Handler, Request, measured, serve, task_device, versions
 
 _PAD, _BOS, _EOS = 0, 2, 3
 _LONGEST = 1024
@@ -47,9 +47,10 @@ class TokenBatch(NamedTuple):
         return float(3 * (num_layers * (encoder + decoder) + 2.0 * d_model * vocab_size * target.sum()))
 
 
-def read_token_batches(path: str) -> list[TokenBatch]:
-    """The batches of a task; they are saved as plain tuples."""
-    return [TokenBatch(*tensors) for tensors in torch.load(path)]
+def read_token_batches(path: str, *, pin: bool = False) -> list[TokenBatch]:
+    """The batches of a task, which are saved as plain tuples; in page-locked memory with `pin`."""
+    batches = torch.load(path)
+    return [TokenBatch(*(tensor.pin_memory() if pin else tensor for tensor in batch)) for batch in batches]
 
 
 def timed_training(step: Callable[[Batch, torch.dtype], Any], batches: Sequence[Batch], task: Request) -> Handler:
@@ -173,7 +174,7 @@ class MarianMT(nn.Module):
 def prepare(task: Request) -> tuple[Answer, Handler]:
     """Take `system`, `variant` (empty or `compiled`), `sizes`, `batches`, `label_smoothing`, `device` from the task."""
     torch.manual_seed(1)
-    device = torch.device(task["device"])
+    device = task_device(task)
     model = {"torch": TorchTransformer, "hf_marian": MarianMT}[task["system"]](task["sizes"]).to(device).train()
     forward: Callable[[Tensor, Tensor], Tensor] = torch.compile(model) if task["variant"] == "compiled" else model
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
@@ -195,7 +196,7 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
 
     packages = ("torch", "transformers") if task["system"] == "hf_marian" else ("torch",)
     parameters = sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)
-    handler = timed_training(step, read_token_batches(task["batches"]), task)
+    handler = timed_training(step, read_token_batches(task["batches"], pin=device.type == "cuda"), task)
     return {**versions(*packages), "parameters": parameters}, handler
 
 

@@ -48,6 +48,14 @@ def serve(prepare: Callable[[Request], tuple[Answer, Handler]]) -> None:
             return
 
 
+def task_device(task: Request) -> torch.device:
+    """The device of a task; a GPU multiplies fp32 numbers as TF32 for every system, as `mt.runtime` lets it."""
+    device = torch.device(task["device"])
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    return device
+
+
 def measured(action: Callable[[], None], device: torch.device) -> dict[str, float]:
     """Seconds of an action, the device's queue included, and the peak of memory meanwhile in bytes.
 
