@@ -20,6 +20,8 @@ EXIT_CODES = {
 
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE}
 _PERMISSION_ERRORS = {errno.EACCES, errno.EPERM}
+# Of a CPU's allocator; of a GPU's libraries, such as CUBLAS_STATUS_ALLOC_FAILED, and of its driver.
+_OUT_OF_MEMORY = ("can't allocate memory", "STATUS_ALLOC_FAILED", "CUDA error: out of memory")
 _PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP}
 
 
@@ -102,6 +104,6 @@ def from_system(error: Exception) -> MtError | None:
 
 
 def out_of_memory(error: Exception) -> bool:
-    """Whether memory ran out; torch raises its own class on a GPU, and a RuntimeError with this text on a CPU."""
-    in_words = isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    """Whether memory ran out; torch raises its own class on a GPU, and elsewhere a RuntimeError with such a text."""
+    in_words = isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY)
     return in_words or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"

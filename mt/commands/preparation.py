@@ -175,7 +175,11 @@ def training_order(
 def fitting_tokens(
     config: TrainConfig, order: TrainingOrder, epoch: int, model: Transformer, optimizer: torch.optim.Optimizer
 ) -> int:
-    """Try the largest possible batch; returns the size of micro-batches, for `auto` the largest that fits in memory."""
+    """Try the largest possible batch; returns the size of micro-batches, for `auto` the largest that fits in memory.
+
+    Layers are tried before they are compiled, because that takes long for each size. Compiled ones store fewer
+    results between operations, so they should fit too; that has not been measured on a GPU.
+    """
     device = next(model.parameters()).device
 
     def attempt(tokens: int) -> None:

@@ -206,14 +206,18 @@ def _validation(
     sources, references = (list(read_lines(str(text.path("validation", side)))) for side in ("source", "target"))
     decoding = replace(config.decoding, beam_size=1)
     loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
-    autocast = build.training_autocast(config.training, next(model.parameters()).device)
+    device = next(model.parameters()).device
+    autocast = build.training_autocast(config.training, device)
     language = config.data.target_language
 
     def validate() -> Validation:
+        rests_on = next(model.parameters()).device  # the host, where the GPUs hold shards
+        model.to(device)
         greedy = build.translator(config, decoding, [model], tokenizers)
         hypotheses = [translation.text for translation in greedy.translate_all(sources)]
         smoothed, nll = validation_loss(loss, corpus, batch_tokens=batch_tokens, autocast=autocast)
         bleu = corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)
+        model.to(rests_on)
         return Validation(loss=smoothed, nll=nll, bleu=bleu)
 
     return validate

@@ -210,10 +210,12 @@ class Distributed(ProcessGroup):
         return Replica(module, optimizer, loss.get_submodule("model"), optimizer, no_sync, collect=lambda _: None)
 
     def _shard(self, loss: nn.Module, optimizer: torch.optim.Optimizer) -> Replica:
-        """Leave each rank its shard; rank zero keeps the whole model too, for validation and checkpoints."""
+        """Leave each rank its shard; rank zero keeps the whole model too, on the host, to validate and save it."""
         whole = dict(loss.named_parameters())
         mesh = init_device_mesh(next(iter(whole.values())).device.type, (self.world_size,))
         module = copy.deepcopy(loss) if self.is_rank_zero else loss
+        if self.is_rank_zero:
+            loss.to("cpu")
         for stack in [child for child in module.modules() if isinstance(child, nn.ModuleList)]:
             for layer in stack:
                 fully_shard(layer, mesh=mesh)

@@ -84,4 +84,5 @@ def test_what_counts_as_out_of_memory() -> None:
     assert out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
     assert out_of_memory(MemoryError())
     assert out_of_memory(RuntimeError(TORCH_MESSAGE))
+    assert out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"))
     assert not out_of_memory(RuntimeError("index out of range"))
