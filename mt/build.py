@@ -166,7 +166,7 @@ def _decoders(models: Sequence[Transformer], precision: str, device: torch.devic
     reasons = [unknown_part(model.eval()) for model in models]
     if reason := next(filter(None, reasons), None):
         _report_once(f"decoding without the fast engine, which does not support the model: {reason}")
-        return Decoders(starts=[functools.partial(CachedDecoder, model) for model in models], device=device)
+        return Decoders(starts=[functools.partial(CachedDecoder, model) for model in models])
     settings: dict[str, Any] = {"precision": decoding_precision(precision, device)}
     settings["compute_type"] = "int8" if precision == "int8" else None
     return prepared_decoders([PreparedModel(model, **settings) for model in models])
@@ -177,7 +177,6 @@ def prepared_decoders(models: Sequence[PreparedModel]) -> Decoders:
     device, bf16 = models[0].device, models[0].precision == torch.bfloat16
     return Decoders(
         starts=[functools.partial(BatchedDecoder, model) for model in models],
-        device=device,
         refills=device.type != "cpu",
         surrounding=bf16_factors if bf16 and device.type == "cpu" else contextlib.nullcontext,
     )

@@ -20,7 +20,8 @@ from mt.model.transformer import Transformer
 class CachedDecoder:
     """Logits of the next token for rows of partial translations that grow by one token per call.
 
-    Every source sentence has `rows_per_sentence` adjacent rows from the first call on.
+    Every source sentence has `rows_per_sentence` adjacent rows from the first call on. Tokens and rows may be on the
+    host: so few are copied without waiting for a GPU.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class CachedDecoder:
     ) -> None:
         self.model = model
         self.length = 0
+        source = source.to(model.target_embedding.weight.device, non_blocking=True)
         self.layout = padded(source, source[:, :1], pad=model.pad)
         memory = model.encode(source, self.layout)
         self.memory: Float[Tensor, "rows source d_model"] = memory.repeat_interleave(rows_per_sentence, dim=0)
@@ -37,8 +39,9 @@ class CachedDecoder:
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
         """Append each row's newest token and return the logits of the one after it."""
         self.model.positions.reserve(self.length + 1)
-        ids = torch.full((1, 1), self.length, device=tokens.device)
         mask = self.memory_mask
+        tokens = tokens.to(mask.device, non_blocking=True)
+        ids = torch.full((1, 1), self.length, device=mask.device)
         layout = replace(self.layout, source_mask=mask, memory_mask=mask, target_ids=ids, target_mask=None)
         x = self.model.decode(tokens[:, None], None if self.length else self.memory, layout, self.caches)
         self.length += 1
@@ -46,6 +49,7 @@ class CachedDecoder:
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i what row `rows[i]` was."""
+        rows = rows.to(self.memory_mask.device, non_blocking=True)
         self.memory_mask = self.memory_mask[rows]
         for cache in chain(*self.caches):
             cache.reorder(rows)

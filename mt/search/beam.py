@@ -17,7 +17,7 @@ ranked by log-probability (of equals: lower index in the beam, then lower token 
 If beam_size is at least the number of candidates of any step, that is exhaustive search.
 
 The model and the choice among its scores run on the device. The few numbers left for each sentence are ordered on
-the host.
+the host, which waits for them once in a step; what it sends back goes without waiting.
 """
 
 from collections.abc import Sequence
@@ -52,9 +52,8 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return the `num_hypotheses` best outputs of each sentence, best first (fewer if fewer exist).
 
-    `max_lengths` holds the longest |Y| of each sentence, at least 1 and counting EOS; its device is where the search
-    runs. `next_token` starts with beam_size rows for each sentence. `forbidden` tokens are never produced, nor what
-    `constraints` exclude.
+    `max_lengths` holds the longest |Y| of each sentence, at least 1 and counting EOS, on the host. `next_token` starts
+    with beam_size rows for each sentence. `forbidden` tokens are never produced, nor what `constraints` exclude.
 
     With `early_stopping` a sentence also stops once beam_size hypotheses have ended, as in CTranslate2, fairseq and
     Hugging Face's search of that name. A better one may then be missed, so the search is not exact.
@@ -66,7 +65,7 @@ def beam_search(
 
     Raises DivergedError if a sentence has no output with a finite score.
     """
-    limits, device = max_lengths.cpu().numpy(), max_lengths.device
+    limits = max_lengths.numpy()
     known = slots = min(slots or len(limits), len(limits))
     beam = _Beam.of_empty_prefixes(np.arange(slots), limits, beam_size=beam_size, bos=bos)
     finished = FinishedHypotheses(
@@ -77,13 +76,13 @@ def beam_search(
         most_ended=beam_size if early_stopping else None,
     )
     while len(beam.sentences):
-        count, logits = len(beam.newest), next_token(torch.from_numpy(beam.newest).to(device))
+        count, logits = len(beam.newest), next_token(torch.from_numpy(beam.newest))
         candidates = _considered(beam, logits, rank, forbidden=forbidden, eos=eos, constraints=constraints)
         beam, rows = _step(beam, candidates, finished, eos=eos)
         free, waiting = slots - len(beam.sentences), len(limits) - known
         admitted = min(free, waiting) if 8 * free >= slots else 0
         if (len(rows) or admitted) and not (len(rows) == count and (rows == np.arange(count)).all()):
-            next_token.reorder(torch.from_numpy(rows).to(device))
+            next_token.reorder(torch.from_numpy(rows))
         if admitted:
             assert isinstance(next_token, AdmittingNextToken)
             next_token.admit(admitted)
@@ -126,12 +125,12 @@ class _Beam:
         columns = zip(vars(self).items(), vars(other).values(), strict=True)
         return _Beam(**{name: np.concatenate([own, others]) for (name, own), others in columns})
 
-    def rows(self, device: torch.device) -> Prefixes:
+    def rows(self) -> Prefixes:
         """Return the prefixes row by row."""
         beam_size = self.prefixes.shape[1]
         tokens = self.prefixes[:, :, : self.lengths.max()].reshape(len(self.newest), -1)
         columns = (tokens, self.lengths.repeat(beam_size), self.sentences.repeat(beam_size))
-        return Prefixes(*(torch.from_numpy(column).to(device) for column in columns))
+        return Prefixes(*map(torch.from_numpy, columns))
 
 
 @dataclass(frozen=True)
@@ -154,16 +153,16 @@ def _considered(
     constraints: Sequence[Constraint],
 ) -> _Candidates:
     """Rank the permitted extensions of each sentence's live prefixes; return the first 2 * beam_size - 1."""
-    totals, device = beam.log_probabilities, logits.device
+    totals = beam.log_probabilities
     beam_size = totals.shape[1]
     count = 2 * beam_size - 1
     at_limit = (beam.lengths + 1 == beam.limits).repeat(beam_size)
-    end_only = torch.from_numpy(at_limit).to(device) if at_limit.any() else None
+    end_only = torch.from_numpy(at_limit) if at_limit.any() else None
     if constraints:
         log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
         for constraint in constraints:
-            constraint(log_probabilities, beam.rows(device))
-        best, extensions = best_sums(log_probabilities, torch.from_numpy(totals).to(log_probabilities), count)
+            constraint(log_probabilities, beam.rows())
+        best, extensions = best_sums(log_probabilities, totals, count)
     else:
         best, extensions = rank(logits, totals, count, forbidden=forbidden, eos=eos, end_only=end_only)
     parents, tokens = np.divmod(extensions, logits.shape[1])

@@ -16,7 +16,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Prefixes:
-    """The rows of a search before a step: what each has produced so far, without BOS."""
+    """The rows of a search before a step, on the host: what each has produced so far, without BOS."""
 
     tokens: Int[Tensor, "rows longest"]
     """Beyond a row's own length these may be anything."""
@@ -35,7 +35,8 @@ def minimum_length(
 
     It may not exceed the sentence's longest length, or no output is left.
     """
-    scores[:, eos].masked_fill_(prefixes.lengths + 1 < min_lengths[prefixes.sentences], -torch.inf)
+    too_short = prefixes.lengths + 1 < min_lengths[prefixes.sentences]
+    scores[:, eos].masked_fill_(too_short.to(scores.device, non_blocking=True), -torch.inf)
 
 
 def forced_prefix(
@@ -51,6 +52,7 @@ def forced_prefix(
     """
     rows = (prefixes.lengths < lengths[prefixes.sentences]).nonzero()[:, 0]
     forced = tokens[prefixes.sentences[rows], prefixes.lengths[rows]]
+    rows, forced = (each.to(scores.device, non_blocking=True) for each in (rows, forced))
     kept = scores[rows, forced]
     scores[rows] = -torch.inf
     scores[rows, forced] = kept
@@ -68,10 +70,11 @@ def no_repeated_ngrams(
     if longest < size:
         return
     ngrams = prefixes.tokens.unfold(1, size, 1)
-    last = prefixes.lengths[:, None] + torch.arange(1 - size, 0, device=scores.device)
+    last = prefixes.lengths[:, None] + torch.arange(1 - size, 0)
     context = prefixes.tokens.gather(1, last.clamp(min=0))
-    ends = torch.arange(size, longest + 1, device=scores.device).expand(num_rows, -1)
+    ends = torch.arange(size, longest + 1).expand(num_rows, -1)
     repeats = (ngrams[:, :, :-1] == context[:, None]).all(dim=2) & (ends <= prefixes.lengths[:, None])
     repeats &= (prefixes.lengths >= exempt_tokens[prefixes.sentences])[:, None]
     rows, starts = repeats.nonzero(as_tuple=True)
-    scores[rows, ngrams[rows, starts, -1]] = -torch.inf
+    repeated = (each.to(scores.device, non_blocking=True) for each in (rows, ngrams[rows, starts, -1]))
+    scores[*repeated] = -torch.inf

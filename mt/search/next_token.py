@@ -21,7 +21,7 @@ class NextToken(Protocol):
     """
 
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
-        """Append to each row's prefix its newest token; return scores of the token after that.
+        """Append to each row's prefix its newest token, given on any device; return scores of the token after that.
 
         The scores are unnormalised logits or log-probabilities; the search may overwrite them. The first call brings
         the begin-of-sentence token for every row.
@@ -31,7 +31,7 @@ class NextToken(Protocol):
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i's state what row `rows[i]`'s was: rows may be moved, repeated and dropped.
 
-        Called only when this changes something.
+        Called only when this changes something. `rows` is on the host.
         """
         ...
 

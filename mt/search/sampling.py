@@ -18,6 +18,8 @@ from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import FinishedHypotheses, Hypothesis
 from mt.search.next_token import NextToken
 
+_STEPS_BETWEEN_LOOKS = 8  # at which sentences have ended; a CPU need not wait for it, and looks at every step
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -51,36 +53,38 @@ def sample(
     Raises DivergedError if a sentence has no other one.
     """
     limits = set(max_lengths.tolist())
+    longest = max(limits)
     row_limits = max_lengths.repeat_interleave(num_samples)
-    uniform = _uniform_numbers(seeds, max_lengths.tolist(), num_samples, device=max_lengths.device)
     logits = next_token(torch.full_like(row_limits, bos))
-    tokens = torch.zeros((len(row_limits), max(limits)), dtype=torch.int64, device=row_limits.device)
-    totals = torch.zeros(len(row_limits), dtype=accumulation_dtype(logits), device=row_limits.device)
+    row_limits = row_limits.to(logits.device, non_blocking=True)
+    uniform = _uniform_numbers(seeds, max_lengths.tolist(), num_samples, device=logits.device)
+    tokens = torch.zeros((len(row_limits), longest), dtype=torch.int64, device=logits.device)
+    totals = torch.zeros(len(row_limits), dtype=accumulation_dtype(logits), device=logits.device)
     lengths = torch.zeros_like(row_limits)  # 0 is not ended
-    rows = torch.arange(len(row_limits), device=row_limits.device)  # those of unfinished sentences
-    for length in range(1, max(limits) + 1):
-        log_probabilities = permitted_log_probabilities(
-            logits, forbidden=forbidden, eos=eos, end_only=row_limits[rows] == length if length in limits else None
-        )
+    rows = torch.arange(len(row_limits), device=logits.device)  # those of unfinished sentences
+    for length in range(1, longest + 1):
+        end_only = row_limits[rows] == length if length in limits else None
+        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
         for constraint in constraints:
-            prefixes = Prefixes(tokens[rows, : length - 1], torch.full_like(rows, length - 1), rows // num_samples)
-            constraint(log_probabilities, prefixes)
+            prefixes = tokens[rows, : length - 1], torch.full_like(rows, length - 1), rows // num_samples
+            constraint(log_probabilities, Prefixes(*(each.cpu() for each in prefixes)))
         probabilities, candidates = considered(log_probabilities, sampling)
         newest = _drawn(probabilities, candidates, uniform[rows, length - 1])
         going_on = lengths[rows] == 0
         totals[rows] += log_probabilities.gather(1, newest[:, None])[:, 0].masked_fill(~going_on, 0.0)
         tokens[rows, length - 1] = newest
-        lengths[rows[going_on & ((newest == eos) | (row_limits[rows] == length))]] = length
-        unfinished = (lengths[rows].view(-1, num_samples) == 0).any(dim=1).repeat_interleave(num_samples)
-        staying = unfinished.nonzero()[:, 0]
-        if len(staying) == 0:
-            break
-        rows = rows[staying]
-        if len(staying) < len(logits):
-            next_token.reorder(staying)
+        lengths[rows] += length * (going_on & ((newest == eos) | (row_limits[rows] == length)))
+        if logits.is_cpu or length % _STEPS_BETWEEN_LOOKS == 0 or length == longest:
+            unfinished = (lengths[rows].view(-1, num_samples) == 0).any(dim=1).repeat_interleave(num_samples)
+            staying = unfinished.cpu().nonzero()[:, 0]
+            if len(staying) == 0:
+                break
+            if len(staying) < len(logits):
+                next_token.reorder(staying)
+                rows = rows[staying.to(rows.device, non_blocking=True)]
         logits = next_token(tokens[rows, length - 1])
     finished = FinishedHypotheses(
-        max_lengths=max_lengths.cpu().numpy(), num_kept=num_samples, length_penalty=0.0, length_penalty_form="power"
+        max_lengths=max_lengths.numpy(), num_kept=num_samples, length_penalty=0.0, length_penalty_form="power"
     )
     drawn = zip(tokens.tolist(), totals.cpu().numpy(), lengths.tolist(), strict=True)
     for row, (output, total, length) in enumerate(drawn):
@@ -96,8 +100,7 @@ def considered(
     if sampling.top_k is None or sampling.top_k >= vocab_size:
         scores, tokens = log_probabilities, torch.arange(vocab_size, device=device).expand_as(log_probabilities)
     else:
-        _, best = best_sums(log_probabilities, log_probabilities.new_zeros(len(log_probabilities), 1), sampling.top_k)
-        tokens = torch.from_numpy(np.sort(best, axis=1)).to(device)
+        tokens = most_probable(log_probabilities, sampling.top_k, waiting=log_probabilities.is_cpu)
         scores = log_probabilities.gather(1, tokens)
     scores = scores.to(_drawing_dtype(scores.device)) / sampling.temperature
     if sampling.top_p is not None:
@@ -106,6 +109,21 @@ def considered(
         scores = ranked.values.masked_fill(shares.cumsum(dim=1) - shares >= sampling.top_p, -torch.inf)
         tokens = tokens.gather(1, ranked.indices)
     return scores.softmax(dim=1), tokens
+
+
+def most_probable(
+    log_probabilities: Float[Tensor, "rows vocabulary"], count: int, *, waiting: bool
+) -> Int[Tensor, "rows count"]:
+    """Return the `count` most probable tokens of each row, lowest first; where nobody waits it is slower on a CPU."""
+    if waiting:
+        _, best = best_sums(log_probabilities, np.zeros((len(log_probabilities), 1), dtype=np.float32), count)
+        return torch.from_numpy(np.sort(best, axis=1))
+    least = log_probabilities.topk(count, dim=1).values[:, -1:]
+    above, equal = log_probabilities > least, log_probabilities == least
+    kept = above | (equal & (equal.cumsum(dim=1) <= count - above.sum(dim=1, keepdim=True)))
+    vocab_size = log_probabilities.shape[1]
+    tokens = torch.arange(vocab_size, device=kept.device).where(kept, vocab_size - 1)  # not a number is never kept
+    return tokens.topk(count, dim=1, largest=False, sorted=True).values
 
 
 def _drawn(
@@ -129,7 +147,7 @@ def _uniform_numbers(
     for sentence, (seed, limit) in enumerate(zip(seeds, limits, strict=True)):
         generator = torch.Generator().manual_seed(seed)
         numbers[sentence, :, :limit] = torch.rand(num_samples, limit, generator=generator, dtype=torch.float64)
-    return numbers.flatten(0, 1).to(device=device, dtype=_drawing_dtype(device))
+    return numbers.flatten(0, 1).to(device=device, dtype=_drawing_dtype(device), non_blocking=True)
 
 
 def _drawing_dtype(device: torch.device) -> torch.dtype:

@@ -52,7 +52,6 @@ class Search:
         source_tokens: Sequence[int],
         prefixes: Sequence[Sequence[int]],
         seeds: Sequence[int],
-        device: torch.device,
         slots: int | None = None,
     ) -> list[list[Hypothesis]]:
         """Return the outputs of each sentence, best first; `slots` is that of `beam_search`, for samples None.
@@ -63,11 +62,11 @@ class Search:
         limits = [self.longest(source, len(prefix)) for source, prefix in zip(source_tokens, prefixes, strict=True)]
         arguments: dict[str, Any] = {
             "next_token": next_token,
-            "max_lengths": torch.tensor(limits, device=device),
+            "max_lengths": torch.tensor(limits),
             "bos": self.bos,
             "eos": self.eos,
             "forbidden": self.forbidden,
-            "constraints": self._constraints(prefixes, device),
+            "constraints": self._constraints(prefixes),
         }
         if self.sampling is not None:
             return sample(**arguments, sampling=self.sampling, num_samples=self.num_hypotheses, seeds=seeds)
@@ -82,14 +81,14 @@ class Search:
             longest = min(longest, self.max_output_tokens + 1)
         return max(longest, prefix_tokens + 1, (self.min_output_tokens or 0) + 1)
 
-    def _constraints(self, prefixes: Sequence[Sequence[int]], device: torch.device) -> list[Constraint]:
-        lengths = torch.tensor([len(prefix) for prefix in prefixes], device=device)
+    def _constraints(self, prefixes: Sequence[Sequence[int]]) -> list[Constraint]:
+        lengths = torch.tensor([len(prefix) for prefix in prefixes])
         constraints: list[Constraint] = []
         if self.min_output_tokens is not None:
             min_lengths = torch.full_like(lengths, self.min_output_tokens + 1)
             constraints.append(partial(minimum_length, min_lengths=min_lengths, eos=self.eos))
         if any(prefixes):
-            forced = [torch.tensor(prefix, dtype=torch.int64, device=device) for prefix in prefixes]
+            forced = [torch.tensor(prefix, dtype=torch.int64) for prefix in prefixes]
             constraints.append(partial(forced_prefix, tokens=pad_sequence(forced, batch_first=True), lengths=lengths))
         if self.no_repeat_ngram_size is not None:
             constraints.append(partial(no_repeated_ngrams, size=self.no_repeat_ngram_size, exempt_tokens=lengths))

@@ -99,11 +99,11 @@ def train_step(
     for group in optimizer.param_groups:
         group["lr"] = learning_rate
     updated = update_on_device(optimizer, usable=sums[0].isfinite() & (sums[2] == 0))
-    loss, nll, unusable = sums.tolist()
+    loss, nll, unusable, gradient_norm = torch.cat([sums, norm.unsqueeze(0)]).tolist()  # the only wait for a GPU
     result = StepResult(
         loss=loss / target_tokens,
         nll=nll / target_tokens,
-        gradient_norm=float(norm),
+        gradient_norm=gradient_norm,
         source_tokens=source_tokens,
         target_tokens=target_tokens,
         finite=math.isfinite(loss) and not unusable,

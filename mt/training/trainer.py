@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from mt.data.loader import Pairs, StepBatches, TrainingOrder, validation_batches
 from mt.errors import DivergedError, StoppedError
@@ -276,12 +277,11 @@ def validation_loss(
 ) -> tuple[float, float]:
     """Smoothed loss and negative log-likelihood over a corpus, in nats per target token."""
     device = next(loss.parameters()).device
-    smoothed = nll = 0.0
+    sums: list[Tensor] = []  # read at the end, so that nobody waits for a GPU after each batch
     tokens = 0
     for batch in validation_batches(corpus, batch_tokens=batch_tokens):
         with autocast():
-            batch_smoothed, batch_nll = loss(batch.to(device))
-        smoothed += float(batch_smoothed)
-        nll += float(batch_nll)
+            sums.append(torch.stack(loss(batch.to(device))))
         tokens += batch.target_tokens
+    smoothed, nll = (sum(side) for side in zip(*torch.stack(sums).tolist(), strict=True))
     return smoothed / tokens, nll / tokens

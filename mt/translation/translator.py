@@ -36,7 +36,6 @@ class Decoders:
 
     starts: Sequence[Callable[..., NextToken]]
     """Of each model what gives, for source sentences and `rows_per_sentence`, its next-token function."""
-    device: torch.device
     refills: bool = False
     """Whether these admit sentences later, so that a search should get more than the `slots` it decodes at once."""
     surrounding: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
@@ -49,7 +48,7 @@ class Decoders:
         """Give the next-token function of these sentences, decoding the first `slots` from the beginning."""
         settings = {"rows_per_sentence": rows_per_sentence} | ({"slots": slots} if self.refills else {})
         with torch.inference_mode(), self.surrounding():
-            decoders = [start(source.to(self.device), **settings) for start in self.starts]
+            decoders = [start(source, **settings) for start in self.starts]
             yield decoders[0] if len(decoders) == 1 else Ensemble(decoders)
 
 
@@ -149,7 +148,6 @@ class Translator:
                 source_tokens=[len(segment.subwords) for segment in segments],
                 prefixes=[segment.target_prefix for segment in segments],
                 seeds=[segment.seed for segment in segments],
-                device=self.decoders.device,
                 slots=slots if self.search.sampling is None else None,
             )
         decode = self.target_tokenizer.decode

@@ -49,7 +49,7 @@ def packed_steps() -> Iterator[list[Batch]]:
 
 def model(**changes: object) -> Transformer:
     fast = {"attention": fused_attention, "make_dropout": Dropout}
-    return tiny_model(dtype=torch.float32, num_layers=3, d_model=64, d_ff=128, **fast, **changes).to(CUDA).train()
+    return tiny_model(dtype=torch.float32, num_layers=2, d_model=64, d_ff=128, **fast, **changes).to(CUDA).train()
 
 
 def replica_of(learner: Transformer, optimizer: torch.optim.Optimizer) -> Replica:

@@ -1,5 +1,6 @@
 """The few best extensions are those of a full stable sort, however they are found."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,7 +15,7 @@ def test_the_best_of_each_row_are_a_stable_sort(vocab_size, count, levels):
     generator = torch.Generator().manual_seed(count)
     scores = torch.randint(levels, (40, vocab_size), generator=generator).float()
     scores[torch.rand(scores.shape, generator=generator) < 0.1] = -torch.inf
-    values, tokens = best_sums(scores.clone(), torch.zeros(40, 1), count)
+    values, tokens = best_sums(scores.clone(), np.zeros((40, 1), np.float32), count)
     best = scores.sort(dim=1, descending=True, stable=True)
     assert values.tolist() == best.values[:, :count].tolist()
     for found, expected, row in zip(tokens.tolist(), best.indices[:, :count].tolist(), scores, strict=True):
@@ -29,7 +30,7 @@ def test_the_best_sums_are_a_stable_sort(vocab_size, num_sentences, levels):
     generator = torch.Generator().manual_seed(vocab_size)
     scores = torch.randint(levels, (4 * num_sentences, vocab_size), generator=generator).float()
     totals = torch.randint(3, (num_sentences, 4), generator=generator).float()
-    values, indices = best_sums(scores, totals, 7)
+    values, indices = best_sums(scores, totals.numpy(), 7)
     every = (scores.view(num_sentences, 4, -1) + totals[:, :, None]).flatten(1)
     expected = every.sort(dim=1, descending=True, stable=True)
     assert values.tolist() == expected.values[:, :7].tolist()

@@ -12,7 +12,7 @@ import torch
 from search_cases import BOS, EOS, MINIMUM, NGRAMS, PREFIX, Case
 
 from mt.errors import DivergedError
-from mt.search.sampling import Sampling, _drawn, considered, sample
+from mt.search.sampling import Sampling, _drawn, considered, most_probable, sample
 
 SETTINGS = [
     {},
@@ -196,3 +196,15 @@ def drawn(logits: list[float], **changes):
 def test_scores_that_are_not_finite_are_refused(damaged):
     with pytest.raises(DivergedError, match="no output of sentence 0 of the batch has a finite score"):
         drawn([0.0, 0.0, 0.0, damaged])
+
+
+@pytest.mark.parametrize("levels", [2, 10**6])
+def test_of_equals_the_lower_tokens_are_among_the_most_probable(levels: int) -> None:
+    scores = torch.randint(levels, (50, 40), generator=torch.Generator().manual_seed(levels)).float()
+    scores[::3, ::2] = -torch.inf
+    best = scores.sort(dim=1, descending=True, stable=True).indices[:, :7]
+    for waiting in (True, False):
+        tokens = most_probable(scores, 7, waiting=waiting)
+        possible = scores.gather(1, tokens) > -torch.inf
+        assert torch.equal(tokens[possible], best.sort(dim=1).values[possible])
+        assert int(possible.sum()) == int((scores.gather(1, best) > -torch.inf).sum())

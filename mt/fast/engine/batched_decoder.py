@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mt.fast.engine.caches import AncestryCache, CrossAttentionCache, IndexedCache, round_up
+from mt.fast.engine.caches import AncestryCache, CrossAttentionCache, IndexedCache, on_device, round_up
 from mt.fast.engine.prepared_model import PreparedModel
 
 _SLOTS = 4  # the slots in use are a multiple, so that few different shapes reach the kernels
@@ -59,6 +59,7 @@ class BatchedDecoder:
         if self.unsettled:
             self._settle()
         model, slots = self.model, self.in_use
+        tokens = tokens.to(model.device, non_blocking=True)
         width = self.rows_per_sentence if self.steps else 1
         if self.slots_to_rows is not None:
             tokens = tokens[self.slots_to_rows]
@@ -67,7 +68,7 @@ class BatchedDecoder:
         if min(starts) == max(starts):
             positions = table[self.steps - starts[0]]
         else:
-            positions = table[self.steps - torch.tensor(starts, device=table.device)[:, None]]
+            positions = table[on_device([self.steps - start for start in starts], table.device)[:, None]]
         x = model.embed(model.target_embedding, tokens.view(slots, -1)[:, :width], positions)
         self.cache.open(slots, idle=self.idle, width=width)
         x = self._through_layers(x)
@@ -75,7 +76,7 @@ class BatchedDecoder:
         if width == self.rows_per_sentence:
             x = x.flatten(0, 1)
             return model.output(x if self.rows_to_slots is None else x[self.rows_to_slots])
-        return model.output(x[self.slots, 0]).repeat_interleave(self.rows_per_sentence, dim=0)
+        return model.output(x[: len(self.slots), 0]).repeat_interleave(self.rows_per_sentence, dim=0)
 
     def _through_layers(self, x: Float[Tensor, "slots rows d_model"]) -> Float[Tensor, "slots rows d_model"]:
         """Figure 1 from the embedding to the last layer, for the newest tokens."""
@@ -99,8 +100,8 @@ class BatchedDecoder:
         if width > 1 and not self.unsettled and self.rows_to_slots is None:
             self.cache.inherit(rows)
         elif width > 1 and self.slots:
-            slots = torch.tensor(self.slots, device=rows.device)
-            parents = torch.arange(self.in_use * width, device=rows.device)
+            slots = torch.tensor(self.slots)
+            parents = torch.arange(self.in_use * width)
             parents.view(-1, width)[slots] = (rows % width).view(-1, width) + slots[:, None] * width
             self.cache.inherit(parents)
 
@@ -127,10 +128,10 @@ class BatchedDecoder:
         self.rows_to_slots = self.slots_to_rows = None
         if self.slots != list(range(count)):
             width, device = self.rows_per_sentence, self.model.device
-            rows = torch.tensor(self.slots, device=device)[:, None] * width + torch.arange(width, device=device)
-            self.rows_to_slots = rows.flatten()
-            self.slots_to_rows = torch.zeros(count * width, dtype=torch.int64, device=device)
-            self.slots_to_rows[self.rows_to_slots] = torch.arange(rows.numel(), device=device)
+            rows = (torch.tensor(self.slots)[:, None] * width + torch.arange(width)).flatten()
+            back = torch.zeros(count * width, dtype=torch.int64)
+            back[rows] = torch.arange(len(rows))
+            self.rows_to_slots, self.slots_to_rows = (on_device(each, device) for each in (rows, back))
         self.unsettled = False
 
     def _move(self, to: list[int], origin: list[int]) -> None:

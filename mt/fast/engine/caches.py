@@ -11,7 +11,8 @@ from torch.nn import functional
 from mt.fast.engine.prepared_model import WIDTH, PreparedModel, attend
 from mt.fast.native.layers import IndexedAttention, cache_structure
 
-_STEPS = 4  # are written to an AncestryCache before entries are removed
+_STEPS = {"cpu": 4}  # are written to an AncestryCache before entries are removed, for which others wait for the device
+_STEPS_ELSEWHERE = 16
 _RESERVED_STEPS = 32  # an IndexedCache has memory for this number of steps at a time
 
 
@@ -28,7 +29,8 @@ class AncestryCache:
     def __init__(self, model: PreparedModel, *, slots: int, rows: int) -> None:
         self.rows, self.num_heads = rows, model.num_heads
         self.end = 0
-        self.next_compaction = _STEPS * rows
+        self.written = _STEPS.get(model.device.type, _STEPS_ELSEWHERE) * rows  # entries between two compactions
+        self.next_compaction = self.written
         entries = round_up(self.next_compaction, WIDTH)
         options: dict[str, Any] = {"dtype": model.precision, "device": model.device}
         self.keys_values: Float[Tensor, "layers 2 slots entries d_model"] = torch.zeros(
@@ -67,16 +69,17 @@ class AncestryCache:
     def inherit(self, rows: Int[Tensor, " all_rows"]) -> None:
         """Let row i continue the prefix of row `rows[i]`; both count through the slots and are in the same one."""
         lines = self.ancestors.flatten(0, 1)[: len(rows), : self.end]
-        lines.copy_(lines.index_select(0, rows))
+        lines.copy_(lines.index_select(0, on_device(rows, lines.device)))
 
     def empty(self, slots: list[int]) -> None:
         """Remove all ancestors of the rows of these slots."""
-        self.ancestors[slots] = -math.inf
+        self.ancestors.index_fill_(0, on_device(slots, self.ancestors.device), -math.inf)
 
     def move(self, to: list[int], origin: list[int]) -> None:
         """Bring sentences to other slots."""
-        self.keys_values[:, :, to, : self.end] = self.keys_values[:, :, origin, : self.end]
-        self.ancestors[to] = self.ancestors[origin]
+        new, old = (on_device(slots, self.ancestors.device) for slots in (to, origin))
+        self.keys_values[:, :, new, : self.end] = self.keys_values[:, :, old, : self.end]
+        self.ancestors[new] = self.ancestors[old]
 
     def _compact(self) -> None:
         """Move the entries that are somebody's ancestors to the front, in their order, and reserve memory for new ones.
@@ -87,7 +90,7 @@ class AncestryCache:
         living = (lines == 0).any(dim=1)
         order = living.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
         self.end = int(living.sum(dim=1).max())
-        self.next_compaction = self.end + _STEPS * self.rows
+        self.next_compaction = self.end + self.written
         capacity = round_up(self.next_compaction, WIDTH)
         order = functional.pad(order[:, :capacity], (0, max(0, capacity - order.shape[1])))
         entries = order + torch.arange(slots, device=order.device)[:, None] * self.ancestors.shape[2]
@@ -195,11 +198,13 @@ class CrossAttentionCache:
         while slots:
             if not self.encoded.shape[2]:
                 block = slice(self.next, self.next + len(self.lengths))
-                self.encoded = self.model.encode(self.source[block, : max(self.source_lengths[block])])
+                source = self.source[block, : max(self.source_lengths[block])]
+                self.encoded = self.model.encode(source.to(self.model.device, non_blocking=True))
             filled, self.encoded = self.encoded[:, :, : len(slots)], self.encoded[:, :, len(slots) :]
             count, length = filled.shape[2], filled.shape[-2]
-            self.keys_values[:, :, slots[:count], :, :length] = filled
-            self.keys_values[:, :, slots[:count], :, length:] = 0  # anything finite: what is masked is times zero
+            taken = on_device(slots[:count], self.model.device)
+            self.keys_values[:, :, taken, :, :length] = filled
+            self.keys_values[:, :, taken, :, length:] = 0  # anything finite: what is masked is times zero
             for slot in slots[:count]:
                 self.lengths[slot] = self.source_lengths[self.next]
                 self.next += 1
@@ -207,7 +212,8 @@ class CrossAttentionCache:
 
     def move(self, to: list[int], origin: list[int]) -> None:
         """Bring sentences to other slots."""
-        self.keys_values[:, :, to] = self.keys_values[:, :, origin]
+        filled, emptied = (on_device(slots, self.model.device) for slots in (to, origin))
+        self.keys_values[:, :, filled] = self.keys_values[:, :, emptied]
         for new, old in zip(to, origin, strict=True):
             self.lengths[new] = self.lengths[old]
 
@@ -219,7 +225,7 @@ class CrossAttentionCache:
         self.counts[slots] = torch.tensor([self.lengths[slot] for slot in slots], dtype=torch.int32)
         if self.model.indexed_attention is None:
             device = self.keys_values.device
-            ends = torch.tensor(self.lengths[:count], device=device)[:, None, None, None]
+            ends = on_device(self.lengths[:count], device)[:, None, None, None]
             self.mask = self.keys_values.new_zeros(count, 1, 1, width)
             self.mask.masked_fill_(torch.arange(width, device=device) >= ends, -math.inf)
 
@@ -230,6 +236,11 @@ class CrossAttentionCache:
             return self.model.indexed_attention(query, key, value, self.counts[: len(key)])
         assert self.mask is not None
         return attend(query.unflatten(-1, (self.model.num_heads, -1)).transpose(-3, -2), key, value, self.mask)
+
+
+def on_device(numbers: list[int] | Int[Tensor, " count"], device: torch.device) -> Int[Tensor, " count"]:
+    """These few numbers of the host on the device; a GPU takes them with its commands, and nobody waits."""
+    return torch.as_tensor(numbers, dtype=torch.int64).to(device, non_blocking=True)
 
 
 def round_up(count: int, multiple: int) -> int:

@@ -38,7 +38,7 @@ class PrepackedLinear:
     A library serves only if its rows do not depend on their number, which a probe decides once per process; if a single
     row is the one exception, two rows are computed instead. Elsewhere torch's own kernels are called.
 
-    Results are of the type `out`, by default the layer's `precision`. Where a CPU has no bf16 kernel with such results,
+    Results are of the type `out`, by default the layer's `precision`. Where torch has no bf16 kernel with such results,
     the weights of a bf16 layer are fp32.
     """
 
@@ -59,10 +59,10 @@ class PrepackedLinear:
         for each in compute_types if library is None else ():
             if fits_tiles(weight, compute_type=each, out=self.out):
                 self.tiles = TiledLinear(weight, bias, compute_type=each, out=self.out)
-        rounded = weight.device.type == "cpu" and precision == torch.bfloat16
-        widened = rounded and (self.out != torch.bfloat16 or not _has_bf16())
+        on_cpu, rounded = weight.device.type == "cpu", precision == torch.bfloat16
+        widened = rounded and (self.out != torch.bfloat16 or (on_cpu and not _has_bf16()))
         self.precision = torch.float32 if widened else precision
-        if weight.device.type == "cpu" and library is None:
+        if on_cpu and library is None:
             library = _library(self.precision, rounded=rounded)
         self.library: Library = "tiles" if self.tiles else library or "torch"
         self.weight, self.bias = weight.to(self.precision), None if bias is None else bias.to(self.precision)

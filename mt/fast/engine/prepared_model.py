@@ -139,9 +139,9 @@ class PreparedDecoderLayer:
 class PreparedModel:
     """The weights of a trained model in `precision`; later training of that model does not change them.
 
-    In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once. On a CPU logits are not
-    rounded: eight bits would make many of them equal, and reorder others. Without `TiledLinear` their weights are fp32,
-    and oneDNN rounds the factors to bf16 only inside `bf16_factors` and on processors with AMX.
+    In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once. Logits are not rounded:
+    eight bits would make many of them equal, and reorder others. Without `TiledLinear` their weights are fp32; oneDNN
+    rounds the factors to bf16 only inside `bf16_factors` and on processors with AMX.
 
     `compute_type` is that of `TiledLinear`, where it is available; None keeps the precision. Raises ValueError with the
     `unknown_part`.
@@ -219,9 +219,9 @@ class PreparedModel:
 def _output(
     embedding: TokenEmbedding, copied: Float[Tensor, "vocabulary d_model"], compute_type: ComputeType | None
 ) -> PrepackedLinear:
-    """The layer that makes logits, fp32 ones of a bf16 model on a CPU; `copied` is its matrix in the model's type."""
+    """The layer that makes logits, fp32 ones of a bf16 model; `copied` is its matrix in the model's type."""
     bias = None if embedding.bias is None else embedding.bias.detach().clone()
-    if copied.device.type == "cpu" and copied.dtype == torch.bfloat16:
+    if copied.dtype == torch.bfloat16:
         exact = embedding.weight.detach().float()
         return PrepackedLinear(exact, bias, precision=copied.dtype, compute_type=compute_type, out=torch.float32)
     return PrepackedLinear(copied, None if bias is None else bias.to(copied.dtype), compute_type=compute_type)
