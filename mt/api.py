@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ from mt import build
 from mt.config.loading import checked
 from mt.config.schema import Decoding, TrainConfig
 from mt.data.tokenizer import Tokenizer
-from mt.errors import UserError
+from mt.errors import BadFileError, UserError
 from mt.model.transformer import Transformer
-from mt.runs.checkpoint import load_model_tensors
+from mt.runs.checkpoint import check_tensor_file, load_model_tensors, tensors_without_values
 from mt.runs.delivery import read_model
-from mt.runs.folder import MODEL, check_ensemble, check_run, load_run, tokenizer_paths
+from mt.runs.folder import CONFIG, MODEL, check_ensemble, check_run, load_run, run_identity, tokenizer_paths
 from mt.runtime import choose_device
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator as LineTranslator
@@ -112,17 +113,29 @@ def model_and_translator(run_dir: Path, decoding: Decoding | None = None) -> tup
 
 def trained_model(run_dir: Path, device: torch.device) -> Transformer:
     """The model that a run delivered. Raises BadFileError when it is damaged, or its tokenizers are not its own."""
-    config, tensors = load_run(run_dir), read_model(run_dir)
-    model = empty_model(config, load_tokenizers(config, run_dir), device)
-    load_model_tensors(model, tensors, origin=run_dir / MODEL)
+    config, _ = load_run(run_dir), run_identity(run_dir)
+    model = empty_model(config, load_tokenizers(config, run_dir), device, file=run_dir / MODEL)
+    load_model_tensors(model, read_model(run_dir), origin=run_dir / MODEL)
     return model
 
 
-def empty_model(config: TrainConfig, tokenizers: build.Tokenizers, device: torch.device) -> Transformer:
-    """A new model with the vocabulary sizes of these tokenizers."""
+def empty_model(
+    config: TrainConfig, tokenizers: build.Tokenizers, device: torch.device, *, file: Path | None = None
+) -> Transformer:
+    """A new model with the vocabulary sizes of these tokenizers.
+
+    With the `file` that it will be loaded from, that is compared first, without memory: a damaged configuration may
+    ask for any size. Raises BadFileError.
+    """
     source, target = (tokenizer.vocab_size for tokenizer in tokenizers)
     source_vocab_size = None if config.tokenizer.shared_vocab else source
-    return build.model(config, vocab_size=target, source_vocab_size=source_vocab_size, device=device)
+    new_model = partial(build.model, config, vocab_size=target, source_vocab_size=source_vocab_size)
+    if file is not None:
+        if len(tensors_without_values(file)) < config.model.num_layers:
+            raise BadFileError(f"{file}: has fewer tensors than {CONFIG} has layers: {config.model.num_layers}")
+        with torch.device("meta"):
+            check_tensor_file(file, dict(new_model(device=torch.device("meta")).named_parameters()))
+    return new_model(device=device)
 
 
 def load_tokenizers(config: TrainConfig, run_dir: Path) -> build.Tokenizers:

@@ -50,11 +50,12 @@ def train(config: TrainConfig) -> None:
         learning = nullcontext() if can_fork() else stop.held_back()
         text = ranks.on_rank_zero(lambda: prepare(config, run_dir, learning=learning))
         device = ranks.device(choose_device(config.device))
-        model = empty_model(config, load_tokenizers(config, run_dir), device)
         keep = config.training.keep_checkpoints
         checkpoints = Checkpoints(run_dir / CHECKPOINTS, keep=keep, run=run_identity(run_dir))
-        if not checkpoints.steps():
-            inherit_parameters(config, model)
+        other = None if checkpoints.steps() or config.finetune_from is None else Path(config.finetune_from)
+        model = empty_model(config, load_tokenizers(config, run_dir), device, file=other and other / MODEL)
+        if other is not None:
+            inherit_parameters(other, model)
         state = _train(config, text, model, checkpoints, stop=stop, ranks=ranks)
         if ranks.is_rank_zero:
             _complete(config, run_dir, checkpoints, state)

@@ -25,7 +25,7 @@ from mt.data.bpe_dropout import Segmenter
 from mt.data.lines import count_lines, read_lines, without_surrogates
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
-from mt.runs.atomic import replace_file
+from mt.runs.atomic import LARGEST_TOKENIZER_BYTES, read_file, replace_file
 
 PAD = 0
 UNKNOWN = 1
@@ -34,7 +34,6 @@ EOS = 3
 
 MANY_LINES = 200_000  # from here on learning takes minutes, in which SentencePiece reports nothing
 
-_LARGEST_MODEL_BYTES = 1 << 28
 _LARGEST_LINE_BYTES = 1 << 30  # SentencePiece's own limit, 4,192 bytes, drops longer lines silently
 _logger = logging.getLogger(__name__)
 
@@ -113,12 +112,9 @@ class Tokenizer:
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
         """Read a model file. Raises BadFileError, naming it, when it is missing, damaged or foreign."""
+        content = read_file(path, LARGEST_TOKENIZER_BYTES)
         try:
-            if path.stat().st_size > _LARGEST_MODEL_BYTES:
-                raise BadFileError(f"larger than {_LARGEST_MODEL_BYTES} bytes")
-            return cls(model=path.read_bytes())
-        except OSError as error:
-            raise BadFileError(f"tokenizer {path}: {error.strerror or error}") from error
+            return cls(model=content)
         except BadFileError as error:
             raise BadFileError(f"tokenizer {path}: {error}; train it again or restore it") from error
 

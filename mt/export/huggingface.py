@@ -126,7 +126,11 @@ class HuggingFaceEngine:
         transformers.utils.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
         warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")  # which it then does not use
-        self.model: Any = transformers.MarianMTModel.from_pretrained(folder, local_files_only=True).eval()
+        self.model: Any = transformers.MarianMTModel.from_pretrained(
+            folder,
+            local_files_only=True,
+            attn_implementation="eager",  # config.json could name one to download
+        ).eval()
         self.tokenizer: Any = transformers.MarianTokenizer.from_pretrained(folder, local_files_only=True)
         self.pad: int = self.model.config.pad_token_id
         self.eos: int = self.model.config.eos_token_id

@@ -75,9 +75,15 @@ def embedding_from_marian(
     return embedding[rows][:, torch.argsort(sines_then_cosines(embedding.shape[1]))].contiguous()
 
 
-def layer_names(num_layers: int) -> set[str]:
-    """Marian's names of everything in the layers."""
-    return {name for _, theirs, _ in _layer_parameters(num_layers) for name in theirs}
+def layer_shapes(*, num_layers: int, d_model: int, d_ff: int) -> dict[str, tuple[int, ...]]:
+    """Marian's names and shapes of everything in the layers."""
+    shapes = {"fc1": (d_ff, d_model), "fc2": (d_model, d_ff)}
+    found: dict[str, tuple[int, ...]] = {}
+    for name in (name for _, theirs, _ in _layer_parameters(num_layers) for name in theirs):
+        *_, part, end = name.split(".")
+        shape = shapes.get(part, (d_model, d_model))
+        found[name] = shape if end == "weight" and not part.endswith("norm") else shape[:1]
+    return found
 
 
 def _layer_parameters(num_layers: int) -> Iterator[tuple[str, tuple[str, ...], tuple[int, ...]]]:

@@ -1,15 +1,17 @@
 """Reading a Marian folder of the Hugging Face layout, such as OPUS-MT's, as far as this project can represent it."""
 
 import json
-from dataclasses import dataclass
+import reprlib
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-import safetensors
-import safetensors.torch
 import torch
 from torch import Tensor
 
+from mt.config.loading import checked
+from mt.config.schema import Bounds, CountOrZero, Fraction, Size
+from mt.data.lines import without_surrogates
 from mt.data.tokenizer import PAD
 from mt.errors import BadFileError, UserError
 from mt.export.marian import (
@@ -19,13 +21,17 @@ from mt.export.marian import (
     TARGET_EMBEDDING,
     embedding_from_marian,
     from_marian,
-    layer_names,
+    layer_shapes,
 )
 from mt.export.vocabulary import SPECIAL_SUBWORDS, SpecialIds, marian_ids
+from mt.runs.atomic import LARGEST_JSON_BYTES, read_file
+from mt.runs.checkpoint import read_tensors, tensors_without_values
+
+Settings = TypeVar("Settings")
 
 _WEIGHTS = "model.safetensors"
 _NEVER = -100.0  # the output bias of a subword that the folder's vocabulary lacks: its probability is 0 in fp32
-_LARGEST_JSON_BYTES = 100_000_000
+_LARGEST_VOCABULARY_BYTES = 1 << 24
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}
 _COPIES = ("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 _POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
@@ -41,7 +47,39 @@ _REQUIRED: tuple[tuple[str, Any, Any, str], ...] = (
     ("add_final_layer_norm", False, False, "the normalisation: none at the end"),
     ("tie_word_embeddings", True, True, "the tied output embedding"),
     ("share_encoder_decoder_embeddings", True, True, "tokenizer.shared_vocab: one vocabulary for both sides"),
+    ("quantization_config", None, None, "the type of the parameters"),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Config:
+    """What is taken from config.json besides."""
+
+    d_model: Size
+    encoder_layers: Annotated[int, Bounds(1, 1000)]
+    decoder_layers: Annotated[int, Bounds(1, 1000)]
+    encoder_attention_heads: Size
+    decoder_attention_heads: Size
+    encoder_ffn_dim: Size
+    decoder_ffn_dim: Size
+    vocab_size: Size
+    decoder_vocab_size: Size
+    pad_token_id: CountOrZero
+    decoder_start_token_id: CountOrZero
+    eos_token_id: CountOrZero
+    max_position_embeddings: Annotated[int, Bounds(2, 1 << 16)]
+    activation_function: str
+    dropout: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Generation:
+    """What is taken from generation_config.json, or from config.json where there is none."""
+
+    num_beams: Annotated[int, Bounds(1, 1000)]
+    length_penalty: Annotated[float, Bounds(0, 10)]
+    bad_words_ids: list[list[int]]
+    suppress_tokens: list[int]
 
 
 @dataclass(frozen=True)
@@ -60,52 +98,50 @@ class MarianFolder:
 
 def read_marian_folder(folder: Path) -> MarianFolder:
     """Read the folder. Raises UserError naming the option for what cannot be represented, BadFileError."""
-    config = read_json(folder / "config.json")
+    path, other = folder / "config.json", folder / "generation_config.json"
+    for name in ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "tokenizer.json"):
+        if (folder / name).exists():  # transformers reads it too
+            read_json(folder / name, _LARGEST_VOCABULARY_BYTES)
+    values = read_json(path)
     for key, wanted, absent, option in _REQUIRED:
-        found = config.get(key, absent)
+        found = values.get(key, absent)
         if found != wanted:
-            raise UserError(f"{folder / 'config.json'}: {key}={found} cannot be imported, only {wanted} ({option})")
-    path = folder / "generation_config.json"
-    generation = read_json(path) if path.is_file() else config
-    tokens = _tokens(folder / "vocab.json", size=_whole(config, "vocab_size", folder))
+            raise UserError(f"{path}: {key}={reprlib.repr(found)} cannot be imported, only {wanted} ({option})")
+    absent_values = {"dropout": 0.1, "activation_function": "gelu", "decoder_vocab_size": values.get("vocab_size")}
+    config = _taken(_Config, values, absent_values, path)
+    nothing: dict[str, Any] = {"num_beams": 1, "length_penalty": 1.0, "bad_words_ids": [], "suppress_tokens": []}
+    path, values = (other, read_json(other)) if other.exists() else (path, values)
+    generation = _taken(_Generation, values, nothing, path)
+    tokens = _tokens(folder / "vocab.json", size=config.vocab_size)
     special = _special_ids(config, tokens, folder)
-    suppressed = {token for word in generation.get("bad_words_ids") or [] if len(word) == 1 for token in word}
-    suppressed |= set(generation.get("suppress_tokens") or [])
-    tensors = _load(folder)
+    options = _model_options(config, folder)
+    tensors = _load(folder, options, num_tokens=len(tokens))
     # The id that is both <pad> and the start has a logit, which only our BOS gets.
     bias = special.pad == special.start or (LOGITS_BIAS in tensors and bool(tensors[LOGITS_BIAS].any()))
     return MarianFolder(
         path=folder,
-        model_options={**_model_options(config, folder), "output_bias": bias},
+        model_options={**options, "output_bias": bias},
         special=special,
         tokens=tokens,
         tensors=tensors,
-        longest=_whole(config, "max_position_embeddings", folder),
+        longest=config.max_position_embeddings,
         search={
-            "beam_size": int(generation.get("num_beams") or 1),
-            "length_penalty": float(generation.get("length_penalty", 1.0) or 0.0),
+            "beam_size": generation.num_beams,
+            "length_penalty": generation.length_penalty,
             "length_penalty_form": "power",
         },
-        forbids_unknown=special.unknown in suppressed,
+        forbids_unknown=special.unknown in generation.suppress_tokens or [special.unknown] in generation.bad_words_ids,
     )
 
 
 def read_weights(found: MarianFolder, *, vocab_size: int) -> dict[str, Tensor]:
-    """The parameters of our model, for a vocabulary of this size. Raises UserError, BadFileError."""
-    path, tensors, num_tokens = found.path / _WEIGHTS, found.tensors, len(found.tokens)
-    num_layers, d_model = found.model_options["num_layers"], found.model_options["d_model"]
-    _check_names(tensors, path, num_layers=num_layers)
+    """The parameters of our model, for a vocabulary of this size."""
+    tensors, num_tokens = found.tensors, len(found.tokens)
     ids = torch.tensor(marian_ids(found.special, num_tokens, vocab_size=vocab_size))
-    embedding = tensors[SHARED]
-    if list(embedding.shape) != [num_tokens, d_model]:
-        raise BadFileError(f"{path}: {SHARED} has shape {list(embedding.shape)}, not {[num_tokens, d_model]}")
-    try:
-        parameters = from_marian(tensors, num_layers=num_layers)
-        bias = tensors.get(LOGITS_BIAS, torch.zeros(1, num_tokens))[0][ids]
-    except (RuntimeError, IndexError) as error:
-        raise BadFileError(f"{path}: a tensor is not of the shape that config.json implies ({error})") from error
-    parameters[TARGET_EMBEDDING] = embedding_from_marian(embedding, ids)
+    parameters = from_marian(tensors, num_layers=found.model_options["num_layers"])
+    parameters[TARGET_EMBEDDING] = embedding_from_marian(tensors[SHARED], ids)
     if found.model_options["output_bias"]:
+        bias = tensors.get(LOGITS_BIAS, torch.zeros(1, num_tokens))[0][ids]
         bias[len(SPECIAL_SUBWORDS) + num_tokens - len({*vars(found.special).values()}) :] = _NEVER
         if found.special.pad == found.special.start:
             bias[PAD] = _NEVER  # the folder's one logit for both is that of BOS
@@ -113,81 +149,90 @@ def read_weights(found: MarianFolder, *, vocab_size: int) -> dict[str, Tensor]:
     return parameters
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """An object from a JSON file. Raises UserError where there is none, BadFileError for a damaged one."""
-    if not path.is_file():
-        raise UserError(f"{path.parent}: not a Marian folder, it has no {path.name}")
+def read_json(path: Path, largest_bytes: int = LARGEST_JSON_BYTES) -> dict[str, Any]:
+    """An object from a JSON file. Raises BadFileError for another or a damaged one."""
+    content = read_file(path, largest_bytes)
     try:
-        if path.stat().st_size > _LARGEST_JSON_BYTES:
-            raise BadFileError(f"{path}: too large")
-        values = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise BadFileError(f"{path}: not readable as JSON ({error})") from error
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BadFileError(f"{path}: not readable as JSON ({error}); fetch it again") from error
     if not isinstance(values, dict):
-        raise BadFileError(f"{path}: not a JSON object")
+        raise BadFileError(f"{path}: not a JSON object; fetch it again")
     return values
 
 
-def _load(folder: Path) -> dict[str, Tensor]:
+def _taken(schema: type[Settings], values: dict[str, Any], absent: dict[str, Any], path: Path) -> Settings:
+    """The keys of a class out of those of a file, which also gives what is absent or null. Raises BadFileError."""
+    names = [field.name for field in fields(schema)]  # type: ignore[arg-type]
+    given = {name: values[name] for name in names if values.get(name) is not None}
+    try:
+        return checked(schema, absent | given)
+    except UserError as error:
+        raise BadFileError(f"{path}: {error}; this cannot be imported") from error
+
+
+def _load(folder: Path, options: dict[str, Any], *, num_tokens: int) -> dict[str, Tensor]:
+    """The tensors in fp32, what is tied under one name. What they are is compared before any is read."""
     path = folder / _WEIGHTS
-    if not path.is_file() and (folder / "pytorch_model.bin").is_file():
+    if not path.exists() and (folder / "pytorch_model.bin").is_file():
         raise UserError(
             f"{folder}: pytorch_model.bin can run code when it is read; convert it where you trust it, with "
             "transformers' MarianMTModel.from_pretrained(FOLDER).save_pretrained(NEW), and import NEW"
         )
-    if not path.is_file():
-        raise UserError(f"{folder}: it has no {path.name}")
-    try:
-        return {name: tensor.to(torch.float32) for name, tensor in safetensors.torch.load(path.read_bytes()).items()}
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError) as error:
-        raise BadFileError(f"{path}: not a safetensors file ({error})") from error
-
-
-def _check_names(tensors: dict[str, Tensor], path: Path, *, num_layers: int) -> None:
-    if SHARED not in tensors:  # some writers save what is tied under another of its names only
-        copy = next((name for name in _COPIES if name in tensors), None)
-        tensors.update({} if copy is None else {SHARED: tensors[copy]})
-    wanted = {SHARED, *layer_names(num_layers)}
-    for name in sorted(wanted - tensors.keys()):
+    d_model = options["d_model"]
+    wanted = layer_shapes(num_layers=options["num_layers"], d_model=d_model, d_ff=options["d_ff"])
+    embeddings = dict.fromkeys((SHARED, *_COPIES), (num_tokens, d_model))
+    known = {**wanted, **embeddings, LOGITS_BIAS: (1, num_tokens)}
+    held = tensors_without_values(path)
+    # Some writers save what is tied under another of its names only.
+    shared = next((name for name in embeddings if name in held), SHARED)
+    for name in sorted({shared, *wanted} - held.keys()):
         raise BadFileError(f"{path}: tensor {name!r} is missing")
-    for name in sorted(tensors.keys() - wanted - {LOGITS_BIAS, *_COPIES, *_POSITIONS}):
-        raise UserError(f"{path}: tensor {name!r} does not belong to this model")
+    for name, tensor in sorted(held.items()):
+        if name not in (*known, *_POSITIONS):
+            raise UserError(f"{path}: tensor {name!r} does not belong to this model")
+        if name in known and (tuple(tensor.shape) != known[name] or not tensor.is_floating_point()):
+            raise BadFileError(
+                f"{path}: tensor {name!r} has shape {list(tensor.shape)} and type {tensor.dtype}, the other files of "
+                f"the folder imply {list(known[name])} and floating point"
+            )
+    tensors = read_tensors(path.read_bytes(), origin=path)
+    return {SHARED if name == shared else name: tensor.to(torch.float32) for name, tensor in tensors.items()}
 
 
-def _model_options(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _model_options(config: _Config, folder: Path) -> dict[str, Any]:
     pairs = {"num_layers": "layers", "num_heads": "attention_heads", "d_ff": "ffn_dim"}
-    options: dict[str, Any] = {"d_model": _whole(config, "d_model", folder)}
+    options: dict[str, Any] = {"d_model": config.d_model, "dropout": config.dropout}
     for option, name in pairs.items():
-        encoder, decoder = (_whole(config, f"{side}_{name}", folder) for side in ("encoder", "decoder"))
+        encoder, decoder = (getattr(config, f"{side}_{name}") for side in ("encoder", "decoder"))
         if encoder != decoder:
             raise UserError(
                 f"{folder / 'config.json'}: encoder_{name}={encoder} and decoder_{name}={decoder} cannot be imported, "
                 f"only equal ones (model.{option})"
             )
         options[option] = encoder
-    activation = config.get("activation_function", "gelu")
-    if activation not in _ACTIVATIONS:
+    if config.activation_function not in _ACTIVATIONS:
         raise UserError(
-            f"{folder / 'config.json'}: activation_function={activation} cannot be imported, "
+            f"{folder / 'config.json'}: activation_function={config.activation_function} cannot be imported, "
             "only relu and swish (model.activation)"
         )
-    options["activation"] = _ACTIVATIONS[activation]
-    options["dropout"] = float(config.get("dropout", 0.1))
-    return options
+    return {**options, "activation": _ACTIVATIONS[config.activation_function]}
 
 
-def _special_ids(config: dict[str, Any], tokens: list[str], folder: Path) -> SpecialIds:
+def _special_ids(config: _Config, tokens: list[str], folder: Path) -> SpecialIds:
     ids = {token: number for number, token in enumerate(tokens)}
     if missing := {"<pad>", "<unk>", "</s>"} - ids.keys():
         raise BadFileError(f"{folder / 'vocab.json'}: has no {', '.join(sorted(missing))}")
     special = SpecialIds(
-        pad=_whole(config, "pad_token_id", folder),
+        pad=config.pad_token_id,
         unknown=ids["<unk>"],
-        start=_whole(config, "decoder_start_token_id", folder),
-        eos=_whole(config, "eos_token_id", folder),
+        start=config.decoder_start_token_id,
+        eos=config.eos_token_id,
     )
     if (special.pad, special.eos) != (ids["<pad>"], ids["</s>"]):
         raise BadFileError(f"{folder / 'config.json'}: pad_token_id and eos_token_id are not those of vocab.json")
+    if config.decoder_vocab_size != len(tokens):
+        raise BadFileError(f"{folder / 'config.json'}: decoder_vocab_size is not vocab_size, but both share vocab.json")
     if special.start != special.pad and (special.start >= len(tokens) or tokens[special.start] != "<s>"):
         raise UserError(
             f"{folder / 'config.json'}: decoder_start_token_id={special.start} cannot be imported, only <pad> or <s>"
@@ -196,18 +241,17 @@ def _special_ids(config: dict[str, Any], tokens: list[str], folder: Path) -> Spe
 
 
 def _tokens(path: Path, *, size: int) -> list[str]:
-    by_id = {token_id: token for token, token_id in read_json(path).items() if isinstance(token_id, int)}
-    if len(by_id) != size or min(by_id, default=0) != 0 or max(by_id, default=-1) != size - 1:
+    by_id = {
+        token_id: token
+        for token, token_id in read_json(path, _LARGEST_VOCABULARY_BYTES).items()
+        if type(token_id) is int
+    }
+    if len(by_id) != size or by_id.keys() != set(range(size)):
         raise BadFileError(f"{path}: its ids are not 0 to {size - 1}, as config.json has it")
     tokens = [by_id[token_id] for token_id in range(size)]
+    if without_surrogates("".join(tokens)) != "".join(tokens):
+        raise BadFileError(f"{path}: holds a token that is not Unicode text")
     codes = [token for token in tokens if token.startswith(">>") and token.endswith("<<")]
     if codes:
         raise UserError(f"{path}: a model of several target languages ({codes[0]}, …) cannot be imported (tokenizer)")
     return tokens
-
-
-def _whole(config: dict[str, Any], key: str, folder: Path) -> int:
-    value = config.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise BadFileError(f"{folder / 'config.json'}: {key} is {value!r}, not a whole number")
-    return value

@@ -13,6 +13,7 @@ from typing import Any
 
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import BadFileError, UserError
+from mt.runs.atomic import LARGEST_TOKENIZER_BYTES, read_file
 from mt.runs.folder import IDENTITY, read_identity
 
 SPECIAL_SUBWORDS = ("<pad>", "<unk>", "<s>", "</s>")  # by our ids
@@ -81,11 +82,7 @@ def tokenizer_models(folder: Path, tokens: Sequence[str], special: SpecialIds) -
     those that only the models have. Segmentation depends on the written forms, scores and normaliser alone, which
     stay. Raises UserError, BadFileError.
     """
-    models = []
-    for path in (folder / "source.spm", folder / "target.spm"):
-        if not path.is_file():
-            raise UserError(f"{folder}: it has no {path.name}")
-        models.append(_parsed(path))
+    models = [_parsed(path) for path in (folder / "source.spm", folder / "target.spm")]
     # A token that has the name of one of our special subwords, but is not one, never comes from text; it keeps its id.
     order = [
         f"{token} ({number})" if token in SPECIAL_SUBWORDS else token
@@ -119,12 +116,13 @@ def _with_subwords(model: Any, subwords: Sequence[str]) -> bytes:
 
 
 def _parsed(path: Path) -> Any:
+    content = read_file(path, LARGEST_TOKENIZER_BYTES)
     try:
         from google.protobuf.message import DecodeError  # noqa: PLC0415  optional libraries
         from sentencepiece import sentencepiece_model_pb2  # noqa: PLC0415
     except ImportError as error:
         raise UserError("to import, install the extra: pip install 'mt-transformer[export]'") from error
     try:
-        return sentencepiece_model_pb2.ModelProto.FromString(path.read_bytes())
+        return sentencepiece_model_pb2.ModelProto.FromString(content)
     except DecodeError as error:
         raise BadFileError(f"{path}: not a SentencePiece model") from error

@@ -13,7 +13,8 @@ from pathlib import Path
 from mt.errors import BadFileError, DiskError
 
 MANIFEST = "manifest.json"
-_LARGEST_MANIFEST_BYTES = 1_000_000
+LARGEST_JSON_BYTES = 1_000_000
+LARGEST_TOKENIZER_BYTES = 1 << 26
 
 Content = bytes | Sequence[memoryview]  # of a file, whole or in parts
 
@@ -111,6 +112,20 @@ def remove_unfinished(folder: Path) -> None:
             path.unlink()
 
 
+def read_file(path: Path, largest_bytes: int) -> bytes:
+    """The content of a file; raises BadFileError for one that is larger, missing, or a pipe, which might never end."""
+    try:
+        if not path.is_file():
+            raise BadFileError(f"{path}: missing, or not a file; restore it")
+        with path.open("rb") as file:
+            content = file.read(largest_bytes + 1)
+    except OSError as error:
+        raise BadFileError(f"{path}: {error.strerror or error}") from error
+    if len(content) > largest_bytes:
+        raise BadFileError(f"{path}: larger than {largest_bytes:,} bytes: not what its name says; restore it")
+    return content
+
+
 def read_folder(folder: Path, *names: str) -> dict[str, bytes]:
     """The files of these names, by default all, of a folder written by `write_folder`.
 
@@ -118,17 +133,13 @@ def read_folder(folder: Path, *names: str) -> dict[str, bytes]:
     """
     try:
         manifest = folder / MANIFEST
-        if not manifest.is_file() or manifest.stat().st_size > _LARGEST_MANIFEST_BYTES:
-            raise BadFileError(f"{manifest}: no list of checksums")
-        sums = json.loads(manifest.read_bytes())
+        sums = json.loads(read_file(manifest, LARGEST_JSON_BYTES))
         files = {}
         for name in names or sums.keys():
             if Path(name).name != name:
                 raise BadFileError(f"{manifest}: names a file outside its folder: {name!r}")
             path = folder / name
-            if not path.is_file():  # reading a pipe or a device might never end
-                raise BadFileError(f"{path}: missing")
-            files[name] = path.read_bytes()
+            files[name] = read_file(path, LARGEST_JSON_BYTES if path.suffix == ".json" else path.stat().st_size)
             if _checksum(files[name]) != sums[name]:
                 raise BadFileError(f"{path}: differs from its checksum in {MANIFEST}: damaged or cut short")
         return files

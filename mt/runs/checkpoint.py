@@ -14,12 +14,14 @@ from torch import Tensor, nn
 from mt.config.loading import checked
 from mt.config.schema import Count, CountOrZero
 from mt.errors import BadFileError, UserError
-from mt.runs.atomic import disk_error, read_folder, recover, remove_folder, write_folder
+from mt.runs.atomic import LARGEST_JSON_BYTES, disk_error, read_file, read_folder, recover, remove_folder, write_folder
 from mt.runs.folder import BEST, MODEL, OPTIMIZER, STATE, checkpoint_steps, step_folder
 
 Result = TypeVar("Result")
 
 _ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
+_LARGEST_HEADER_BYTES = 1 << 24
+_UNREADABLE = (safetensors.SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError)
 
 
 @dataclass
@@ -93,8 +95,33 @@ def read_tensors(content: bytes, *, origin: Path) -> dict[str, Tensor]:
     """Parse safetensors. Raises BadFileError; no code of the file can run."""
     try:
         return safetensors.torch.load(content)
-    except (safetensors.SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError) as error:
+    except _UNREADABLE as error:
         raise BadFileError(f"{origin}: not a safetensors file ({error})") from error
+
+
+def tensors_without_values(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, of whose values nothing is read, on the device "meta". Raises BadFileError."""
+    types = {name: dtype for dtype, name in _NAMES.items()}
+    try:
+        if not path.is_file():
+            raise BadFileError(f"{path}: missing, or not a file; restore it")
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(min(length, _LARGEST_HEADER_BYTES)))
+        header.pop("__metadata__", None)
+        parts = {name: (part["shape"], types[part["dtype"]]) for name, part in header.items()}
+        tensors = {name: torch.empty(shape, dtype=dtype, device="meta") for name, (shape, dtype) in parts.items()}
+        size = 8 + length + sum(tensor.nbytes for tensor in tensors.values())
+        if size != path.stat().st_size:
+            raise ValueError(f"its header promises {size:,} bytes and it has {path.stat().st_size:,}")
+        return tensors
+    except (OSError, AttributeError, RecursionError, *_UNREADABLE) as error:
+        raise BadFileError(f"{path}: not a safetensors file ({error})") from error
+
+
+def check_tensor_file(path: Path, expected: Mapping[str, Tensor]) -> None:
+    """Raise BadFileError unless a file has tensors of these names, shapes and types; no memory is needed to see it."""
+    _check_tensors(tensors_without_values(path), expected, origin=path)
 
 
 @dataclass
@@ -162,6 +189,9 @@ class Checkpoints:
 
         def load(step: int) -> TrainingState:
             folder = self.folder / step_folder(step)
+            check_tensor_file(folder / MODEL, dict(model.named_parameters()))
+            if tensors_without_values(folder / OPTIMIZER):  # none before the first step
+                check_tensor_file(folder / OPTIMIZER, _adam_tensors(model))
             files, state = self._read(step, MODEL, OPTIMIZER)
             tensors = read_tensors(files[MODEL], origin=folder / MODEL)
             moments = read_tensors(files[OPTIMIZER], origin=folder / OPTIMIZER)
@@ -198,6 +228,7 @@ class Checkpoints:
     def _read(self, step: int, *names: str) -> tuple[dict[str, bytes], TrainingState]:
         """Files of a checkpoint and its state. Raises BadFileError unless it is whole and of this step and run."""
         folder = self.folder / step_folder(step)
+        tensors_without_values(folder / MODEL)
         files = read_folder(folder, *names, STATE)
         state = _parse_state(files[STATE], origin=folder / STATE)
         if (state.step, state.origin.run) != (step, self.run):
@@ -209,8 +240,8 @@ class Checkpoints:
         """Whether a checkpoint was saved on schedule; one whose state cannot be read does not count."""
         path = self.folder / step_folder(step) / STATE
         try:
-            return _parse_state(path.read_bytes(), origin=path).on_schedule
-        except (OSError, BadFileError):
+            return _parse_state(read_file(path, LARGEST_JSON_BYTES), origin=path).on_schedule
+        except BadFileError:
             return False
 
 
@@ -229,14 +260,18 @@ def _load_optimizer(
     optimizer.state.clear()
     if not tensors:  # before the first step
         return
-    parameters = dict(model.named_parameters())
+    _check_tensors(tensors, _adam_tensors(model), origin=origin)
+    for name, parameter in model.named_parameters():
+        optimizer.state[parameter] = {key: tensors[f"{name}/{key}"].to(parameter.device) for key in _ADAM_STATE}
+
+
+def _adam_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """Tensors of the names, shapes and types that Adam's state has."""
     expected: dict[str, Tensor] = {}
-    for name, parameter in parameters.items():
+    for name, parameter in model.named_parameters():
         like = {"step": torch.tensor(0.0), "exp_avg": parameter, "exp_avg_sq": parameter}
         expected |= {f"{name}/{key}": like[key] for key in _ADAM_STATE}
-    _check_tensors(tensors, expected, origin=origin)
-    for name, parameter in parameters.items():
-        optimizer.state[parameter] = {key: tensors[f"{name}/{key}"].to(parameter.device) for key in _ADAM_STATE}
+    return expected
 
 
 def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], *, origin: Path) -> None:

@@ -87,7 +87,7 @@ def _checksum(weights: Mapping[str, Tensor]) -> str:
 
 def _read_metadata(path: Path) -> dict[str, Any]:
     try:
-        with safetensors.safe_open(path, framework="pt") as file:
+        with safetensors.safe_open(path, framework="numpy") as file:
             metadata = json.loads((file.metadata() or {}).get(_METADATA, "{}"))
     except (OSError, safetensors.SafetensorError, ValueError, RecursionError):
         return {}
@@ -119,8 +119,6 @@ def inherit_tokenizers(config: TrainConfig) -> None:
             replace_file(copy, path.read_bytes())
 
 
-def inherit_parameters(config: TrainConfig, model: nn.Module) -> None:
+def inherit_parameters(run_dir: Path, model: nn.Module) -> None:
     """Put the parameters that the other run delivered into the model. Raises BadFileError."""
-    if config.finetune_from is not None:
-        run_dir = Path(config.finetune_from)
-        load_model_tensors(model, read_model(run_dir), origin=run_dir / MODEL)
+    load_model_tensors(model, read_model(run_dir), origin=run_dir / MODEL)

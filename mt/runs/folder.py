@@ -10,7 +10,7 @@ from typing import Any
 from mt.config.loading import load_config
 from mt.config.schema import TrainConfig
 from mt.errors import BadFileError, UserError
-from mt.runs.atomic import replace_file
+from mt.runs.atomic import LARGEST_JSON_BYTES, LARGEST_TOKENIZER_BYTES, read_file, replace_file
 
 CONFIG = "config.yaml"  # every option of the run
 IDENTITY = "identity.json"  # what decides its results, and the checksums of its tokenizers
@@ -171,10 +171,10 @@ def read_identity(run_dir: Path) -> dict[str, dict[str, Any]]:
     """What was noted: `tokenizers`, and `settings` of a training or `imported`. Raises BadFileError."""
     path = run_dir / IDENTITY
     try:
-        identity = dict(json.loads(path.read_bytes()))
+        identity = dict(json.loads(read_file(path, LARGEST_JSON_BYTES)))
         if not all(isinstance(part, dict) for part in identity.values()):
             raise TypeError("not a table of tables")
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadFileError(f"{path}: missing or damaged ({error}); restore it, or choose another run_dir") from error
     return identity
 
@@ -197,7 +197,8 @@ def run_identity(run_dir: Path) -> str:
 
 def _tokenizer_checksums(run_dir: Path) -> dict[str, str]:
     paths = {name: run_dir / name for name in TOKENIZERS}
-    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items() if path.is_file()}
+    contents = {name: read_file(path, LARGEST_TOKENIZER_BYTES) for name, path in paths.items() if path.is_file()}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
 def _check_equal(run_dir: Path, noted: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> None:

@@ -2,6 +2,9 @@
 
 import io
 import json
+import os
+import re
+import resource
 import shutil
 import sys
 from pathlib import Path
@@ -190,6 +193,47 @@ def test_a_damaged_run_folder_is_a_bad_file(
         finally:
             path.write_bytes(content)
         assert name in capfd.readouterr().err
+
+
+GIANT_MODELS = {"sizes": {"d_model": 32768, "d_ff": 1_000_000}, "layers": {"num_layers": 1000}}
+GIANT = {
+    "translate": ["config.yaml", "identity.json", "tokenizer.model", "model.safetensors", "layers", "sizes"],
+    "average": ["manifest.json", "model.safetensors"],
+    "train": ["manifest.json", "model.safetensors", "optimizer.safetensors", "state.json"],
+    "finetune": ["model.safetensors", "sizes"],
+}
+
+
+@pytest.mark.reliability(19)
+@pytest.mark.parametrize(("command", "name"), [(command, name) for command, names in GIANT.items() for name in names])
+def test_giant_files_and_sizes_take_no_memory(
+    finished: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str], command: str, name: str
+) -> None:
+    """A file with a hole of 40 GB, or a configuration with a model of 250 GB or of a thousand layers."""
+    run_dir, held = tmp_path / "run", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    shutil.copytree(finished[0], run_dir)
+    if name in GIANT_MODELS:
+        text = (run_dir / "config.yaml").read_text(encoding="utf-8")
+        for size, giant in GIANT_MODELS[name].items():
+            text = re.sub(f"  {size}: .*", f"  {size}: {giant}", text)
+        (run_dir / "config.yaml").write_text(text, encoding="utf-8")
+    elif command in ("average", "train"):
+        for step in (12, 16):
+            shutil.rmtree(run_dir / f"checkpoints/step-{step}")
+        os.truncate(run_dir / "checkpoints/step-20" / name, 40 << 30)
+    else:
+        os.truncate(run_dir / name, 40 << 30)
+    commands = {
+        "translate": lambda: run("translate", translate, [f"run_dir={run_dir}", "source=house"]),
+        "average": lambda: run("average", average, [f"run_dir={run_dir}", "checkpoints=1"]),
+        "train": lambda: small_runs.train(finished[1], f"run_dir={run_dir}"),
+        "finetune": lambda: small_runs.train(finished[1], f"run_dir={tmp_path}/tuned", f"finetune_from={run_dir}"),
+    }
+    assert commands[command]() == 4
+    message = capfd.readouterr().err.split("\n")[-2]
+    assert message.startswith("error: ")
+    assert ("model.safetensors" if name in GIANT_MODELS else name) in message
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held < 300_000  # kilobytes
 
 
 @pytest.mark.reliability(19)

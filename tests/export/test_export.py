@@ -17,9 +17,8 @@ from mt.commands import import_model as import_command
 from mt.commands.entry_point import run as run_command
 from mt.commands.preparation import prepare
 from mt.config.schema import ExportConfig
-from mt.errors import BadFileError, UserError
+from mt.errors import UserError
 from mt.export.huggingface import HuggingFaceEngine
-from mt.export.marian_folder import read_marian_folder, read_weights
 from mt.model.inspection import unknown_part
 from mt.model.residual import PostNorm
 from mt.model.transformer import Transformer
@@ -261,62 +260,6 @@ def test_what_transformers_wrote_is_imported_exported_and_finetuned(
         imported, tuned = (trained_model(path, torch.device("cpu")) for path in (run_dir, tmp_path / "tuned"))
         for name, parameter in imported.named_parameters():
             torch.testing.assert_close(tuned.get_parameter(name), parameter, rtol=0, atol=1e-6)
-
-
-CONFIG = {
-    "model_type": "marian", "scale_embedding": True, "activation_function": "swish", "d_model": 16, "vocab_size": 4,
-    "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2, "decoder_attention_heads": 2,
-    "encoder_ffn_dim": 8, "decoder_ffn_dim": 8, "pad_token_id": 3, "decoder_start_token_id": 3, "eos_token_id": 0,
-    "max_position_embeddings": 64,
-}  # fmt: skip
-REFUSED = [
-    ({"model_type": "m2m_100"}, "model_type=m2m_100"),
-    ({"scale_embedding": False}, "model.d_model"),
-    ({"activation_function": "gelu"}, "only relu and swish (model.activation)"),
-    ({"decoder_layers": 1}, "model.num_layers"),
-    ({"decoder_attention_heads": 4}, "model.num_heads"),
-    ({"decoder_ffn_dim": 16}, "model.d_ff"),
-    ({"normalize_before": True}, "the normalisation"),
-    ({"share_encoder_decoder_embeddings": False}, "tokenizer.shared_vocab"),
-    ({"decoder_start_token_id": 2}, "decoder_start_token_id=2"),
-]
-
-
-@pytest.mark.parametrize(("change", "named"), REFUSED, ids=lambda value: str(value)[:40])
-def test_what_cannot_be_represented_is_named(tmp_path: Path, change: dict[str, Any], named: str) -> None:
-    vocabulary = {"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}
-    (tmp_path / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
-    (tmp_path / "model.safetensors").write_bytes(safetensors.torch.save({"x": torch.zeros(1)}))
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
-    assert read_marian_folder(tmp_path).model_options["activation"] == "swish"
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG | change), encoding="utf-8")
-    with pytest.raises(UserError) as refused:
-        read_marian_folder(tmp_path)
-    assert named in str(refused.value)
-
-
-def test_files_that_could_run_code_or_are_damaged_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
-    (tmp_path / "vocab.json").write_text(json.dumps({"</s>": 0, "<unk>": 1, "a": 2, "<pad>": 3}), encoding="utf-8")
-    (tmp_path / "pytorch_model.bin").write_bytes(b"x")
-    with pytest.raises(UserError, match=r"pytorch_model\.bin can run code"):
-        read_marian_folder(tmp_path)
-    for content in (b"", b"[]", b"{", b'{"</s>": "a"}'):
-        (tmp_path / "vocab.json").write_bytes(content)
-        with pytest.raises(BadFileError, match=r"vocab\.json"):
-            read_marian_folder(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": 10**12}), encoding="utf-8")
-    (tmp_path / "vocab.json").write_text(json.dumps({"</s>": 0, "<unk>": 10**12 - 1}), encoding="utf-8")
-    with pytest.raises(BadFileError, match="its ids are not 0 to 999999999999"):
-        read_marian_folder(tmp_path)
-
-
-def test_a_tensor_of_another_shape_is_refused(opus: Callable[..., Path]) -> None:
-    folder = opus("relu")
-    found = read_marian_folder(folder)
-    found.tensors["model.decoder.layers.1.fc2.weight"] = torch.zeros(3)
-    with pytest.raises(BadFileError, match=r"not of the shape that config\.json implies"):
-        read_weights(found, vocab_size=len(found.tokens) + 2)
 
 
 def test_tied_weights_that_differ_are_refused_by_the_proof(opus: Callable[..., Path], tmp_path: Path) -> None:
