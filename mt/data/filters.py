@@ -39,7 +39,7 @@ def normalise(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Leak:
-    """A training pair that is also a validation or test pair, each found by its number counted from 1."""
+    """A training pair that is also a validation or test pair, of several the first, by their numbers from 1."""
 
     corpus: str
     number: int
@@ -202,7 +202,7 @@ class PairFilter:
         if self.settings.remove_held_out and (occurrences := self.held_out.occurrences(key)):
             self.leaks += [
                 Leak(corpus=corpus, number=number, split=split, split_number=at, source=source, target=target)
-                for split, at in occurrences
+                for split, at in dict(reversed(occurrences)).items()
             ]
             return HELD_OUT
         if self.settings.remove_copies and is_copy(source, *key):

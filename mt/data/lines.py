@@ -24,6 +24,7 @@ COMPRESSED_SUFFIXES = (".gz", ".xz", ".bz2")
 TABLE_ENDINGS = f".tsv or .jsonl, also with {', '.join(COMPRESSED_SUFFIXES)}, or .parquet"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+LARGEST_LINE_BYTES = 1 << 24
 _BLOCK_BYTES = 1 << 20
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SIGNATURES = {
@@ -39,10 +40,15 @@ _SIGNATURES = {
 def read_lines(path: str) -> Iterator[str]:
     """Yield the lines of `path` without their endings; "-" is standard input, whose lines come as they arrive.
 
-    Raises UserError for a file that is missing, damaged or not UTF-8. An empty file has no lines.
+    Raises UserError for a file that is missing, damaged or not UTF-8, or has a line above `LARGEST_LINE_BYTES`, such as
+    a few packed bytes can hold. An empty file has no lines.
     """
     offset_bytes = 0
-    for number, line in enumerate(_read(path, iter), start=1):
+    lines = _read(path, lambda stream: iter(partial(stream.readline, LARGEST_LINE_BYTES + 1), b""))
+    for number, line in enumerate(lines, start=1):
+        if len(line) > LARGEST_LINE_BYTES:
+            where = f"{_name(path)}, line {number}"
+            raise UserError(f"{where}: longer than {LARGEST_LINE_BYTES >> 20} MiB; a sentence belongs on each line")
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -129,14 +135,17 @@ def _open(path: str) -> Any:
     return _OPENERS.get(Path(path).suffix.lower(), open)(path, "rb")
 
 
+def _name(path: str) -> str:
+    return "standard input" if path == STANDARD_INPUT else path
+
+
 def _not_utf8(path: str, number: int, line: bytes, position: int, offset_bytes: int) -> UserError:
     """The error for a byte at `position` of a line that begins at `offset_bytes` of the file."""
-    name = "standard input" if path == STANDARD_INPUT else path
     advice = "convert the file to UTF-8 or fix the line"
     if offset_bytes == 0:
         looks = (meaning for signature, meaning in _SIGNATURES.items() if line.startswith(signature))
         advice = next((f"this looks like {meaning}" for meaning in looks), advice)
     return UserError(
-        f"{name}, line {number}: byte 0x{line[position]:02x} at byte offset {offset_bytes + position} "
+        f"{_name(path)}, line {number}: byte 0x{line[position]:02x} at byte offset {offset_bytes + position} "
         f"is not UTF-8; {advice}"
     )

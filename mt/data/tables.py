@@ -8,11 +8,11 @@ is a pair of two blank sides. An absent value is blank text; a line break inside
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mt.data.lines import read_lines, without_surrogates
+from mt.data.lines import LARGEST_LINE_BYTES, read_lines, without_surrogates
 from mt.errors import UserError
 
 BATCH_ROWS = 8192
@@ -81,10 +81,12 @@ def arrow_pairs(
     """Yield pairs of Arrow tables or record batches as `pairs_of_rows` does; a row without its struct is blank."""
     first = 1
     for table in tables:
-        arrays = dict(zip(table.schema.names, table.columns, strict=True))
+        names, arrays = table.schema.names, dict(zip(table.schema.names, table.columns, strict=True))
+        _check_unique(names, (*columns, NESTED), where)
         if nested and NESTED in arrays and str(arrays[NESTED].type).startswith("struct<"):
-            fields = arrays[NESTED].type
-            arrays = {fields[i].name: array for i, array in enumerate(arrays[NESTED].flatten())}
+            names = [field.name for field in arrays[NESTED].type]
+            _check_unique(names, columns, where)
+            arrays = dict(zip(names, arrays[NESTED].flatten(), strict=True))
         _check_columns(arrays, columns, f"{where}, row {first}")
         sides = [arrays[name].to_pylist() for name in columns]
         for number, (source, target) in enumerate(zip(*sides, strict=True), start=first):
@@ -129,9 +131,11 @@ def json_object(line: str, where: str) -> dict[str, Any]:
 def one_line(value: object, where: str) -> str:
     """Return a text value as one line of valid Unicode: "" for an absent one, lone surrogates as U+FFFD.
 
-    Raises UserError that starts with `where` when `value` is not text.
+    Raises UserError that starts with `where` when `value` is not text, or too long a one.
     """
     if isinstance(value, str):
+        if len(value) > LARGEST_LINE_BYTES // 5:  # characters, of up to 4 bytes; it becomes a line of a file
+            raise UserError(f"{where}: a text of {len(value):,} characters; a sentence belongs in each")
         if "\n" in value:
             value = _LINE_BREAK.sub(" ", value.strip("\r\n"))
         return without_surrogates(value)
@@ -145,9 +149,15 @@ def tsv_index(column: str, header: list[str], *, path: str) -> int:
     if _COLUMN_NUMBER.fullmatch(column):
         return int(column) - 1
     if column in header:
+        _check_unique(header, [column], path)
         return header.index(column)
     names = ", ".join(repr(name) for name in header[:20]) or "none"
     raise UserError(f"{path}: has no column {column!r}; its first line names {names}, and numbers count from 1")
+
+
+def _check_unique(names: Sequence[str], wanted: Iterable[str], where: str) -> None:
+    if twice := [name for name in wanted if names.count(name) > 1]:
+        raise UserError(f"{where}: has several columns named {twice[0]!r}; rename all but one")
 
 
 def _check_columns(row: Mapping[str, Any], columns: tuple[str, str], where: str) -> None:

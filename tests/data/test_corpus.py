@@ -165,9 +165,29 @@ def test_parquet_of_every_layout(tmp_path: Path) -> None:
     assert read(one_file(path, "german", "english")) == [*expected, ("x", "")]
     with pytest.raises(UserError, match=r"c.parquet, row 1: needs columns 'de' and 'en' but has 'english', 'german'"):
         list(one_file(path).pairs())
+    path = write_parquet(tmp_path / "e.parquet", [{"de": "x", "en": "y" * (1 << 22)}])
+    with pytest.raises(UserError, match=r"e.parquet, row 1: a text of 4,194,304 characters"):
+        read(one_file(path))
     path = write_parquet(tmp_path / "d.parquet", [{"de": "x", "en": 3}])
     with pytest.raises(UserError, match=r"d.parquet, row 1: found int where text belongs"):
         list(one_file(path).pairs())
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    columns, names = [pa.array(["x", "y"])] * 3, ["de", "en", "en"]
+    flat = pa.Table.from_arrays(columns, names=names)
+    pair = pa.StructArray.from_arrays(columns, names=names)
+    for table, name in (
+        (flat, "en"),
+        (pa.Table.from_arrays([pair], names=["translation"]), "en"),
+        (pa.Table.from_arrays([pair, pair], names=["translation"] * 2), "translation"),
+    ):
+        pa.parquet.write_table(table, tmp_path / "a.parquet")
+        with pytest.raises(UserError, match=rf"a.parquet: has several columns named '{name}'; rename all but one"):
+            read(one_file(tmp_path / "a.parquet"))
+    (tmp_path / "a.tsv").write_text("de\ten\ten\n1\t2\t3\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"a.tsv: has several columns named 'en'"):
+        read(one_file(tmp_path / "a.tsv", source_column="de", target_column="en"))
 
 
 def test_damaged_parquet_is_named(tmp_path: Path) -> None:

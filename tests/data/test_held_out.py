@@ -88,6 +88,18 @@ def test_planted_pairs_are_all_found_and_nothing_else(trials: Trials) -> None:
     assert {leak.corpus for leak in pair_filter.leaks} == {"web"}
 
 
+def test_equal_pairs_on_both_sides_make_one_record_for_each_training_pair_and_split() -> None:
+    """And not one for each of the combinations, which fill a disk."""
+    held_out = HeldOut()
+    held_out.add("validation", [("Ja", "Yes")] * 300, first_number=1)
+    held_out.add("test", [("Nein", "No"), *[("Ja", "Yes")] * 300], first_number=1)
+    pair_filter = PairFilter(settings=HELD_OUT_ONLY, held_out=held_out)
+    assert pair_filter.keep([("ja", "yes")] * 2000, corpus="c", first_number=1) == []
+    found = {(leak.number, leak.split, leak.split_number) for leak in pair_filter.leaks}
+    assert found == {(number, *at) for number in range(1, 2001) for at in (("validation", 1), ("test", 2))}
+    assert len(pair_filter.leaks) == 4000
+
+
 def test_one_shared_side_is_kept() -> None:
     held_out = HeldOut()
     held_out.add("test", [("Ja!", "Yes."), ("Nein!", "No.")], first_number=1)

@@ -8,6 +8,7 @@ import os
 import random
 import sys
 import threading
+import tracemalloc
 from functools import partial
 from pathlib import Path
 
@@ -58,6 +59,7 @@ ODD_BYTES: dict[str, tuple[bytes, str]] = {
     "after a BOM": (b"\xef\xbb\xbfa\xff\n", "line 1: byte 0xff at byte offset 4 is not UTF-8"),
     "UTF-16": ("a\nb\n".encode("utf-16"), "this looks like UTF-16 text"),
     "gzip without its ending": (gzip.compress(b"a\n" * 9), "this looks like a gzip file"),
+    "line above 16 MiB": (b"a\n" + b"b" * (16 << 20) + b"\n", "line 2: longer than 16 MiB"),
     "xz without its ending": (lzma.compress(b"a\n" * 9), "this looks like an xz file"),
 }
 PACKERS = {".gz": gzip.compress, ".xz": partial(lzma.compress, preset=0), ".bz2": bz2.compress}
@@ -145,6 +147,20 @@ def test_a_flipped_bit_is_an_error_or_harmless(tmp_path: Path, suffix: str) -> N
             assert str(path) in str(error)  # noqa: PT017 - some flips are harmless
             caught += 1
     assert caught > 80
+
+
+@pytest.mark.reliability(13)
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_packed_line_of_any_length_takes_little_memory(tmp_path: Path, suffix: str) -> None:
+    """A gigabyte on one line, in a few kilobytes: parts of which each is a file, one after another."""
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(PACKERS[suffix](b"a\n") + PACKERS[suffix](bytes(1 << 24)) * 64)
+    tracemalloc.start()
+    with pytest.raises(UserError, match=rf"text{suffix}, line 2: longer than 16 MiB"):
+        list(read_lines(str(path)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 << 20
 
 
 def test_text_with_the_ending_of_a_packed_file_is_named(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import json
 import os
+import random
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,9 +18,11 @@ from pairs import GeneratedCorpus
 import mt.data.text_cache
 from mt.data.cache import WRITER, Facts, cached_folder
 from mt.data.corpus import Corpus, FileCorpus
+from mt.data.encoded import encode_corpus
 from mt.data.filters import FilterSettings
 from mt.data.lines import read_lines
 from mt.data.text_cache import PreparedText, prepare_text
+from mt.data.tokenizer import train_tokenizer
 from mt.errors import DiskError, UserError
 
 Pair = tuple[str, str]
@@ -130,6 +133,37 @@ def test_a_damaged_folder_is_made_again(tmp_path: Path, damage: Callable[..., ob
             damage(path)
         assert pairs_of(prepare(tmp_path), "train") == expected
         assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_flipped_bit_in_any_file_of_a_cache_is_never_served(tmp_path: Path) -> None:
+    """Of the text and of the subword ids: the folder is made again, or the bit is in white space of its manifest."""
+    (tmp_path / "text").write_text("sentence number 7\nSatz Nummer 7\n" * 9, encoding="utf-8")
+    model = tmp_path / "tokenizer.model"
+    train_tokenizer(
+        text_files=[tmp_path / "text"], output=model, vocab_size=30, character_coverage=1.0, byte_fallback=False,
+        input_sentence_size=100,
+    )  # fmt: skip
+    chance = random.Random(7)
+
+    def served() -> dict[str, bytes]:
+        text = prepare(tmp_path / "cache")
+        for split in ("train", "validation", "test"):
+            encode_corpus(
+                text, split, tokenizer_paths=(model, model), cache_dir=tmp_path / "cache", max_tokens=60, num_threads=1
+            )
+        files = (tmp_path / "cache").rglob("*.*")
+        return {str(path): path.read_bytes() for path in files if path.name != "manifest.json" and path.is_file()}
+
+    whole = served()
+    paths = [path for path in sorted((tmp_path / "cache").rglob("*")) if path.is_file()]
+    assert len(paths) == 8 + 3 * 5
+    for path in paths:
+        content = path.read_bytes()
+        for bit in chance.sample(range(8 * len(content)), min(8 * len(content), 1)):
+            flipped = bytearray(content)
+            flipped[bit // 8] ^= 1 << bit % 8
+            path.write_bytes(flipped)
+            assert served() == whole
 
 
 def test_a_manifest_with_other_facts_is_not_believed(tmp_path: Path) -> None:
