@@ -18,7 +18,7 @@ OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@:\[\]-]*)=(?P
 DELETION = re.compile(r"~[\w./@-]+")
 # What may be set of Hydra's own: a launcher and a sweeper by name, their settings, folders; the rest can name code.
 OF_HYDRA = re.compile(
-    r"\+{0,2}hydra(/(launcher|sweeper)=[\w,]+|\.(sweep|run)\.\w+=.*"
+    r"\+{0,2}hydra(/(launcher|sweeper)=[\w,]+|\.(sweep|run)\.(sub)?dir=[^{]*"
     r"|\.(verbose|sweeper\.(max_batch_size|n_trials|n_jobs)|launcher\.(?!.*_target_)[\w.]+)=[^{]*)"
 )
 COMPLETION_FLAGS = {"--shell-completion", "-sc"}
