@@ -38,7 +38,7 @@ def replace_file(path: Path, content: bytes, *, key: str = "run_dir") -> None:
     and nobody else reads the new content meanwhile. Raises DiskError, which names the option `key` of the path.
     """
     special = path.exists() and not path.is_file() and not path.is_dir()
-    path = path.resolve() if path.is_symlink() and not special else path
+    path = Path(os.path.realpath(path)) if path.is_symlink() and not special else path  # also of a loop
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if special:

@@ -137,3 +137,10 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     finally:
         os.close(reader)
     assert pipe.is_fifo()
+
+
+def test_a_link_to_itself_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "scores"
+    path.symlink_to(path)
+    replace_file(path, b"x")
+    assert path.read_bytes() == b"x"
