@@ -5,6 +5,7 @@ Every message is one line: what is wrong, where, and what to do about it.
 
 import errno
 import signal
+import sys
 
 EXIT_CODES = {
     0: "done, or stopped by training.max_minutes with the state saved",
@@ -23,6 +24,10 @@ _PERMISSION_ERRORS = {errno.EACCES, errno.EPERM}
 # Of a CPU's allocator; of a GPU's libraries, such as CUBLAS_STATUS_ALLOC_FAILED, and of its driver.
 _OUT_OF_MEMORY = ("can't allocate memory", "STATUS_ALLOC_FAILED", "CUDA error: out of memory")
 _PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP}
+
+if sys.platform == "win32":  # has no file locks, signals and timers of Unix
+    sys.stderr.write("error: Windows is not supported: use Linux in WSL 2, or macOS\n")
+    raise SystemExit(2)
 
 
 class MtError(Exception):

@@ -18,7 +18,7 @@ torch.set_num_threads(1)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell starts background jobs so, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-pytest_plugins = ["reliability", "alone"]
+pytest_plugins = ["reliability", "alone", "paths", "emulation"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

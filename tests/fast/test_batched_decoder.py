@@ -13,7 +13,6 @@ from mt.fast.engine.caches import IndexedCache
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.native.layers import NormOfSum
 from mt.fast.native.library import kernels
-from mt.fast.native.tiled_linear import compute_types
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer
@@ -99,7 +98,7 @@ def test_indexed_entries_equal_the_whole(rows_per_sentence: int, num_heads: int,
             walk.move(decoder)
 
 
-@pytest.mark.skipif(not compute_types(), reason="no compiled kernels")
+@pytest.mark.usefixtures("tiles_and_none")
 @pytest.mark.parametrize("rows_per_sentence", [1, 4])
 @pytest.mark.parametrize(("num_heads", "d_model"), [(4, 64), (1, 64)])
 def test_layers_in_one_call_equal_the_whole(rows_per_sentence: int, num_heads: int, d_model: int) -> None:

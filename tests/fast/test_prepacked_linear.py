@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from tiny_models import BOS, sentences, tiny_model
 from torch.nn import functional
 
 from mt.fast.engine import prepacked_linear
+from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepacked_linear import Library, PrepackedLinear, bf16_factors
+from mt.fast.engine.prepared_model import PreparedModel
+from mt.fast.native.tiled_linear import ComputeType
+from mt.model.cached_decoder import CachedDecoder
 
 ROOT = Path(__file__).resolve().parents[2]
 PRECISIONS = [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 0.1)]
@@ -77,7 +82,7 @@ def test_a_row_does_not_depend_on_the_number_of_rows(
 @pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() not in {"AVX2", "AVX512"}, reason="needs AVX2")
 def test_nor_on_a_processor_without_avx512() -> None:
     """MKL's rows depend on their number there, and it has no bf16 kernel. The libraries choose their code once."""
-    environment = {**os.environ, **AVX2, "MT_NATIVE": "0", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **AVX2, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
     done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -95,10 +100,24 @@ def rows_do_not_depend_on_their_number(precision: torch.dtype) -> None:
         assert (whole.double() - exact).abs().max() <= largest * exact.abs().max()
 
 
+@torch.no_grad()
+def decoding_works_in(compute_type: ComputeType) -> None:
+    """Whatever the precision, a search's first logits are near those of the model."""
+    model, source = tiny_model(d_model=32, dtype=torch.float32), sentences([3, 9, 5], seed=0)
+    prepared = PreparedModel(model, precision=torch.bfloat16, compute_type=compute_type)
+    rows = torch.full((3,), BOS)
+    with bf16_factors():
+        logits = BatchedDecoder(prepared, source, rows_per_sentence=1)(rows)
+    plain = CachedDecoder(model, source, rows_per_sentence=1)(rows)
+    assert (logits - plain).abs().max() < 0.1 * plain.abs().max()
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for each in (torch.float32, torch.bfloat16):
         rows_do_not_depend_on_their_number(each)
+    for one in ("bf16", "int8"):
+        decoding_works_in(one)
 
 
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs oneDNN")

@@ -2,7 +2,7 @@
 
 #include "kernels.h"
 
-#define MAX_VECTORS 16 /* vectors in a head: d_k is at most 256 */
+#define MAX_VECTORS (256 / LANES) /* in a head: d_k is at most 256 */
 
 /* Scores become weights that add up to 1; the array is filled up to a multiple of LANES. */
 static inline void softmax(float *scores, long count) {
@@ -67,7 +67,7 @@ static inline void softmax(float *scores, long count) {
                     const int32_t *own_indices = indices ? indices + slot * indices_of_slot + row * indices_of_row : 0;\
                     TYPE *to = out + ((slot * rows + row) * heads + head) * d_k;                                      \
                     if (d_k == 64)                                                                                    \
-                        NAME##_row(asking, key, value, entry_stride, own_indices, count, to, 4, scores);              \
+                        NAME##_row(asking, key, value, entry_stride, own_indices, count, to, 64 / LANES, scores);     \
                     else                                                                                              \
                         NAME##_row(asking, key, value, entry_stride, own_indices, count, to, d_k / LANES, scores);    \
                 }                                                                                                     \

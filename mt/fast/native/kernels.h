@@ -1,4 +1,4 @@
-/* What the kernels share: vectors of 16 floats, which GCC and Clang split for processors with shorter ones, and the
+/* What the kernels share: vectors of floats, as long as the processor's (GCC splits longer ones badly), and the
    functions that files offer each other.
 
    Every function that Python calls has a counterpart of torch operations in mt/fast/engine or mt/search, which is used
@@ -14,12 +14,18 @@
 #include <immintrin.h>
 #endif
 
+#ifndef LANES
+#ifdef __AVX512F__
 #define LANES 16
+#else
+#define LANES 8
+#endif
+#endif
 
-typedef float floats __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t ints __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint32_t words __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint16_t halves __attribute__((vector_size(32), aligned(2), may_alias));
+typedef float floats __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t ints __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint32_t words __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint16_t halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 typedef float floats8 __attribute__((vector_size(32)));
 typedef float floats4 __attribute__((vector_size(16)));
 typedef int32_t ints8 __attribute__((vector_size(32)));
@@ -35,7 +41,7 @@ static inline void store_float(float *to, floats x) { *(floats *)to = x; }
 static inline floats load_bf16(const bf16 *from) {
     return (floats)(__builtin_convertvector(*(const halves *)from, words) << 16);
 }
-#ifdef __AVX512BF16__
+#if defined(__AVX512BF16__) && LANES == 16
 static inline void store_bf16(bf16 *to, floats x) { *(halves *)to = (halves)_mm512_cvtneps_pbh((__m512)x); }
 #else
 static inline void store_bf16(bf16 *to, floats x) { /* to the nearest, ties to even */
@@ -45,10 +51,19 @@ static inline void store_bf16(bf16 *to, floats x) { /* to the nearest, ties to e
 }
 #endif
 
+/* The halves of a vector of 16, combined; 8 as they are. */
+#if LANES == 16
+#define EIGHT(X, COMBINE)                                                                                             \
+    floats8 low, high;                                                                                                \
+    memcpy(&low, &X, 32), memcpy(&high, (char *)&X + 32, 32);                                                         \
+    low = COMBINE(low, high, ints8)
+#else
+#define EIGHT(X, COMBINE) floats8 low = (floats8)X
+#endif
+#define ADDED(A, B, WHOLE) ((A) + (B))
+
 static inline float sum(floats x) {
-    floats8 low, high;
-    memcpy(&low, &x, 32), memcpy(&high, (char *)&x + 32, 32);
-    low += high;
+    EIGHT(x, ADDED);
     floats4 first, second;
     memcpy(&first, &low, 16), memcpy(&second, (char *)&low + 16, 16);
     first += second;
@@ -56,9 +71,7 @@ static inline float sum(floats x) {
 }
 
 static inline float largest(floats x) {
-    floats8 low, high;
-    memcpy(&low, &x, 32), memcpy(&high, (char *)&x + 32, 32);
-    low = LARGER(low, high, ints8);
+    EIGHT(x, LARGER);
     floats4 first, second;
     memcpy(&first, &low, 16), memcpy(&second, (char *)&low + 16, 16);
     first = LARGER(first, second, ints4);

@@ -15,6 +15,8 @@ struct cache {
     const int32_t *counts;
 };
 
+const int lanes = LANES; /* numbers in a vector, as it was compiled */
+
 /* Whether the structures that Python fills have these sizes in bytes. */
 int structures_have_sizes(const long *sizes) {
     return sizes[0] == sizeof(struct linear) && sizes[1] == sizeof(struct norm) && sizes[2] == sizeof(struct cache) &&

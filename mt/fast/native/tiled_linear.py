@@ -19,6 +19,7 @@ _COLUMNS = 32  # are computed at once
 _LIMBS: dict[ComputeType, int] = {"fp32": -1, "bf16": 0, "int8": 1, "int8x8": 3}
 _LARGEST = {1: 127, 3: 8_355_000}  # whole number in 1 or 3 limbs; the latter is LARGEST of limbs.c
 _PRECISIONS = (torch.float32, torch.bfloat16)
+_MOST_UNEVEN = 256  # times is an input feature's largest weight that of another: up to 10 in trained models
 
 
 class TiledLinear:
@@ -26,7 +27,7 @@ class TiledLinear:
 
     `bf16` rounds weights and x to it. `int8` rounds to 127 steps on either side of 0, up to the largest weight of an
     output feature and the largest number in a row of x. `int8x8` rounds to some 2^23 such steps, each number in three
-    int8 limbs, and adds up eight products of limbs, with errors like those of fp32; it is there with AMX only, and
+    int8 limbs, and adds up eight products of limbs: exact to the row's largest number. It is there with AMX only, and
     `fp32` without.
     """
 
@@ -69,10 +70,21 @@ class TiledLinear:
 def fits_tiles(
     weight: Float[Tensor, "out_features in_features"], *, compute_type: ComputeType, out: torch.dtype
 ) -> bool:
-    """Whether kernels for this processor take these weights, with results in the precision `out`."""
+    """Whether kernels for this processor take these weights, with results in the precision `out`.
+
+    Weights that may belong to outliers in x do not fit `int8x8`, which would round them away.
+    """
     suitable = weight.device.type == "cpu" and weight.dtype in _PRECISIONS and out in _PRECISIONS
     depth = _LINE_BYTES // {"fp32": 4, "bf16": 2}.get(compute_type, 1)
-    return suitable and weight.shape[0] % _COLUMNS == weight.shape[1] % depth == 0 and compute_type in compute_types()
+    if not suitable or weight.shape[0] % _COLUMNS or weight.shape[1] % depth or compute_type not in compute_types():
+        return False
+    return compute_type != "int8x8" or not _is_uneven(weight)
+
+
+def _is_uneven(weight: Float[Tensor, "out_features in_features"]) -> bool:
+    """Whether some input features have far smaller weights than others: they may be those of outliers in x."""
+    largest = weight.abs().amax(dim=0)
+    return bool(largest.min() * _MOST_UNEVEN < largest.max())
 
 
 @functools.cache

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define BLOCK (2 * TILE)
+#define PARTS (BLOCK / LANES) /* vectors of sums in a row of a block */
 #define FP32 -1 /* in place of a number of limbs */
 #ifdef HAS_TILES
 #define OFFSET 0
@@ -18,7 +19,7 @@
 #define OFFSET 128
 #define FILLED AT_ONCE
 #endif
-#ifdef __AVX512F__
+#if LANES == TILE
 #define AT_ONCE 8 /* rows by 32 columns whose sums fit into registers */
 #else
 #define AT_ONCE 2
@@ -27,13 +28,13 @@
 
 /* A row as it is; `to` is its first line. */
 static void plain_row(const void *x, int is_bf16, long start, long inner, char *to) {
-    for (long i = 0; i < inner; i += LANES) store_float((float *)(to + i / LANES * BYTES), load(x, is_bf16, start + i));
+    for (long i = 0; i < inner; i += LANES) store_float((float *)(to + i / TILE * BYTES) + i % TILE, load(x, is_bf16, start + i));
 }
 
 /* A row rounded to bf16. */
 static void rounded_row(const void *x, int is_bf16, long start, long inner, char *to) {
     for (long i = 0; i < inner; i += LANES) {
-        char *line = to + i / (2 * LANES) * BYTES + i % (2 * LANES) * sizeof(bf16);
+        char *line = to + i / (2 * TILE) * BYTES + i % (2 * TILE) * sizeof(bf16);
         store_bf16((bf16 *)line, load(x, is_bf16, start + i));
     }
 }
@@ -118,22 +119,22 @@ static inline __attribute__((always_inline)) void block(const struct rows *all_r
 int tiles_permitted(void) { return 0; }
 
 /* Of fp32, bf16 and int8, what can be multiplied without tiles: bits 1, 2 and 4. */
-#ifdef __AVX512VNNI__
+#if defined(__AVX512VNNI__) && LANES == TILE
 int types_multiplied(void) { return 7; }
 #else
 int types_multiplied(void) { return 3; }
 #endif
 
-/* Four bytes of x times a line of W, added to 16 sums. */
+/* Four bytes of x times a line of W, or a part of it, added to as many sums. */
 static inline __attribute__((always_inline)) floats added(floats sums, const char *x, const char *line, int limbs) {
     int32_t four;
     memcpy(&four, x, sizeof four);
     const ints same = four - (ints){0};
     if (limbs == FP32) return sums + (floats)same * load_float((const float *)line);
-#ifdef __AVX512VNNI__
+#if defined(__AVX512VNNI__) && LANES == TILE
     if (limbs) return (floats)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)same, *(const __m512i *)line);
 #endif
-#ifdef __AVX512BF16__
+#if defined(__AVX512BF16__) && LANES == TILE
     return (floats)_mm512_dpbf16_ps((__m512)sums, (__m512bh)same, *(const __m512bh *)line);
 #else
     const ints w = *(const ints *)line, high = (ints){0} - 65536;
@@ -145,27 +146,25 @@ static inline __attribute__((always_inline)) floats added(floats sums, const cha
    x have an offset of 128, as the processor wants one factor without a sign; what it adds is the same in each row. */
 static inline __attribute__((always_inline)) void some_rows(const char *rows, const char *weight, long next,
                                                             long stretch, int limbs, const long number, float *sums) {
-    floats made[AT_ONCE][2], extra[2] = {{0}, {0}};
+    floats made[AT_ONCE][PARTS], extra[PARTS] = {{0}};
     const int32_t offset = 0x80808080;
-    for (long i = 0; i < number; i++) made[i][0] = made[i][1] = (floats){0};
+    for (long i = 0; i < number; i++)
+        for (long part = 0; part < PARTS; part++) made[i][part] = (floats){0};
     for (const char *end = weight + stretch; weight < end; weight += BYTES, rows += BYTES)
 #pragma GCC unroll 16
-        for (long line = 0; line < TILE; line++) {
-            const char *left = weight + line * LINE, *right = left + next;
-            for (long i = 0; i < number; i++) {
-                made[i][0] = added(made[i][0], rows + i * LINE + 4 * line, left, limbs);
-                made[i][1] = added(made[i][1], rows + i * LINE + 4 * line, right, limbs);
+        for (long line = 0; line < TILE; line++)
+            for (long part = 0; part < PARTS; part++) {
+                const long column = part * LANES;
+                const char *four = weight + column / TILE * next + line * LINE + column % TILE * 4;
+                for (long i = 0; i < number; i++)
+                    made[i][part] = added(made[i][part], rows + i * LINE + 4 * line, four, limbs);
+                if (limbs == 1) extra[part] = added(extra[part], (const char *)&offset, four, 1);
             }
-            if (limbs == 1) {
-                extra[0] = added(extra[0], (const char *)&offset, left, 1);
-                extra[1] = added(extra[1], (const char *)&offset, right, 1);
-            }
-        }
     for (long i = 0; i < number; i++)
-        for (long half = 0; half < 2; half++) {
-            float *to = sums + i * BLOCK + half * TILE;
-            if (limbs == 1) *(ints *)to += (ints)made[i][half] - (ints)extra[half];
-            else *(floats *)to += made[i][half];
+        for (long part = 0; part < PARTS; part++) {
+            float *to = sums + i * BLOCK + part * LANES;
+            if (limbs == 1) *(ints *)to += (ints)made[i][part] - (ints)extra[part];
+            else *(floats *)to += made[i][part];
         }
 }
 

@@ -23,7 +23,7 @@
 #define BYTES (TILE * LINE)
 #define ROWS 128 /* at most are multiplied with W at once */
 
-typedef int8_t bytes __attribute__((vector_size(16), aligned(1), may_alias));
+typedef int8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
 
 #ifdef HAS_TILES
 static inline void set_tile_shapes(void) {
