@@ -118,28 +118,38 @@ static inline __attribute__((always_inline)) void block(const struct rows *all_r
 #else
 int tiles_permitted(void) { return 0; }
 
-/* Of fp32, bf16 and int8, what can be multiplied without tiles: bits 1, 2 and 4. */
 #if defined(__AVX512VNNI__) && LANES == TILE
-int types_multiplied(void) { return 7; }
-#else
-int types_multiplied(void) { return 3; }
+#define HAS_WHOLE_PRODUCTS
 #endif
+#if defined(__AVX512BF16__) && LANES == TILE
+#define HAS_BF16_PRODUCTS
+#endif
+
+/* Of fp32, bf16 and int8, what is multiplied fast without tiles: bits 1, 2 and 4. */
+int types_multiplied(void) {
+    int types = 1;
+#ifdef HAS_BF16_PRODUCTS
+    types |= 2;
+#endif
+#ifdef HAS_WHOLE_PRODUCTS
+    types |= 4;
+#endif
+    return types;
+}
 
 /* Four bytes of x times a line of W, or a part of it, added to as many sums. */
 static inline __attribute__((always_inline)) floats added(floats sums, const char *x, const char *line, int limbs) {
     int32_t four;
     memcpy(&four, x, sizeof four);
     const ints same = four - (ints){0};
-    if (limbs == FP32) return sums + (floats)same * load_float((const float *)line);
-#if defined(__AVX512VNNI__) && LANES == TILE
-    if (limbs) return (floats)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)same, *(const __m512i *)line);
+#ifdef HAS_WHOLE_PRODUCTS
+    if (limbs == 1) return (floats)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)same, *(const __m512i *)line);
 #endif
-#if defined(__AVX512BF16__) && LANES == TILE
-    return (floats)_mm512_dpbf16_ps((__m512)sums, (__m512bh)same, *(const __m512bh *)line);
-#else
-    const ints w = *(const ints *)line, high = (ints){0} - 65536;
-    return sums + (floats)(same << 16) * (floats)(w << 16) + (floats)(same & high) * (floats)(w & high);
+#ifdef HAS_BF16_PRODUCTS
+    if (limbs == 0) return (floats)_mm512_dpbf16_ps((__m512)sums, (__m512bh)same, *(const __m512bh *)line);
 #endif
+    if (limbs == FP32) sums += (floats)same * load_float((const float *)line);
+    return sums;
 }
 
 /* Adds up `number` rows by 32 columns over a stretch of the inner numbers, which fits into registers. int8 numbers of
@@ -152,14 +162,16 @@ static inline __attribute__((always_inline)) void some_rows(const char *rows, co
         for (long part = 0; part < PARTS; part++) made[i][part] = (floats){0};
     for (const char *end = weight + stretch; weight < end; weight += BYTES, rows += BYTES)
 #pragma GCC unroll 16
-        for (long line = 0; line < TILE; line++)
-            for (long part = 0; part < PARTS; part++) {
-                const long column = part * LANES;
-                const char *four = weight + column / TILE * next + line * LINE + column % TILE * 4;
-                for (long i = 0; i < number; i++)
-                    made[i][part] = added(made[i][part], rows + i * LINE + 4 * line, four, limbs);
-                if (limbs == 1) extra[part] = added(extra[part], (const char *)&offset, four, 1);
-            }
+        for (long line = 0; line < TILE; line++) {
+            const char *w[PARTS];
+            for (long part = 0, column = 0; part < PARTS; part++, column += LANES)
+                w[part] = weight + column / TILE * next + line * LINE + column % TILE * 4;
+            for (long i = 0; i < number; i++)
+                for (long part = 0; part < PARTS; part++)
+                    made[i][part] = added(made[i][part], rows + i * LINE + 4 * line, w[part], limbs);
+            for (long part = 0; part < PARTS && limbs == 1; part++)
+                extra[part] = added(extra[part], (const char *)&offset, w[part], 1);
+        }
     for (long i = 0; i < number; i++)
         for (long part = 0; part < PARTS; part++) {
             float *to = sums + i * BLOCK + part * LANES;
