@@ -55,9 +55,12 @@ def _make(folder: Path, write: Write, *, key: str) -> Facts:
     held = ExitStack()
 
     def begin() -> Path:
-        aside.mkdir(parents=True)
-        fcntl.flock(held.enter_context((aside / WRITER).open("wb")), fcntl.LOCK_EX)
-        return aside
+        while True:  # another process may have taken the folder for an abandoned one before it was locked
+            aside.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                fcntl.flock(held.enter_context((aside / WRITER).open("wb")), fcntl.LOCK_EX)
+                if (aside / WRITER).exists():
+                    return aside
 
     try:
         facts = write(begin)

@@ -5,12 +5,13 @@ import fcntl
 import json
 import os
 import random
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from pairs import GeneratedCorpus
@@ -203,6 +204,22 @@ def test_many_at_once_agree(tmp_path: Path) -> None:
         texts = list(pool.map(one, range(8)))
     assert all(text == texts[0] for text in texts)
     assert list(tmp_path.iterdir()) == [texts[0].folder]
+
+
+def test_a_folder_taken_for_abandoned_before_it_was_locked_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, tries = fcntl.flock, []
+
+    def late(file: IO[bytes], operation: int) -> None:
+        tries.append(operation)
+        if len(tries) == 1:
+            shutil.rmtree(Path(file.name).parent)
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert prepare(tmp_path).folder.is_dir()
+    assert len(tries) == 2
 
 
 def test_a_failing_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
