@@ -50,7 +50,7 @@ def import_model(config: ImportConfig) -> None:
 
 @contextmanager
 def _blamed_on(folder: Path) -> Iterator[None]:
-    """Errors name the folder; whatever transformers raises about its files becomes a BadFileError."""
+    """Errors name the folder; what transformers raises about its files becomes a BadFileError."""
     try:
         yield
     except (UserError, BadFileError) as error:

@@ -96,7 +96,7 @@ def _checksum(folder: Path, facts: Facts) -> int:
 
 
 def _remove_abandoned(cache_dir: Path) -> None:
-    """Delete what killed processes left half written; a living writer has its lock, whatever the clocks say."""
+    """Delete what killed processes left half written; a living writer holds its lock, and no clock is asked."""
     for partial in cache_dir.glob("*.partial"):
         with suppress(OSError), (partial / WRITER).open("rb+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -35,7 +35,7 @@ class Dropout(nn.Module):
 
 @contextlib.contextmanager
 def own_masks(seed: int) -> Iterator[None]:
-    """While inside, this thread draws its masks from the seed, whatever other threads draw meanwhile."""
+    """While inside, this thread draws its masks from the seed alone, not from what others draw."""
     _of_thread.generator = torch.Generator().manual_seed(seed)
     try:
         yield

@@ -266,7 +266,7 @@ def test_training_text_that_vanishes_in_the_filters_is_an_error(tmp_path: Path) 
 
 
 def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
-    """Whatever the clocks of their machines say."""
+    """Also where the clocks of their machines differ."""
     dead, living = tmp_path / "text-0.1.partial", tmp_path / "text-0.2.partial"
     for folder in (dead, living):
         folder.mkdir()

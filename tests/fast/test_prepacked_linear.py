@@ -102,7 +102,7 @@ def rows_do_not_depend_on_their_number(precision: torch.dtype) -> None:
 
 @torch.no_grad()
 def decoding_works_in(compute_type: ComputeType) -> None:
-    """Whatever the precision, a search's first logits are near those of the model."""
+    """In every precision, a search's first logits are near those of the model."""
     model, source = tiny_model(d_model=32, dtype=torch.float32), sentences([3, 9, 5], seed=0)
     prepared = PreparedModel(model, precision=torch.bfloat16, compute_type=compute_type)
     rows = torch.full((3,), BOS)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 _SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
-_EXACT = ("-fno-fast-math", "-fno-unsafe-math-optimizations", "-fno-finite-math-only")  # whatever CC has
+_EXACT = ("-fno-fast-math", "-fno-unsafe-math-optimizations", "-fno-finite-math-only")  # also where CC asks for them
 _OPTIONS = ("-O3", "-march=native", "-fPIC", "-shared", *_EXACT, "-fno-math-errno")
 _SECONDS = 60
 _POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_long
