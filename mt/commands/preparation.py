@@ -141,7 +141,8 @@ def training_order(
 ) -> TrainingOrder:
     """This rank's share of the run's batches; with `auto`, micro-batches are whole batches at first.
 
-    Each micro-batch is cut for `threads` that compute side by side. Raises UserError when the ranks read different data.
+    Each micro-batch is cut for `threads` that compute side by side. Raises UserError when the ranks read different
+    data.
     """
 
     def corpus(epoch: int | None) -> EncodedCorpus:
