@@ -16,6 +16,7 @@ EXIT_CODES = {
     5: "writing failed: disk full, or the folder is read-only",
     6: "another process is writing to this folder",
     130: "stopped by SIGINT",
+    141: "the reader of the output ended first (SIGPIPE), such as head",
     143: "stopped by SIGTERM, SIGUSR1 or SIGUSR2; a training has saved its state",
 }
 
@@ -95,7 +96,7 @@ def from_system(error: Exception) -> MtError | None:
     if isinstance(error, OSError):
         if error.errno in _DISK_ERRORS:
             path = error.filename2 or error.filename or "the output"  # of a copy the second name is the new one
-            return DiskError(f"cannot write {path}: {error.strerror}; free some space there")
+            return DiskError(f"cannot write {path}: {error.strerror}; free some space and run it again")
         if error.errno in _PERMISSION_ERRORS:
             return DiskError(f"{error.filename or 'the output'}: {error.strerror}; check who may read and write it")
         if error.errno in _PATH_ERRORS and error.filename:

@@ -173,8 +173,8 @@ def sync_folder(folder: Path) -> None:
 
 def disk_error(path: Path, error: OSError, *, key: str = "run_dir") -> DiskError:
     """The error for the user when the disk refused a write to the path that the option `key` chooses."""
-    advice = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "fix it"
-    return DiskError(f"cannot write {path}: {error.strerror or error}: {advice} or choose another {key}")
+    advice = "free some space and run it again" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "fix it"
+    return DiskError(f"cannot write {path}: {error.strerror or error}: {advice}, or choose another {key}")
 
 
 def _parts(content: Content) -> Sequence[bytes | memoryview]:

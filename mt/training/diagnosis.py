@@ -92,7 +92,7 @@ class Diagnosis:
             cleared=risen < RECOVERED_NATS,
             message=f"the training loss is {loss:.2f} nats per token and was {self._lowest:.2f} at step "
             f"{self._lowest_step:,}; in a healthy run it falls, apart from small waves. Start again from an earlier "
-            "checkpoint with a lower training.learning_rate_factor or more training.warmup_steps",
+            "checkpoint with a lower training.learning_rate or more training.warmup_steps",
         )
         not_falling = Symptom(
             "loss not falling",
@@ -100,7 +100,7 @@ class Diagnosis:
             cleared=loss < FALLING_SHARE * entropy,
             message=f"the training loss is {loss:.2f} nats per token (perplexity {perplexity(loss):,.0f}); guessing "
             f"subwords by their frequency alone gives {entropy:.2f} ({perplexity(entropy):,.0f}), and a healthy run is "
-            f"far below that when the warm-up ends (step {self.warmup_steps:,}). Lower training.learning_rate_factor, "
+            f"far below that when the warm-up ends (step {self.warmup_steps:,}). Lower training.learning_rate, "
             "raise training.warmup_steps, and check that the two sides of the corpora belong together (make inspect)",
         )
         if risen < 0:

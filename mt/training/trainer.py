@@ -158,7 +158,7 @@ class Trainer:
         if state.consecutive_skips >= _MAX_CONSECUTIVE_SKIPS:
             raise DivergedError(
                 f"step {state.step}: {_MAX_CONSECUTIVE_SKIPS} steps in a row without a finite gradient: lower "
-                "training.learning_rate_factor, raise training.warmup_steps, or set training.precision=fp32; "
+                "training.learning_rate, raise training.warmup_steps, or set training.precision=fp32; "
                 f"the checkpoints up to step {max(self.checkpoints.steps(), default=0)} are intact"
             )
 

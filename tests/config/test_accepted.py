@@ -201,7 +201,7 @@ ERRORS = [
     (
         OSError(errno.ENOSPC, "No space left on device", "/x/y"),
         5,
-        "error: cannot write /x/y: No space left on device; free some space there\n",
+        "error: cannot write /x/y: No space left on device; free some space and run it again\n",
     ),
     (OSError(errno.EACCES, "No", "/x"), 5, "error: /x: No; check who may read and write it\n"),
     (OSError(errno.ENAMETOOLONG, "File name too long", "/x"), 2, "error: /x: File name too long; check the path\n"),
@@ -214,7 +214,7 @@ ERRORS = [
     (
         OSError(errno.EFBIG, "File too large", "a", None, "b"),
         5,
-        "error: cannot write b: File too large; free some space there\n",
+        "error: cannot write b: File too large; free some space and run it again\n",
     ),
     (StoppedError("stopped", signal_number=signal.SIGTERM), 143, "stopped\n"),
     (StoppedError("the minutes are over", signal_number=0), 0, "the minutes are over\n"),

@@ -60,4 +60,4 @@ def test_a_full_disk_names_the_option_that_chooses_the_disk(stopped: Path, capfd
         assert run("average", average, [f"run_dir={stopped}/runs/mine"]) == 5
     error = capfd.readouterr().err
     assert os.strerror(errno.ENOSPC) in error
-    assert error.endswith("free some space or choose another run_dir\n")
+    assert error.endswith("free some space and run it again, or choose another run_dir\n")
