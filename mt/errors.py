@@ -8,7 +8,7 @@ import signal
 import sys
 
 EXIT_CODES = {
-    0: "done, or stopped by training.max_minutes with the state saved",
+    0: "done",
     1: "a bug (a traceback is shown), or another rank of the training ended",
     2: "the user's input, configuration or data cannot be used",
     3: "training diverged, or a model gives no finite scores",
@@ -72,15 +72,12 @@ class LostRankError(MtError):
 
 
 class StoppedError(MtError):
-    """A signal (or, with `signal_number` 0, the clock) stopped the process; the same command continues.
+    """A signal stopped the process; the same command continues."""
 
-    A run that its clock stops did what was asked and exits 0, so that a chain of batch jobs goes on.
-    """
-
-    def __init__(self, message: str, *, signal_number: int = 0) -> None:
+    def __init__(self, message: str, *, signal_number: int) -> None:
         super().__init__(message)
         self.signal_number = signal_number
-        self.exit_code = 128 + signal_number if signal_number else 0
+        self.exit_code = 128 + signal_number
 
 
 class SignalledError(KeyboardInterrupt):

@@ -1,7 +1,9 @@
 """What a command says on standard error while it works: lines, and the progress of what takes long."""
 
+import math
 import sys
 import time
+from collections.abc import Callable
 
 from tqdm import tqdm
 
@@ -20,9 +22,22 @@ class Progress:
     What takes less than a second shows nothing.
     """
 
-    def __init__(self, description: str, *, total: int, unit: str, done: int = 0, shown: bool = True) -> None:
-        """Start the clock; `unit` is the plural of what is counted, of which `done` were done before."""
+    def __init__(
+        self,
+        description: str,
+        *,
+        total: int,
+        unit: str,
+        done: int = 0,
+        shown: bool = True,
+        seconds_left: Callable[[], float] = lambda: math.inf,
+    ) -> None:
+        """Start the clock; `unit` is the plural of what is counted, of which `done` were done before.
+
+        `seconds_left` is another limit than the `total`.
+        """
         self.description, self.total, self.unit, self._shown = description, total, unit, shown
+        self._seconds_left = seconds_left
         self._done = self._done_before = done
         self._start = self._last_line = time.monotonic()
         self._bar: tqdm | None = None
@@ -38,15 +53,17 @@ class Progress:
         """Show that `done` are done, with numbers of interest; the last line always shows those."""
         count, self._done = done - self._done, done
         now = time.monotonic()
+        rate = max(done - self._done_before, 1) / max(now - self._start, 1e-9)
+        left = min(max(self.total - done, 0) / rate, max(self._seconds_left(), 0))
         if self._bar is not None:
+            self._bar.total = min(self.total, done + round(left * rate))
             self._bar.set_postfix(numbers, refresh=False)
             self._bar.update(count)
         elif now - self._last_line >= LOG_EVERY_SECONDS or (numbers and done >= self.total):
             self._last_line = now
-            rate = max(done - self._done_before, 1) / max(now - self._start, 1e-9)
             shown = [f"{name} {number}" for name, number in numbers.items()] or [f"{rate:,.0f} {self.unit}/s"]
-            left = f"{format_seconds(max(self.total - done, 0) / rate)} left"
-            self.line("  ".join([f"{self.description}: {done:,} of {self.total:,} {self.unit}", *shown, left]))
+            remaining = f"{format_seconds(left)} left"
+            self.line("  ".join([f"{self.description}: {done:,} of {self.total:,} {self.unit}", *shown, remaining]))
 
     def line(self, text: str) -> None:
         """Print a line above the bar."""

@@ -1,8 +1,10 @@
 """mt-train: corpora in, a run folder with a model and its score out."""
 
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -28,7 +30,9 @@ from mt.runs.metrics import draw_curves
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
+from mt.training.limits import Clock, unfitting_intervals
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica, launched_as
+from mt.training.schedule import peak_learning_rate
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished, validation_loss
 from mt.translation.evaluation import check_scorable, corpus_bleu
 from mt.translation.scoring import Expectation, score_split
@@ -39,7 +43,7 @@ def train(config: TrainConfig) -> None:
 
     All processes that torchrun starts train; rank zero does everything else, and the others wait for its files.
     """
-    run_dir = Path(config.run_dir)
+    run_dir, started = Path(config.run_dir), time.monotonic()
     check_scorable(config.data.target_language)
     keep_freed_memory()
     config = inherit_config(config)
@@ -56,7 +60,8 @@ def train(config: TrainConfig) -> None:
         model = empty_model(config, load_tokenizers(config, run_dir), device, file=other and other / MODEL)
         if other is not None:
             inherit_parameters(other, model)
-        state = _train(config, text, model, checkpoints, stop=stop, ranks=ranks)
+        clock = Clock(config.training.max_minutes, started, _validations_at_end(config, run_dir))
+        state = _train(config, text, model, checkpoints, stop=stop, ranks=ranks, clock=clock)
         if ranks.is_rank_zero:
             _complete(config, run_dir, checkpoints, state)
 
@@ -95,6 +100,7 @@ def _train(
     *,
     stop: StopRequest,
     ranks: ProcessGroup,
+    clock: Clock,
 ) -> TrainingState:
     training = config.training
     say = report if ranks.is_rank_zero else lambda _: None
@@ -113,6 +119,8 @@ def _train(
     validate = ranks.rank_zero_first(lambda: _validation(config, text, model, order.micro_batch_tokens))
     replica = _replica(config, model, optimizer, ranks, order)
     say(_describe(config, model, state, order, ranks))
+    if state.step == 0:
+        ranks.on_rank_zero(lambda: _report_unfitting(config, training.max_steps))
     with (
         closing(_metrics(config, state, order)) if ranks.is_rank_zero else nullcontext() as metrics,
         closing(threads) if threads else nullcontext(),
@@ -127,7 +135,38 @@ def _train(
             metrics=metrics,
             stop=stop,
             ranks=ranks,
+            clock=clock,
+            report_expected_steps=partial(_report_unfitting, config) if ranks.is_rank_zero else lambda _: None,
         ).run(state)
+
+
+def _validations_at_end(config: TrainConfig, run_dir: Path) -> float:
+    """How many greedy validations take as long as all that follows the last step.
+
+    That is a validation, two losses to choose the model by, and the test split; a beam of 4 takes about 2.5 times as
+    long as greedy search.
+    """
+    validation, test = (held_out_text(run_dir, split, "target") for split in ("validation", "test"))
+    sizes = [path.stat().st_size if path.exists() else 0 for path in (validation, test)]
+    return 1.5 + (1 + config.decoding.beam_size) / 2 * sizes[1] / max(1, sizes[0])
+
+
+def _report_unfitting(config: TrainConfig, steps: int) -> None:
+    """Report in one line the intervals that do not fit a run of `steps`, with values that would."""
+    training = config.training
+    names = ("warmup_steps", "validate_every_steps", "checkpoint_every_steps", "average_checkpoints")
+    found = unfitting_intervals(steps, **{name: getattr(training, name) for name in names})
+    if not found:
+        return
+    long = ", ".join(f"training.{name}={value}" for name, (value, _) in found.items())
+    fitting = " ".join(f"training.{name}={value}" for name, (_, value) in found.items())
+    if "warmup_steps" in found:
+        d_model, factor = config.model.d_model, training.learning_rate_factor
+        peak = peak_learning_rate(d_model=d_model, warmup_steps=training.warmup_steps, factor=factor)
+        same_peak = "" if training.learning_rate else f" training.learning_rate={peak:.2g}"
+        fitting += f"{same_peak}, the warm-up in a new run_dir"
+    limit = "" if steps == training.max_steps else f" (about, in training.max_minutes={training.max_minutes:g})"
+    report(f"warning: too long for {steps:,} steps{limit}: {long}; these would fit: {fitting}")
 
 
 def _resumed(

@@ -176,7 +176,7 @@ class Training:
     """Section 5. A step is one update of the optimizer."""
 
     max_steps: Count  # the last step
-    max_minutes: Positive | None  # stop by the clock, with the state saved
+    max_minutes: Positive | None  # of one command, evaluation included; the same command continues as long again
     batch_tokens: Tokens  # of source and of target in one step, each at most (fairseq's max-tokens)
     micro_batch_tokens: Tokens | Auto  # of source and of target in one forward; gradients accumulate to a step
     packing: bool | Auto  # several sentences in a row; false: one, similar lengths together; auto: on a GPU

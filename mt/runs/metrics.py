@@ -13,18 +13,20 @@ from mt.errors import UserError
 from mt.runs.atomic import disk_error, replace_file
 from mt.runs.folder import BLEU_CURVE, LOSS_CURVE, METRICS, TENSORBOARD
 
+UNSCHEDULED_VALIDATION = "unscheduled validation"  # the kind of a line that a resumed run drops
+
 
 class MetricsFile:
     """`metrics.jsonl`: one JSON object per line, each with its `step` and `kind`.
 
-    Opening it for a resumed run drops the lines after that run's checkpoint, as if the run had never been stopped;
-    `kept` holds the others, and `damaged` counts the unreadable ones. With `tensorboard` every number is also written
-    as an event.
+    Opening it for a resumed run drops the lines after that run's checkpoint and the unscheduled validations, as if the
+    run had never been stopped; `kept` holds the others, and `damaged` counts the unreadable ones. With `tensorboard`
+    every number is also written as an event.
     """
 
     def __init__(self, path: Path, *, step: int, tensorboard: bool) -> None:
         lines, self.damaged = _lines(path)
-        self.kept = [line for line in lines if line["step"] <= step]
+        self.kept = [line for line in lines if line["step"] <= step and line["kind"] != UNSCHEDULED_VALIDATION]
         replace_file(path, "".join(json.dumps(line) + "\n" for line in self.kept).encode())
         self._path = path
         self._file = path.open("a", encoding="utf-8", newline="\n")
@@ -77,7 +79,8 @@ def draw_curves(run_dir: Path) -> None:
         figure = Figure(figsize=(7, 4), layout="tight")
         axes = figure.subplots()
         for kind, key, label in series:
-            known = [line for line in lines if line["kind"] == kind and isinstance(line.get(key), int | float)]
+            drawn = [line for line in lines if line["kind"].removeprefix("unscheduled ") == kind]
+            known = [line for line in drawn if isinstance(line.get(key), int | float)]
             points = [(line["step"], line[key]) for line in known]
             if points:
                 axes.plot(*zip(*points, strict=True), label=label, marker="o" if kind == "validation" else None)

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -13,14 +13,15 @@ from mt.data.loader import Pairs, StepBatches, TrainingOrder, validation_batches
 from mt.errors import DivergedError, StoppedError
 from mt.reporting import Progress, format_seconds
 from mt.runs.checkpoint import Checkpoints, TrainingState, Window
-from mt.runs.metrics import MetricsFile, perplexity
+from mt.runs.metrics import UNSCHEDULED_VALIDATION, MetricsFile, perplexity
 from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
+from mt.training.limits import Clock
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 from mt.training.step import SideBySide, TrainingLoss, train_step
 
 _MAX_CONSECUTIVE_SKIPS = 5
-_GO_ON, _OUT_OF_TIME = 0, 1  # why the ranks stop; any other number is a signal's, and no signal that is handled is 1
+_GO_ON, _LACKS_VALIDATION, _OUT_OF_TIME = range(3)  # what the ranks agree on; higher numbers, less 2, are signals
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,6 @@ class LoopSettings:
     """When the loop ends (None: never for this reason), and after how many steps it validates, saves and logs."""
 
     max_steps: int
-    max_minutes: float | None  # counted from the start of `run`
     patience: int | None  # validations without a new best score
     validate_every_steps: int
     checkpoint_every_steps: int
@@ -67,28 +67,35 @@ class Trainer:
     metrics: MetricsFile | None  # of rank zero
     stop: StopRequest
     ranks: ProcessGroup = SINGLE_PROCESS
+    clock: Clock = field(default_factory=Clock)
+    report_expected_steps: Callable[[int], None] = lambda _: None  # called once the clock and the speed tell the last
 
     def run(self, state: TrainingState) -> TrainingState:
-        """Train until `max_steps` or until validation stops improving.
+        """Train until `max_steps`, until validation stops improving, or until the clock leaves no time for a step.
 
-        Raises StoppedError (a signal arrived or `max_minutes` are over; the state is saved) and DivergedError
-        (5 steps in a row without a finite gradient; the last checkpoint is unchanged).
+        Raises StoppedError (a signal arrived; the state is saved) and DivergedError (5 steps in a row without a finite
+        gradient; the last checkpoint is unchanged).
         """
-        now, minutes = time.monotonic(), self.loop.max_minutes
+        now = time.monotonic()
         self._started = now - state.training_seconds
         self._window_start = now - state.window.seconds
-        self._deadline = now + 60 * (minutes if minutes is not None else math.inf)
         self._progress = Progress(
-            "training", total=self.loop.max_steps, unit="steps", done=state.step, shown=self.ranks.is_rank_zero
+            "training",
+            total=self.loop.max_steps,
+            unit="steps",
+            done=state.step,
+            shown=self.ranks.is_rank_zero,
+            seconds_left=self.clock.seconds_left,
         )
-        self._saved_step = state.step
+        self._saved_step, self._validated_step = state.step, 0
+        self._out_of_time = False
         state.on_schedule = True  # a stop that left its checkpoint is over
         stream = self.order.steps(epoch=state.epoch, start=state.next_batch)
         try:
             with self.stop.held_back(), closing(stream):
                 if state.validation_due:
                     self._after_step(state)
-                while not self._finished(state):
+                while not self._finished(state) and not self._out_of_time:
                     self._step(state, self._next_batches(state, stream))
                     self._after_step(state)
         finally:
@@ -204,20 +211,34 @@ class Trainer:
         due = state.step % self.loop.validate_every_steps == 0 or state.step >= self.loop.max_steps
         if self.validate is not None and (due or state.validation_due):
             self._validate(state, self.validate)
-        stopping = self._stop_requested()
+        agreed = self._agreed()
         finished = self._finished(state)
-        if state.step % self.loop.checkpoint_every_steps == 0 or stopping or finished:
+        if state.step % self.loop.checkpoint_every_steps == 0 or agreed >= _OUT_OF_TIME or finished:
             self._save(state)
-        if stopping and not finished:
+        if finished:
+            return
+        if agreed > _OUT_OF_TIME:
             raise self._stopped(state)
+        self._out_of_time = agreed == _OUT_OF_TIME
+        if self._out_of_time or (agreed == _LACKS_VALIDATION and self.clock.validation_seconds is None):
+            self._validate_unscheduled(state)
+        if self._out_of_time:
+            where = f"at step {state.step:,} of {self.loop.max_steps:,}; the same command continues from here"
+            self._progress.line(f"training.max_minutes={self.clock.max_minutes:g}: training ends {where}")
+        elif (expected := self.clock.expected_steps(state.step) or math.inf) < self.loop.max_steps:
+            self.report_expected_steps(int(expected))
 
-    def _stop_requested(self) -> bool:
-        """Whether any rank received a signal or is out of time."""
-        own = self.stop.signal_number or (_OUT_OF_TIME if time.monotonic() > self._deadline else _GO_ON)
-        reason = self.ranks.largest(own)
-        if reason > _OUT_OF_TIME:
-            self.stop.signal_number = reason
-        return reason != _GO_ON
+    def _agreed(self) -> int:
+        """What all ranks do next, because one of them received a signal, is out of time, or lacks a validation."""
+        own = _LACKS_VALIDATION if self.validate is not None and self.clock.lacks_validation() else _GO_ON
+        if self.stop:
+            own = self.stop.signal_number + _OUT_OF_TIME
+        elif self.clock.seconds_left() < 0:
+            own = _OUT_OF_TIME
+        agreed = self.ranks.largest(own)
+        if agreed > _OUT_OF_TIME:
+            self.stop.signal_number = agreed - _OUT_OF_TIME
+        return agreed
 
     def _save(self, state: TrainingState) -> None:
         state.on_schedule = state.step % self.loop.checkpoint_every_steps == 0
@@ -230,25 +251,17 @@ class Trainer:
         self._saved_step = state.step
 
     def _stopped(self, state: TrainingState) -> StoppedError:
-        reason = "stopped by a signal" if self.stop else f"training.max_minutes={self.loop.max_minutes} are over"
+        saved = f"saved at step {state.step:,} of {self.loop.max_steps:,}"
         return StoppedError(
-            f"{reason}: saved at step {state.step:,} of {self.loop.max_steps:,}; the same command continues, and "
-            f"mt-average run_dir={self.checkpoints.folder.parent} makes a model to translate with of what there is",
+            f"stopped by a signal: {saved}; the same command continues, and mt-average "
+            f"run_dir={self.checkpoints.folder.parent} makes a model to translate with of what there is",
             signal_number=self.stop.signal_number,
         )
 
     def _validate(self, state: TrainingState, validate: Callable[[], Validation]) -> None:
-        def interruptible() -> Validation:
-            with self.stop.at_once():
-                return validate()
-
-        start = time.monotonic()
         state.validation_due = True
-        self.replica.collect(False)
-        self.replica.model.eval()
-        eager = torch.compiler.set_stance("force_eager")  # for batches of any shape
-        with torch.inference_mode(), eager, self._saving_if_stopped(state):
-            found = self.ranks.on_rank_zero(interruptible)
+        start = time.monotonic()
+        found = self._found(state, validate)
         state.validation_due = False
         score = found.bleu if found.bleu is not None else -found.nll
         if math.isfinite(score) and (state.best_score is None or score > state.best_score):
@@ -256,9 +269,32 @@ class Trainer:
             self.ranks.on_rank_zero(lambda: self.checkpoints.save_best(self.replica.model, state))
         else:
             state.validations_without_progress += 1
+        self._report_validation(state, "validation", found, start)
+
+    def _validate_unscheduled(self, state: TrainingState) -> None:
+        """For the clock: the run that continues knows nothing of it, and so ends as if it had not been stopped."""
+        if self.validate is not None and self._validated_step != state.step:
+            start = time.monotonic()
+            self._report_validation(state, UNSCHEDULED_VALIDATION, self._found(state, self.validate), start)
+
+    def _found(self, state: TrainingState, validate: Callable[[], Validation]) -> Validation:
+        """What rank zero finds; a signal while it looks saves the state and stops."""
+
+        def interruptible() -> Validation:
+            with self.stop.at_once():
+                return validate()
+
+        self.replica.collect(False)
+        self.replica.model.eval()
+        eager = torch.compiler.set_stance("force_eager")  # for batches of any shape
+        with torch.inference_mode(), eager, self._saving_if_stopped(state):
+            return self.ranks.on_rank_zero(interruptible)
+
+    def _report_validation(self, state: TrainingState, kind: str, found: Validation, start: float) -> None:
         seconds = time.monotonic() - start
+        self.clock.validation_seconds, self._validated_step = seconds, state.step
         figures = {"loss": found.loss, "nll": found.nll, "perplexity": perplexity(found.nll), "bleu": found.bleu}
-        self._record(state, "validation", **figures, best_step=state.best_step, seconds=seconds)
+        self._record(state, kind, **figures, best_step=state.best_step, seconds=seconds)
         bleu = "" if found.bleu is None else f"  BLEU (greedy) {found.bleu:.2f}"
         best = "  best so far" if state.best_step == state.step else ""
         values = f"loss {found.loss:.3f}  perplexity {figures['perplexity']:.2f}{bleu}"

@@ -217,7 +217,6 @@ ERRORS = [
         "error: cannot write b: File too large; free some space and run it again\n",
     ),
     (StoppedError("stopped", signal_number=signal.SIGTERM), 143, "stopped\n"),
-    (StoppedError("the minutes are over", signal_number=0), 0, "the minutes are over\n"),
 ]
 
 

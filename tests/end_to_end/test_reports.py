@@ -4,7 +4,9 @@ import errno
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from faults import failing_disk
@@ -13,23 +15,37 @@ import small_runs
 from mt.commands.average import average
 from mt.commands.entry_point import run
 from mt.commands.translate import translate
+from mt.training import trainer
 
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `runs/mine`, which its clock ended after the first checkpoint."""
+    """A folder with `runs/mine`, which a signal ended in the first step."""
     folder = tmp_path_factory.mktemp("stopped")
     corpus = small_runs.write_corpus(folder / "corpus")
-    assert small_runs.train(corpus, f"run_dir={folder}/runs/mine", "training.max_minutes=0.000001") == 0
+    assert train_until_a_signal([*corpus, f"run_dir={folder}/runs/mine"]) == 143
     return folder
 
 
-def test_a_run_that_its_clock_ended_says_how_to_translate(
+def train_until_a_signal(words: list[str]) -> int:
+    """mt-train, which gets a signal in its first step; its exit code."""
+    original = trainer.train_step
+
+    def signalled(*arguments: Any, **options: Any) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        return original(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "train_step", signalled)
+        return small_runs.train(words)
+
+
+def test_a_run_that_a_signal_ended_says_how_to_translate(
     stopped: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(stopped)
     corpus = small_runs.write_corpus(stopped / "again")
-    assert small_runs.train(corpus, "run_dir=runs/other", "training.max_minutes=0.000001") == 0
+    assert train_until_a_signal([*corpus, "run_dir=runs/other"]) == 143
     assert "run_dir=runs/other makes a model to translate with" in capfd.readouterr().err
     shutil.rmtree("runs/other")
     assert run("translate", translate, ["source=house"]) == 2

@@ -322,7 +322,10 @@ def test_a_run_without_test_data_delivers(tmp_path: Path, capfd: pytest.CaptureF
     words = [f"run_dir={tmp_path}/run", "training.max_steps=12", "training.learning_rate=0.01"]
     corpus = [*small_runs.write_corpus(tmp_path / "corpus"), *words]
     assert small_runs.train(corpus, "data.test=null") == 0
-    assert "peak learning rate 0.01 at step 10, to step 12" in capfd.readouterr().err
+    error = capfd.readouterr().err
+    assert "peak learning rate 0.01 at step 10, to step 12" in error
+    assert "warning: too long for 12 steps: training.warmup_steps=10, training.validate_every_steps=7, " in error
+    assert "these would fit: training.warmup_steps=3 training.validate_every_steps=2 " in error
     assert not (tmp_path / "run/evaluation.json").exists()
     assert (tmp_path / "run/model.safetensors").exists()
     assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=test"]) == 2

@@ -21,6 +21,7 @@ import small_runs
 from mt.commands import preparation
 from mt.commands import train as job
 from mt.runs import atomic as durable
+from mt.runs.delivery import averaged_steps
 from mt.training import trainer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -166,14 +167,20 @@ def _trains(run_dir: Path) -> bool:
 
 
 @pytest.mark.reliability(7)
-def test_the_clock_ends_the_run_without_failure(
+def test_a_run_that_its_clock_ends_has_a_model_and_a_score_and_continues(
     whole: tuple[list[str], dict[str, Any]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     corpus, expected = whole
     command = [*corpus, f"run_dir={tmp_path}/run"]
-    assert small_runs.train(command, "training.max_minutes=0.00001") == 0
-    assert "training.max_minutes=1e-05 are over: saved at step 1 of 9; the same command" in capfd.readouterr().err
-    assert not (tmp_path / "run/model.safetensors").exists()
+    run_dir = tmp_path / "run"
+    for step in (1, 2):
+        assert small_runs.train(command, "training.max_minutes=0.00001") == 0
+        error = capfd.readouterr().err
+        assert f"training.max_minutes=1e-05: training ends at step {step} of 9; the same command continues" in error
+        assert f"step {step} validation: loss" in error
+        assert averaged_steps(run_dir / "model.safetensors") == [step]
+        for name in ("evaluation.json", "hypotheses.txt", "loss.png", "bleu.png"):
+            (run_dir / name).unlink()
     assert small_runs.train(command) == 0
     found = small_runs.outcome(tmp_path / "run")
     assert {name for name in expected if found[name] != expected[name]} == set()

@@ -95,10 +95,6 @@ def test_handlers_are_put_back() -> None:
     assert [signal.getsignal(number) for number in CODES] == before
 
 
-def test_the_clock_is_no_failure() -> None:
-    assert StoppedError("time is over", signal_number=0).exit_code == 0
-
-
 @pytest.mark.reliability(6)
 def test_one_process_holds_a_folder(tmp_path: Path) -> None:
     with lock_folder(tmp_path / "run"):

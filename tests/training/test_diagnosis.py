@@ -72,7 +72,6 @@ def train(
             ),
             loop=LoopSettings(
                 max_steps=steps,
-                max_minutes=None,
                 patience=None,
                 validate_every_steps=40,
                 checkpoint_every_steps=10_000,

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from mt.runs.checkpoint import Checkpoints, TrainingState, model_tensors
 from mt.runs.signals import stop_on_signals
 from mt.training import diagnosis
 from mt.training.diagnosis import Diagnosis, WatchedMetrics
+from mt.training.limits import Clock
 from mt.training.loss import LossSums, ProjectedLoss, projected_loss
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import TrainingLoss
@@ -40,7 +42,6 @@ class Run:
         self.folder = folder
         self.loop: dict[str, Any] = {
             "max_steps": 12,
-            "max_minutes": None,
             "validate_every_steps": 5,
             "checkpoint_every_steps": 4,
             "patience": None,
@@ -49,10 +50,12 @@ class Run:
         }
         self.events: dict[tuple[str, int], Callable[[], None]] = {}
         self.step = 0
+        self.expected: list[int] = []
         self.keep = 3
         self.entropy = 9.0  # nats; far above what this model begins with
         self.scores: Callable[[int], float] | None = None
         self.validate = True
+        self.minutes: float | None = None
         self.loss: ProjectedLoss = projected_loss
         folder.mkdir(exist_ok=True)
 
@@ -82,6 +85,8 @@ class Run:
                 checkpoints=checkpoints,
                 metrics=metrics,
                 stop=stop,
+                clock=Clock(self.minutes, time.monotonic()),
+                report_expected_steps=self.expected.append,
             ).run(state)
 
     def _corpus(self, _epoch: int) -> ListedPairs:
@@ -228,14 +233,30 @@ def test_a_stop_at_the_last_step_is_obeyed_after_it_is_saved(tmp_path: Path) -> 
     assert run.start().step == 12
 
 
-def test_running_out_of_time_saves_and_is_not_a_failure(tmp_path: Path, uninterrupted: dict[str, Any]) -> None:
-    run = Run(tmp_path / "run", max_minutes=1e-9)
-    with pytest.raises(StoppedError, match=r"training\.max_minutes=1e-09 are over: saved at step 1 of 12") as caught:
-        run.start()
-    assert caught.value.exit_code == 0
-    run.loop["max_minutes"] = None
+def test_running_out_of_time_validates_and_continues_as_if_it_had_not(
+    tmp_path: Path, uninterrupted: dict[str, Any]
+) -> None:
+    """Patience, the best model and the metrics know nothing of a validation that only the clock asked for."""
+    run = Run(tmp_path / "run")
+    run.minutes = 1e-9
+    for step in range(1, 12):
+        assert run.start().step == step
+        kinds = ["validation"] if step in (5, 10) else ["unscheduled validation"]
+        assert [line["kind"] for line in run.lines() if line["step"] == step and "valid" in line["kind"]] == kinds
+    run.minutes = None
     run.start()
     assert run.outcome() == uninterrupted
+
+
+def test_half_of_the_time_without_a_validation_brings_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    run = Run(tmp_path / "run", validate_every_steps=100)
+    run.minutes = 1.0
+    for step in range(1, 13):
+        run.events["step", step] = lambda: now.__setitem__(0, now[0] + 6.0)
+    assert run.start().step == 11
+    assert [line["step"] for line in run.lines() if line["kind"] == "unscheduled validation"] == [5, 11]
 
 
 def test_more_steps_continue_a_finished_run(tmp_path: Path) -> None:
