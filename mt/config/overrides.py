@@ -1,5 +1,6 @@
 """The words of a command line: which are overrides, whether their keys exist, and quoting what is plain text."""
 
+import os
 import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise
@@ -35,6 +36,7 @@ def readable(arguments: Sequence[str], schema: Any, groups: Collection[str]) -> 
     not exist, and for what chooses code that Hydra would call.
     """
     if len(arguments) == 2 and arguments[0] in COMPLETION_FLAGS:
+        _check_completion(arguments[1])
         return list(arguments)
     types = dict(known_keys(schema))
     known = list(dict.fromkeys([*types, *groups]))
@@ -50,6 +52,13 @@ def readable(arguments: Sequence[str], schema: Any, groups: Collection[str]) -> 
         else:
             _check_key(_parse(word), known, groups, sweeps)
     return [*flags, *quoted_words]
+
+
+def _check_completion(request: str) -> None:
+    if not re.fullmatch("(install|uninstall|query)=(bash|zsh|fish)", request):
+        raise UserError(f"{request}: completion is installed with --shell-completion install=bash, or zsh or fish")
+    if request.startswith("query") and not os.environ.get("COMP_LINE"):
+        raise UserError(f"{request}: is for the shell to call; --shell-completion install=bash sets it up")
 
 
 def _check_key(override: Override, known: Sequence[str], groups: Collection[str], sweeps: bool) -> None:

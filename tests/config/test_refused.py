@@ -368,6 +368,22 @@ def test_other_commands_refuse(
 
 
 @pytest.mark.reliability(20)
+@pytest.mark.parametrize("line", [None, ""])
+@pytest.mark.parametrize("asked", ["query=bash", "query=fish", "query=ksh", "install=ksh", "bash", "a=b"])
+def test_a_completion_that_no_shell_asked_for_is_refused(
+    asked: str, line: str | None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COMP_LINE", raising=False)
+    if line is not None:
+        monkeypatch.setenv("COMP_LINE", line)
+    assert run("translate", Captured(), ["-sc", asked]) == 2
+    message = capfd.readouterr().err
+    assert message.startswith(f"error: {asked}: ")
+    assert message.count("\n") == 1
+    assert "install=bash" in message
+
+
+@pytest.mark.reliability(20)
 @pytest.mark.parametrize("arguments", [["training.max_step=5"], ["model.num_heads=3"], ["+foo=1"], ["data=files"]])
 def test_refuses_fast_and_without_torch(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise SystemExit(99)\n", encoding="utf-8")

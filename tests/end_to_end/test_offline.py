@@ -1,6 +1,8 @@
 """RELIABILITY 22: without a network everything works but a download, and that says what to do."""
 
+import logging
 import socket
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,8 @@ def attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         monkeypatch.setattr(socket.socket, name, refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "nothing"))
+    for handler in logging.getLogger("huggingface_hub").handlers:  # of an earlier test, whose standard error is closed
+        monkeypatch.setattr(handler, "stream", sys.stderr)
     return tried
 
 
