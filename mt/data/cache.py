@@ -3,40 +3,45 @@
 import fcntl
 import hashlib
 import json
-import os
-import secrets
 import shutil
 import zlib
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from mt.runs.atomic import disk_error
+from mt.reporting import report
+from mt.runs.atomic import disk_error, sync_folder
 
 MANIFEST = "manifest.json"
-WRITER = ".writer"  # locked by the process that is writing the folder
+LOCK = ".lock"  # of the process that writes into the cache
 
 Facts = dict[str, Any]  # what is known of a folder's content, as JSON holds it
-Write = Callable[[Callable[[], Path]], Facts]
 
 
 def cached_folder(
-    cache_dir: Path, kind: str, origin: object, write: Write, *, key: str = "data.cache_dir"
+    cache_dir: Path, kind: str, origin: object, write: Callable[[Path], Facts], *, key: str = "data.cache_dir"
 ) -> tuple[Path, Facts]:
     """Return the folder of the `kind` that is made from `origin`, and the facts that `write` returned of it.
 
-    `write` fills the folder that its argument makes and returns, which is then renamed. A folder is made again where
-    anything in it is not as it was written; to know that, all of it is read. Several processes may make the same folder
-    at once.
+    `write` fills an empty folder, which is then renamed. A folder is made again where anything in it is not as it was
+    written; to know that, all of it is read. One process at a time writes, the others wait for it.
     Raises DiskError, which names the option `key`; there is then no folder.
     """
     digest = hashlib.blake2b(json.dumps(origin, sort_keys=True).encode("utf-8"), digest_size=16).hexdigest()
     folder = cache_dir / f"{kind}-{digest}"
     facts = _facts_of_whole(folder)
-    if facts is None:
-        _remove_abandoned(cache_dir)
-        facts = _make(folder, write, key=key)
+    try:
+        if facts is None:
+            cache_dir.mkdir(parents=True, exist_ok=True)
+            with (cache_dir / LOCK).open("wb") as lock:  # a process that dies holds it no longer
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    report(f"waiting for another process that writes to {cache_dir}")
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                facts = _facts_of_whole(folder) or _make(folder, write)
+    except OSError as error:
+        raise disk_error(folder, error, key=key) from error
     return folder, facts
 
 
@@ -50,38 +55,22 @@ def _facts_of_whole(folder: Path) -> Facts | None:
         return None
 
 
-def _make(folder: Path, write: Write, *, key: str) -> Facts:
-    aside = folder.with_name(f"{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.partial")
-    held = ExitStack()
-
-    def begin() -> Path:
-        while True:  # another process may have taken the folder for an abandoned one before it was locked
-            aside.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError):
-                fcntl.flock(held.enter_context((aside / WRITER).open("wb")), fcntl.LOCK_EX)
-                if (aside / WRITER).exists():
-                    return aside
-
+def _make(folder: Path, write: Callable[[Path], Facts]) -> Facts:
+    for left in folder.parent.glob("*.partial"):  # by a process that was killed
+        shutil.rmtree(left)
+    aside = folder.with_name(f"{folder.name}.partial")
+    aside.mkdir()
     try:
-        facts = write(begin)
-        (aside / WRITER).unlink()
+        facts = write(aside)
         manifest = {"facts": facts, "checksum": _checksum(aside, facts)}
         (aside / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
         for path in aside.iterdir():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        try:
-            aside.rename(folder)
-        except OSError:
-            if _facts_of_whole(folder) is None:  # else another process was faster
-                shutil.rmtree(folder, ignore_errors=True)
-                aside.rename(folder)
+            sync_folder(path)
+        shutil.rmtree(folder, ignore_errors=True)
+        aside.rename(folder)
         return facts
-    except OSError as error:
-        raise disk_error(folder, error, key=key) from error
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-        held.close()
 
 
 def _checksum(folder: Path, facts: Facts) -> int:
@@ -93,11 +82,3 @@ def _checksum(folder: Path, facts: Facts) -> int:
                 while block := file.read(1 << 20):
                     checksum = zlib.crc32(block, checksum)
     return checksum
-
-
-def _remove_abandoned(cache_dir: Path) -> None:
-    """Delete what killed processes left half written; a living writer holds its lock, and no clock is asked."""
-    for partial in cache_dir.glob("*.partial"):
-        with suppress(OSError), (partial / WRITER).open("rb+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(partial, ignore_errors=True)

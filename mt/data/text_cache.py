@@ -6,7 +6,7 @@ or test pairs.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -73,12 +73,9 @@ def prepare_text(
     return PreparedText(folder=folder, fingerprint=folder.name, report=FilterReport(**report))
 
 
-def _write_splits(
-    begin: Callable[[], Path], *, splits: Mapping[Split, Sequence[Corpus]], filters: FilterSettings
-) -> Facts:
+def _write_splits(folder: Path, *, splits: Mapping[Split, Sequence[Corpus]], filters: FilterSettings) -> Facts:
     """Write validation and test as they are and train filtered; return the report."""
     counts = {split: sum(corpus.count_pairs() for corpus in corpora) for split, corpora in splits.items()}
-    folder = begin()
     held_out = HeldOut()
     pair_filter = PairFilter(settings=filters, held_out=held_out)
     with closing(Progress("reading the corpora", total=sum(counts.values()), unit="pairs")) as progress:

@@ -15,11 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, compress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sentencepiece
-from jaxtyping import Int32, Integer
+from jaxtyping import Integer
 
 from mt.data.bpe_dropout import Segmenter
 from mt.data.lines import count_lines, read_lines, without_surrogates
@@ -122,12 +121,15 @@ class Tokenizer:
         """Return the subword ids of one text."""
         return self.encode_many([text])[0]
 
-    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the subword ids of each text. A lone surrogate, which UTF-8 cannot carry, counts as U+FFFD."""
-        ids: list[list[int]] = self._processor.encode(list(map(without_surrogates, texts)), num_threads=1)
+    def encode_many(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
+        """Return the subword ids of each text. A lone surrogate, which UTF-8 cannot carry, counts as U+FFFD.
+
+        With -1 `num_threads` is the number of cores.
+        """
+        ids: list[list[int]] = self._processor.encode(list(map(without_surrogates, texts)), num_threads=num_threads)
         return ids
 
-    def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int) -> list[list[int]]:
+    def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int | str) -> list[list[int]]:
         """Return ids with BPE-dropout (Provilkov et al. 2020): each merge is left out with probability `alpha`.
 
         Equal texts in equal order and an equal seed give equal subwords.
@@ -136,23 +138,6 @@ class Tokenizer:
         normalised = self._processor.normalize(list(map(without_surrogates, texts)))
         sampled = [self._segmenter.sample(text, alpha=alpha, chance=chance) for text in normalised]
         return [_unknown_once(ids) if UNKNOWN in ids else ids for ids in sampled]
-
-    def encode_lines(
-        self, lines: Sequence[str], *, alpha: float = 0.0, seed: int = 0
-    ) -> tuple[Int32[np.ndarray, " lines"], Integer[np.ndarray, " subwords"]]:
-        """Return the number of subwords of each line, and all ids one after another as `id_dtype`.
-
-        `alpha` above 0 samples as `encode_sampled` does; without, other threads run meanwhile.
-        """
-        ids = self.encode_sampled(lines, alpha=alpha, seed=seed) if alpha > 0 else self.encode_many(lines)
-        lengths = np.fromiter(map(len, ids), np.int32, len(ids))
-        flat = np.fromiter(chain.from_iterable(ids), self.id_dtype, int(lengths.sum()))
-        return lengths, flat
-
-    @property
-    def id_dtype(self) -> np.dtype[Any]:
-        """Return the narrowest unsigned type that holds every id: two bytes, or four above 65,536 subwords."""
-        return np.dtype("<u2" if self.vocab_size <= 1 << 16 else "<u4")
 
     def decode(self, ids: Iterable[int] | Integer[np.ndarray, " subwords"]) -> str:
         """Return the text of the ids, on one line: special ids vanish, ids that do not exist count as unknown."""

@@ -1,23 +1,22 @@
 """The text cache: the right text, reused when nothing changed, whole whatever happens while it is written."""
 
 import errno
-import fcntl
 import json
 import os
 import random
-import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 from pairs import GeneratedCorpus
 
 import mt.data.text_cache
-from mt.data.cache import WRITER, Facts, cached_folder
+from mt.data.cache import LOCK
 from mt.data.corpus import Corpus, FileCorpus
 from mt.data.encoded import encode_corpus
 from mt.data.filters import FilterSettings
@@ -51,6 +50,10 @@ def prepare(cache_dir: Path, **changed: Any) -> PreparedText:
         "cache_dir": cache_dir,
     }
     return prepare_text(**{**settings, **changed})
+
+
+def folders(cache_dir: Path) -> list[Path]:
+    return [path for path in cache_dir.iterdir() if path.name != LOCK]
 
 
 def pairs_of(text: PreparedText, split: str) -> list[Pair]:
@@ -90,7 +93,7 @@ def test_unchanged_text_is_reused_and_any_change_makes_another(tmp_path: Path) -
     first = prepare(tmp_path)
     again = prepare(tmp_path, train=[GeneratedCorpus(name="other", identity=repr(TRAIN), make_pairs=must_not_be_read)])
     assert again == first
-    folders = {first.folder}
+    made = {first.folder}
     for changed in (
         {"filters": replace(ALL_ON, max_length_ratio=4.0)},
         {"filters": replace(ALL_ON, remove_copies=False)},
@@ -101,10 +104,10 @@ def test_unchanged_text_is_reused_and_any_change_makes_another(tmp_path: Path) -
         {"train": [generated(TRAIN), generated(TRAIN)]},
         {"train": [generated(TRAIN[:50])]},
     ):
-        folders.add(prepare(tmp_path, **changed).folder)
-    assert len(folders) == 9
+        made.add(prepare(tmp_path, **changed).folder)
+    assert len(made) == 9
     assert pairs_of(prepare(tmp_path, filters=replace(ALL_ON, remove_held_out=False)), "train") == TRAIN
-    assert sorted(tmp_path.iterdir()) == sorted(folders)
+    assert sorted(folders(tmp_path)) == sorted(made)
 
 
 def test_a_split_that_is_not_given_is_not_written(tmp_path: Path) -> None:
@@ -133,7 +136,7 @@ def test_a_damaged_folder_is_made_again(tmp_path: Path, damage: Callable[..., ob
         else:
             damage(path)
         assert pairs_of(prepare(tmp_path), "train") == expected
-        assert len(list(tmp_path.iterdir())) == 1
+        assert len(folders(tmp_path)) == 1
 
 
 def test_a_flipped_bit_in_any_file_of_a_cache_is_never_served(tmp_path: Path) -> None:
@@ -157,7 +160,7 @@ def test_a_flipped_bit_in_any_file_of_a_cache_is_never_served(tmp_path: Path) ->
 
     whole = served()
     paths = [path for path in sorted((tmp_path / "cache").rglob("*")) if path.is_file()]
-    assert len(paths) == 8 + 3 * 5
+    assert len(paths) == 8 + 3 * 5 + 1  # the lock
     for path in paths:
         content = path.read_bytes()
         for bit in chance.sample(range(8 * len(content)), min(8 * len(content), 1)):
@@ -179,20 +182,6 @@ def test_a_text_with_a_line_break_is_never_written(tmp_path: Path) -> None:
         prepare(tmp_path, train=[generated([("a\nb", "c")])])
 
 
-def test_another_process_that_was_faster_is_no_trouble(tmp_path: Path) -> None:
-    inner: list[PreparedText] = []
-
-    def overtaken() -> Iterator[Pair]:
-        yield from TRAIN[:50]
-        if not inner:
-            inner.append(prepare(tmp_path))
-        yield from TRAIN[50:]
-
-    corpus = GeneratedCorpus(name="generated", identity=repr(TRAIN), make_pairs=overtaken)
-    assert prepare(tmp_path, train=[corpus]) == inner[0]
-    assert list(tmp_path.iterdir()) == [inner[0].folder]
-
-
 def test_many_at_once_agree(tmp_path: Path) -> None:
     start = threading.Barrier(8)
 
@@ -203,23 +192,7 @@ def test_many_at_once_agree(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         texts = list(pool.map(one, range(8)))
     assert all(text == texts[0] for text in texts)
-    assert list(tmp_path.iterdir()) == [texts[0].folder]
-
-
-def test_a_folder_taken_for_abandoned_before_it_was_locked_is_begun_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lock, tries = fcntl.flock, []
-
-    def late(file: IO[bytes], operation: int) -> None:
-        tries.append(operation)
-        if len(tries) == 1:
-            shutil.rmtree(Path(file.name).parent)
-        lock(file, operation)
-
-    monkeypatch.setattr(fcntl, "flock", late)
-    assert prepare(tmp_path).folder.is_dir()
-    assert len(tries) == 2
+    assert folders(tmp_path) == [texts[0].folder]
 
 
 def test_a_failing_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,7 +202,7 @@ def test_a_failing_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(DiskError, match=r"cannot write .*text-.*: No space left on device: free some space"):
         prepare(tmp_path / "cache")
-    assert list((tmp_path / "cache").iterdir()) == []
+    assert folders(tmp_path / "cache") == []
     (tmp_path / "file").touch()
     with pytest.raises(DiskError, match=r"cannot write .*file.* another data.cache_dir"):
         prepare(tmp_path / "file")
@@ -247,7 +220,7 @@ def test_sides_of_unequal_length_stop_before_any_work(tmp_path: Path) -> None:
     for split in splits:
         with pytest.raises(UserError, match=r"a.de has 2 lines but .*a.en has 1; the two sides"):
             prepare(tmp_path / "cache", **split)
-        assert not (tmp_path / "cache").exists()
+        assert folders(tmp_path / "cache") == []
 
 
 def test_damage_in_the_middle_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -255,42 +228,37 @@ def test_damage_in_the_middle_leaves_nothing_behind(tmp_path: Path) -> None:
     corpus = FileCorpus(file=str(tmp_path / "a.tsv"), source_language="de", target_language="en")
     with pytest.raises(UserError, match="line 5001: byte 0xff"):
         prepare(tmp_path / "cache", train=[corpus])
-    assert list((tmp_path / "cache").iterdir()) == []
+    assert folders(tmp_path / "cache") == []
 
 
 def test_training_text_that_vanishes_in_the_filters_is_an_error(tmp_path: Path) -> None:
     train = [generated([("", "x"), ("Gilt", "valid")])]
     with pytest.raises(UserError, match="no training pair is left of 2: dropped 1 for blank side, 1 for in validation"):
         prepare(tmp_path, train=train)
-    assert list(tmp_path.iterdir()) == []
+    assert folders(tmp_path) == []
 
 
-def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
-    """Also where the clocks of their machines differ."""
-    dead, living = tmp_path / "text-0.1.partial", tmp_path / "text-0.2.partial"
-    for folder in (dead, living):
-        folder.mkdir()
-        for name in ("train.source", WRITER):
-            (folder / name).write_text("half")
-    os.utime(living, (0, 0))
-    with (living / WRITER).open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        prepare(tmp_path)
-    assert not dead.exists()
-    assert (living / "train.source").exists()
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "text-0.partial").mkdir()
+    (tmp_path / "text-0.partial" / "train.source").write_text("half")
+    assert folders(tmp_path) == [tmp_path / "text-0.partial"]
+    text = prepare(tmp_path)
+    assert folders(tmp_path) == [text.folder]
 
 
-def test_a_folder_of_the_cache_is_locked_while_it_is_written(tmp_path: Path) -> None:
-    """By another writer, too, which begins while the first one works."""
+def test_who_waits_for_another_writer_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """And takes what the other one made."""
 
-    def write(begin: Callable[[], Path]) -> Facts:
-        folder = begin()
-        if not first:
-            first.append(folder)
-            cached_folder(tmp_path, "text", "second", write)
-        (folder / "text").write_text("whole")
-        return {}
+    def slow() -> Iterator[Pair]:
+        writing.set()
+        time.sleep(0.3)
+        yield from TRAIN
 
-    first: list[Path] = []
-    folder, _ = cached_folder(tmp_path, "text", "first", write)
-    assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "text"]
+    writing = threading.Event()
+    corpus = GeneratedCorpus(name="generated", identity=repr(TRAIN), make_pairs=slow)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(prepare, tmp_path, train=[corpus])
+        writing.wait()
+        stamp = prepare(tmp_path).folder.stat().st_mtime_ns
+        assert first.result().folder.stat().st_mtime_ns == stamp
+    assert f"waiting for another process that writes to {tmp_path}\n" in capfd.readouterr().err

@@ -129,15 +129,6 @@ def test_special_ids_are_the_documented_ones(tokenizer: Tokenizer) -> None:
         tokenizer.subwords([tokenizer.vocab_size])
 
 
-def test_lines_encode_like_texts(tokenizer: Tokenizer) -> None:
-    texts = [*HOSTILE, *sentences(50)]
-    lengths, ids = tokenizer.encode_lines(texts)
-    expected = tokenizer.encode_many(texts)
-    assert lengths.tolist() == [len(e) for e in expected]
-    assert ids.tolist() == [i for e in expected for i in e]
-    assert ids.dtype == np.uint16
-
-
 def test_dropout_is_decided_by_its_seed(tokenizer: Tokenizer) -> None:
     texts = sentences(30)
     samples = {seed: tokenizer.encode_sampled(texts, alpha=0.2, seed=seed) for seed in (0, 1, 2**32 - 1, 2**40)}
