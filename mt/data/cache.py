@@ -13,7 +13,7 @@ from mt.reporting import report
 from mt.runs.atomic import disk_error, sync_folder
 
 MANIFEST = "manifest.json"
-LOCK = ".lock"  # of the process that writes into the cache
+WRITER = ".writer"  # locked by the process that writes into the cache
 
 Facts = dict[str, Any]  # what is known of a folder's content, as JSON holds it
 
@@ -33,7 +33,7 @@ def cached_folder(
     try:
         if facts is None:
             cache_dir.mkdir(parents=True, exist_ok=True)
-            with (cache_dir / LOCK).open("wb") as lock:  # a process that dies holds it no longer
+            with (cache_dir / WRITER).open("wb") as lock:  # a process that dies holds it no longer
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:

@@ -88,10 +88,8 @@ class FileCorpus:
         if suffix == ".tsv":
             return read_tsv(self.file, source_column=self.source_column, target_column=self.target_column)
         columns = (self.source_column or self.source_language, self.target_column or self.target_language)
-        nested = self.source_column is None
-        if suffix == ".parquet":
-            return read_parquet(self.file, columns=columns, nested=nested)
-        return pairs_of_rows(read_jsonl(self.file), columns=columns, nested=nested)
+        rows = read_parquet(self.file, columns=columns) if suffix == ".parquet" else read_jsonl(self.file)
+        return pairs_of_rows(rows, columns=columns, nested=self.source_column is None)
 
     def _paths(self) -> list[str]:
         return [path for path in (self.source, self.target, self.file) if path is not None]

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mt.data.tables import BATCH_ROWS, arrow_pairs, needed_columns
+from mt.data.tables import BATCH_ROWS, arrow_rows, needed_columns, pairs_of_rows
 from mt.errors import DiskError, MtError, UserError
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
@@ -61,8 +61,8 @@ class HubCorpus:
         """Yield (source, target) in order, reading from the disk as it goes."""
         columns = (self.source_column or self.source_language, self.target_column or self.target_language)
         dataset = self._dataset.select_columns(needed_columns(self._dataset.column_names, columns))
-        tables, nested = dataset.with_format("arrow").iter(batch_size=BATCH_ROWS), self.source_column is None
-        return arrow_pairs(tables, columns=columns, nested=nested, where=self.name)
+        rows = arrow_rows(dataset.with_format("arrow").iter(batch_size=BATCH_ROWS), where=self.name)
+        return pairs_of_rows(rows, columns=columns, nested=self.source_column is None)
 
     @cached_property
     def _dataset(self) -> Any:

@@ -5,10 +5,11 @@ of a `translation` column that are called by language, or else two columns calle
 is a pair of two blank sides. An absent value is blank text; a line break inside a text becomes a space.
 """
 
+import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +18,7 @@ from mt.errors import UserError
 
 BATCH_ROWS = 8192
 NESTED = "translation"  # the column that may hold both sides by language
-Row = tuple[str, dict[str, Any]]  # where it is, for messages, and what it holds
+Row = tuple[str, dict[str, Any] | None]  # where it is, for messages, and what it holds, None if it is blank
 
 _LINE_BREAK = re.compile(r"\r?\n")
 _COLUMN_NUMBER = re.compile(r"0*[1-9]\d{0,8}")
@@ -54,19 +55,18 @@ def tsv_has_header(source_column: str | None, target_column: str | None) -> bool
     return any(column is not None and not column.isdecimal() for column in (source_column, target_column))
 
 
-def read_jsonl(path: str) -> Iterator[Row | None]:
-    """Yield the JSON object of each line, None for a blank line. Raises UserError with the line that is not one."""
+def read_jsonl(path: str) -> Iterator[Row]:
+    """Yield the JSON object of each line, None for a blank one. Raises UserError with the line that is not one."""
     for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}, line {number}"
-        yield (where, json_object(line, where)) if line.strip() else None
+        yield where, json_object(line, where) if line.strip() else None
 
 
-def read_parquet(path: str, *, columns: tuple[str, str], nested: bool) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a parquet file, some thousand in memory at a time. Raises UserError when it is damaged."""
+def read_parquet(path: str, *, columns: tuple[str, str]) -> Iterator[Row]:
+    """Yield the rows of a parquet file, some thousand in memory at a time. Raises UserError when it is damaged."""
     with _open_parquet(path) as file:
         needed = needed_columns(file.schema_arrow.names, columns)
-        tables = file.iter_batches(batch_size=BATCH_ROWS, columns=needed)
-        yield from arrow_pairs(tables, columns=columns, nested=nested, where=path)
+        yield from arrow_rows(file.iter_batches(batch_size=BATCH_ROWS, columns=needed), where=path)
 
 
 def count_parquet_rows(path: str) -> int:
@@ -75,24 +75,14 @@ def count_parquet_rows(path: str) -> int:
         return int(file.metadata.num_rows)
 
 
-def arrow_pairs(
-    tables: Iterable[Any], *, columns: tuple[str, str], nested: bool, where: str
-) -> Iterator[tuple[str, str]]:
-    """Yield pairs of Arrow tables or record batches as `pairs_of_rows` does; a row without its struct is blank."""
-    first = 1
+def arrow_rows(tables: Iterable[Any], *, where: str) -> Iterator[Row]:
+    """Yield the rows of Arrow tables or record batches. Raises UserError for two columns of one name."""
+    numbers = itertools.count(1)
     for table in tables:
-        names, arrays = table.schema.names, dict(zip(table.schema.names, table.columns, strict=True))
-        _check_unique(names, (*columns, NESTED), where)
-        if nested and NESTED in arrays and str(arrays[NESTED].type).startswith("struct<"):
-            names = [field.name for field in arrays[NESTED].type]
-            _check_unique(names, columns, where)
-            arrays = dict(zip(names, arrays[NESTED].flatten(), strict=True))
-        _check_columns(arrays, columns, f"{where}, row {first}")
-        sides = [arrays[name].to_pylist() for name in columns]
-        for number, (source, target) in enumerate(zip(*sides, strict=True), start=first):
-            row = f"{where}, row {number}"
-            yield one_line(source, row), one_line(target, row)
-        first += len(sides[0])
+        for fields in (table.schema, *(kind for kind in table.schema.types if str(kind).startswith("struct<"))):
+            _check_unique([field.name for field in fields], where)
+        for row in table.to_pylist():
+            yield f"{where}, row {next(numbers)}", row
 
 
 def needed_columns(names: list[str], columns: tuple[str, str]) -> list[str]:
@@ -100,21 +90,25 @@ def needed_columns(names: list[str], columns: tuple[str, str]) -> list[str]:
     return [name for name in names if name in (*columns, NESTED)] or names
 
 
-def pairs_of_rows(rows: Iterable[Row | None], *, columns: tuple[str, str], nested: bool) -> Iterator[tuple[str, str]]:
+def pairs_of_rows(rows: Iterable[Row], *, columns: tuple[str, str], nested: bool) -> Iterator[tuple[str, str]]:
     """Yield the columns for source and target of each row, where `nested` out of its `translation` if it has one.
 
-    Raises UserError with the row that lacks a column or has something else than text in it.
+    A blank row is a pair of blank sides. Raises UserError with the row that lacks a column or has something else than
+    text in it.
     """
     source, target = columns
-    for located in rows:
-        if located is None:
+    for where, row in rows:
+        pair = row[NESTED] if nested and row and isinstance(row.get(NESTED, ""), dict | None) else row
+        if pair is None:
             yield "", ""
             continue
-        where, row = located
-        if nested and isinstance(row.get(NESTED), dict):
-            row = row[NESTED]
-        _check_columns(row, columns, where)
-        yield one_line(row[source], where), one_line(row[target], where)
+        if not (source in pair and target in pair):
+            names = ", ".join(repr(str(name)) for name in list(pair)[:20]) or "none"
+            raise UserError(
+                f"{where}: needs columns {source!r} and {target!r} but has {names}; "
+                "set source_column and target_column, or the languages"
+            )
+        yield one_line(pair[source], where), one_line(pair[target], where)
 
 
 def json_object(line: str, where: str) -> dict[str, Any]:
@@ -149,24 +143,15 @@ def tsv_index(column: str, header: list[str], *, path: str) -> int:
     if _COLUMN_NUMBER.fullmatch(column):
         return int(column) - 1
     if column in header:
-        _check_unique(header, [column], path)
+        _check_unique([name for name in header if name == column], path)
         return header.index(column)
     names = ", ".join(repr(name) for name in header[:20]) or "none"
     raise UserError(f"{path}: has no column {column!r}; its first line names {names}, and numbers count from 1")
 
 
-def _check_unique(names: Sequence[str], wanted: Iterable[str], where: str) -> None:
-    if twice := [name for name in wanted if names.count(name) > 1]:
+def _check_unique(names: Sequence[str], where: str) -> None:
+    if twice := [name for name in names if names.count(name) > 1]:
         raise UserError(f"{where}: has several columns named {twice[0]!r}; rename all but one")
-
-
-def _check_columns(row: Mapping[str, Any], columns: tuple[str, str], where: str) -> None:
-    if not all(column in row for column in columns):
-        names = ", ".join(repr(str(name)) for name in list(row)[:20]) or "none"
-        raise UserError(
-            f"{where}: needs columns {columns[0]!r} and {columns[1]!r} but has {names}; "
-            "set source_column and target_column, or the languages"
-        )
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mt.data.cache import LOCK
+from mt.data.cache import WRITER
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.filters import FilterReport
 from mt.data.text_cache import PreparedText
@@ -84,7 +84,7 @@ def contents(corpus: EncodedCorpus) -> list[tuple[list[int], list[int]]]:
 
 
 def folders(cache_dir: Path) -> list[Path]:
-    return [path for path in cache_dir.iterdir() if path.name != LOCK]
+    return [path for path in cache_dir.iterdir() if path.name != WRITER]
 
 
 def stamps(folder: Path) -> dict[str, int]:

@@ -16,7 +16,7 @@ import pytest
 from pairs import GeneratedCorpus
 
 import mt.data.text_cache
-from mt.data.cache import LOCK
+from mt.data.cache import WRITER
 from mt.data.corpus import Corpus, FileCorpus
 from mt.data.encoded import encode_corpus
 from mt.data.filters import FilterSettings
@@ -53,7 +53,7 @@ def prepare(cache_dir: Path, **changed: Any) -> PreparedText:
 
 
 def folders(cache_dir: Path) -> list[Path]:
-    return [path for path in cache_dir.iterdir() if path.name != LOCK]
+    return [path for path in cache_dir.iterdir() if path.name != WRITER]
 
 
 def pairs_of(text: PreparedText, split: str) -> list[Pair]:

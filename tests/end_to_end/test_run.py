@@ -153,7 +153,7 @@ def test_a_deleted_line_ends_a_training_before_any_work(
     assert f"{split}.en has {len(lines) - 1} lines but " in error
     assert f"{path} has {len(lines) - 2}" in error
     assert [one.name for one in (tmp_path / "run").iterdir()] == [".lock"]
-    assert [one.name for one in (tmp_path / "corpus/cache").iterdir()] == [".lock"]
+    assert [one.name for one in (tmp_path / "corpus/cache").iterdir()] == [".writer"]
 
 
 @pytest.mark.reliability(21)
