@@ -3,6 +3,7 @@
 import functools
 import zlib
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -71,12 +72,7 @@ def filtered_text(data: Data) -> PreparedText:
         train=train,
         validation=validation,
         test=test,
-        filters=FilterSettings(
-            max_length_ratio=data.filters.max_length_ratio,
-            remove_copies=data.filters.remove_copies,
-            remove_duplicates=data.filters.remove_duplicates,
-            remove_held_out=data.filters.remove_held_out,
-        ),
+        filters=FilterSettings(**{field.name: getattr(data.filters, field.name) for field in fields(FilterSettings)}),
         cache_dir=Path(data.cache_dir),
     )
 
@@ -98,22 +94,15 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
     ended then.
     """
     source, target = text.path("train", "source"), text.path("train", "target")
+    names = ("vocab_size", "character_coverage", "byte_fallback", "input_sentence_size")
+    settings = {name: getattr(config.tokenizer, name) for name in names}
     files = {TOKENIZER: [source, target]}
     if not config.tokenizer.shared_vocab:
         files = {SOURCE_TOKENIZER: [source], TOKENIZER: [target]}
     for name, text_files in files.items():
         output = Path(config.run_dir) / name
         if not output.exists():
-            train = functools.partial(
-                train_tokenizer,
-                text_files=text_files,
-                output=output,
-                vocab_size=config.tokenizer.vocab_size,
-                character_coverage=config.tokenizer.character_coverage,
-                byte_fallback=config.tokenizer.byte_fallback,
-                input_sentence_size=config.tokenizer.input_sentence_size,
-            )
-            in_process(train)
+            in_process(functools.partial(train_tokenizer, text_files=text_files, output=output, **settings))
 
 
 def encoded(config: TrainConfig, text: PreparedText, split: Split, *, epoch: int | None) -> EncodedCorpus:
@@ -145,20 +134,16 @@ def training_order(
     data.
     """
 
+    @functools.lru_cache(1)
     def corpus(epoch: int | None) -> EncodedCorpus:
         read = ranks.rank_zero_first(lambda: encoded(config, text, "train", epoch=epoch))
         lengths = zlib.crc32(read.target_lengths.tobytes(), zlib.crc32(read.source_lengths.tobytes()))
         ranks.check_equal(lengths, "other training data: data.cache_dir must be on a disk that all machines share")
         return read
 
-    if config.tokenizer.bpe_dropout:
-        corpus_of_epoch = functools.lru_cache(1)(corpus)
-    else:
-        plain = corpus(None)
-        corpus_of_epoch = functools.lru_cache(1)(lambda _: plain)
     training, micro_batch_tokens = config.training, config.training.micro_batch_tokens
     return TrainingOrder(
-        corpus_of_epoch=corpus_of_epoch,
+        corpus_of_epoch=lambda epoch: corpus(epoch if config.tokenizer.bpe_dropout else None),
         batch_tokens=training.batch_tokens,
         micro_batch_tokens=training.batch_tokens if micro_batch_tokens == "auto" else micro_batch_tokens,
         seed=config.seed,

@@ -23,8 +23,8 @@ from mt.fast.workers import can_fork
 from mt.model.transformer import Transformer
 from mt.reporting import format_seconds, report
 from mt.runs.atomic import remove_unfinished
-from mt.runs.checkpoint import Checkpoints, TrainingState
-from mt.runs.delivery import averaged_steps, deliver, inherit_config, inherit_parameters
+from mt.runs.checkpoint import Checkpoints, TrainingState, load_model_tensors
+from mt.runs.delivery import averaged_steps, deliver, inherit_config, read_model
 from mt.runs.folder import CHECKPOINTS, METRICS, MODEL, SCORES, held_out_text, run_identity
 from mt.runs.metrics import draw_curves
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
@@ -59,7 +59,7 @@ def train(config: TrainConfig) -> None:
         other = None if checkpoints.steps() or config.finetune_from is None else Path(config.finetune_from)
         model = empty_model(config, load_tokenizers(config, run_dir), device, file=other and other / MODEL)
         if other is not None:
-            inherit_parameters(other, model)
+            load_model_tensors(model, read_model(other), origin=other / MODEL)
         clock = Clock(config.training.max_minutes, started, _validations_at_end(config, run_dir))
         state = _train(config, text, model, checkpoints, stop=stop, ranks=ranks, clock=clock)
         if ranks.is_rank_zero:

@@ -5,7 +5,7 @@ Everything here runs before torch is imported, so that a wrong configuration is 
 
 import reprlib
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -19,7 +19,6 @@ from mt.errors import BadFileError, UserError
 
 MISSING = "???"  # what a composed configuration holds where the user must choose
 LARGEST_NUMBER = 2**63
-LARGEST_CONFIG_BYTES = 1_000_000
 # What PyYAML raises on hostile text in addition to its own errors: dates, numbers, depth.
 PARSER_ERRORS = (yaml.YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
 # What an option that must be given may look like, as it is typed.
@@ -47,19 +46,15 @@ def to_yaml(config: TrainConfig) -> str:
     return str(yaml.safe_dump(asdict(config), sort_keys=False, allow_unicode=True, width=120))
 
 
-def load_config(path: Path) -> TrainConfig:
+def from_yaml(content: bytes, *, origin: Path) -> TrainConfig:
     """The configuration that `to_yaml` wrote into a file; raises `BadFileError` for a damaged or an older one."""
-    if path.stat().st_size > LARGEST_CONFIG_BYTES:
-        raise BadFileError(f"{path}: too large for a configuration; restore it or train again")
     try:
-        values = yaml.safe_load(path.read_bytes().decode("utf-8"))
+        return checked(TrainConfig, yaml.safe_load(content.decode("utf-8")))
+    except UserError as error:
+        raise BadFileError(f"{origin}: {error}; an older version wrote it, or it is damaged: train again") from error
     except PARSER_ERRORS as error:
         reason = (str(error) or type(error).__name__).split("\n")[0]
-        raise BadFileError(f"{path}: not readable as YAML ({reason})") from error
-    try:
-        return checked(TrainConfig, values)
-    except UserError as error:
-        raise BadFileError(f"{path}: {error}; an older version wrote it, or it is damaged: train again") from error
+        raise BadFileError(f"{origin}: not readable as YAML ({reason})") from error
 
 
 def known_keys(schema: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -80,10 +75,9 @@ def alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def _convert(kind: Any, value: Any, key: str) -> Any:
-    bounds: tuple[Any, ...] = ()
     if get_origin(kind) is Annotated:
-        kind, *bounds_list = get_args(kind)
-        bounds = tuple(bounds_list)
+        kind, *marks = get_args(kind)
+        return _within(_convert(kind, value, key), marks, key)
     if get_origin(kind) in (Union, types.UnionType):
         return _convert_union(kind, value, key)
     if is_dataclass(kind):
@@ -97,7 +91,7 @@ def _convert(kind: Any, value: Any, key: str) -> Any:
             choices = ", ".join(map(str, get_args(kind)))
             raise UserError(f"{key}: expected one of {choices}; got {reprlib.repr(value)}")
         return value
-    return _within(_convert_scalar(kind, value, key), bounds, key)
+    return _convert_scalar(kind, value, key)
 
 
 def _convert_union(kind: Any, value: Any, key: str) -> Any:
@@ -109,8 +103,6 @@ def _convert_union(kind: Any, value: Any, key: str) -> Any:
     if isinstance(value, str) and value in words:
         return value
     branches = [branch for branch in get_args(kind) if branch is not type(None) and get_origin(branch) is not Literal]
-    if not branches:
-        raise UserError(f"{key}: expected one of {', '.join(words)}; got {reprlib.repr(value)}")
     if len(branches) == 1:
         try:
             return _convert(branches[0], value, key)
@@ -166,10 +158,10 @@ def _convert_scalar(kind: Any, value: Any, key: str) -> Any:
     raise UserError(f"{key}: expected {wanted}, got {reprlib.repr(value)}")
 
 
-def _within(value: Any, constraints: tuple[Any, ...], key: str) -> Any:
-    for constraint in constraints:
-        if isinstance(constraint, FilePath):
+def _within(value: Any, marks: Sequence[Any], key: str) -> Any:
+    for mark in marks:
+        if isinstance(mark, FilePath):
             value = str(Path(value).expanduser().absolute())
-        if isinstance(constraint, Bounds) and not constraint.hold(value):
-            raise UserError(f"{key}: must be {constraint}, got {value}")
+        if isinstance(mark, Bounds) and not mark.hold(value):
+            raise UserError(f"{key}: must be {mark}, got {value}")
     return value

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from mt.config.schema import TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
 from mt.runs.atomic import replace_file
-from mt.runs.checkpoint import Checkpoints, load_model_tensors, memory, read_tensors
+from mt.runs.checkpoint import Checkpoints, memory, read_tensors
 from mt.runs.folder import MODEL, load_run, run_identity, tokenizer_paths
 from mt.training.averaging import average
 
@@ -117,8 +117,3 @@ def inherit_tokenizers(config: TrainConfig) -> None:
         copy = Path(config.run_dir) / path.name
         if not copy.exists():
             replace_file(copy, path.read_bytes())
-
-
-def inherit_parameters(run_dir: Path, model: nn.Module) -> None:
-    """Put the parameters that the other run delivered into the model. Raises BadFileError."""
-    load_model_tensors(model, read_model(run_dir), origin=run_dir / MODEL)

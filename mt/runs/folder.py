@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mt.config.loading import load_config
+from mt.config.loading import from_yaml
 from mt.config.schema import TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.runs.atomic import LARGEST_JSON_BYTES, LARGEST_TOKENIZER_BYTES, read_file, replace_file
@@ -94,7 +94,7 @@ def load_run(run_dir: str | Path) -> TrainConfig:
     path = Path(run_dir) / CONFIG
     if not path.is_file():
         raise UserError(f"{run_dir} is not a run folder: {path.absolute()} does not exist")
-    return load_config(path)
+    return from_yaml(read_file(path, LARGEST_JSON_BYTES), origin=path)
 
 
 def newest_run(delivered: bool, runs: str = "runs") -> str:

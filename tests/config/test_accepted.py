@@ -20,7 +20,7 @@ from reliability import Trials
 
 from mt import build
 from mt.commands.entry_point import exit_code, run
-from mt.config.loading import load_config, to_yaml
+from mt.config.loading import to_yaml
 from mt.config.overrides import readable
 from mt.config.schema import BuiltinData, EvaluateConfig, FilesData, TrainConfig, TranslateConfig
 from mt.errors import BadFileError, DivergedError, LockedError, SignalledError, StoppedError, UserError
@@ -309,7 +309,7 @@ def test_a_run_that_lacks_an_option_is_refused_in_one_line(lacking: str) -> None
     del (values[group] if group else values)[name]
     Path("run/config.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     with pytest.raises(BadFileError) as caught:
-        load_config(Path("run/config.yaml"))
+        load_run("run")
     assert str(caught.value) == (
         f"run/config.yaml: {lacking}: is missing; an older version wrote it, or it is damaged: train again"
     )
