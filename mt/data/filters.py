@@ -10,11 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
 from typing import Literal
-
-import numpy as np
-from jaxtyping import Bool, UInt64
 
 Pair = tuple[str, str]
 Split = Literal["train", "validation", "test"]
@@ -53,7 +49,6 @@ class HeldOut:
     """The validation and test pairs in normalised form, to be found among the training pairs."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._occurrences: dict[Pair, list[tuple[str, int]]] = {}
 
     def add(self, split: str, pairs: Iterable[Pair], *, first_number: int) -> None:
@@ -122,31 +117,6 @@ class FilterReport:
         return "\n".join(lines)
 
 
-class SeenHashes:
-    """A set of 64-bit hashes that takes 8 bytes each: sorted runs, two of which are merged when alike in size."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        self._runs: list[UInt64[np.ndarray, " hashes"]] = []
-
-    def add(self, hashes: UInt64[np.ndarray, " pairs"]) -> Bool[np.ndarray, " pairs"]:
-        """Add `hashes` and return which of them were never seen, neither before nor earlier among them."""
-        unique, first = np.unique(hashes, return_index=True)
-        known = np.zeros(len(unique), dtype=bool)
-        for run in self._runs:
-            at = np.searchsorted(run, unique)
-            known |= run[np.minimum(at, len(run) - 1)] == unique
-        new = np.zeros(len(hashes), dtype=bool)
-        new[first[~known]] = True
-        if new.any():
-            self._runs.append(unique[~known])
-        while len(self._runs) > 1 and 2 * len(self._runs[-1]) > len(self._runs[-2]):
-            merged = np.concatenate((self._runs.pop(), self._runs.pop()))
-            merged.sort(kind="stable")
-            self._runs.append(merged)
-        return new
-
-
 @dataclass(frozen=True, kw_only=True)
 class FilterSettings:
     """What is removed besides pairs with a blank side; the largest ratio of lengths as in `is_length_outlier`."""
@@ -162,7 +132,7 @@ class PairFilter:
     """Takes training pairs in blocks and returns those to keep; counts the rest in `dropped` and lists `leaks`.
 
     Duplicates are exact and found by 64-bit hashes: of 5 million pairs, one is lost by chance once in a
-    million corpora.
+    million corpora. They take some 100 bytes of memory each.
     """
 
     settings: FilterSettings
@@ -170,7 +140,7 @@ class PairFilter:
     read: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     leaks: list[Leak] = field(default_factory=list)
-    seen: SeenHashes = field(default_factory=SeenHashes)
+    seen: set[bytes] = field(default_factory=set)
 
     def keep(self, block: Sequence[Pair], *, corpus: str, first_number: int) -> list[Pair]:
         """Return the pairs of `block` to keep, in order; its first is pair `first_number` of `corpus`."""
@@ -182,10 +152,6 @@ class PairFilter:
                 kept.append((source, target))
             else:
                 self.dropped[reason] += 1
-        if self.settings.remove_duplicates and kept:
-            new = self.seen.add(hash_pairs(kept))
-            self.dropped[DUPLICATE] += int((~new).sum())
-            kept = list(compress(kept, new))
         return kept
 
     def report(self, *, held_out: dict[Split, int]) -> FilterReport:
@@ -209,10 +175,14 @@ class PairFilter:
             return COPY
         if is_length_outlier(source, target, max_length_ratio=self.settings.max_length_ratio):
             return LENGTH_RATIO
+        if self.settings.remove_duplicates and seen_before((source, target), self.seen):
+            return DUPLICATE
         return None
 
 
-def hash_pairs(pairs: Sequence[Pair]) -> UInt64[np.ndarray, " pairs"]:
-    """Return hashes of the exact pairs, the same in every process."""
-    digests = (hashlib.blake2b(f"{source}\n{target}".encode(), digest_size=8).digest() for source, target in pairs)
-    return np.frombuffer(b"".join(digests), dtype=np.uint64)
+def seen_before(pair: Pair, seen: set[bytes]) -> bool:
+    """Return whether a hash of the exact pair is among those seen, and add it to them."""
+    digest = hashlib.blake2b("\n".join(pair).encode(), digest_size=8).digest()
+    known = digest in seen
+    seen.add(digest)
+    return known

@@ -2,7 +2,6 @@
 
 import errno
 import hashlib
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from mt.data.tables import BATCH_ROWS, arrow_rows, needed_columns, pairs_of_rows
 from mt.errors import DiskError, MtError, UserError
 
 _DISK_ERRORS = (errno.ENOSPC, errno.EROFS, errno.EDQUOT)
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,15 +38,10 @@ class HubCorpus:
         return " ".join(filter(None, (self.path, self.subset, self.split)))
 
     def fingerprint(self) -> str:
-        """Return what identifies the pairs; only a revision that is not a full commit hash must be loaded for it."""
+        """Return what identifies the pairs; those of the Hub must be loaded for it."""
         how = [self.path, self.subset, self.split, self.source_column, self.target_column]
         how += [self.source_language, self.target_language]
-        if (state := _folder_state(Path(self.path))) is not None:
-            how.append(state)
-        elif self.revision is not None and _COMMIT.fullmatch(self.revision):
-            how.append(self.revision)
-        else:
-            how.append(self._dataset._fingerprint)
+        how.append(_folder_state(Path(self.path)) or self._dataset._fingerprint)
         return f"hub {how!r}"
 
     def count_pairs(self) -> int:

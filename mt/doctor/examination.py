@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Int64, Integer
 
 from mt.data.corpus import Corpus, FileCorpus
-from mt.data.filters import HeldOut, SeenHashes, hash_pairs, is_copy, is_length_outlier, normalise
+from mt.data.filters import HeldOut, is_copy, is_length_outlier, normalise, seen_before
 from mt.data.lines import count_lines, read_lines
 from mt.doctor.checks import BLANK, COPY, DUPLICATE, LEAK, LENGTH_RATIO, OTHER_LANGUAGE, PAIR, SIDES, damaged_lines
 from mt.doctor.languages import Table, in_other_language, learn_difference, recognise
@@ -102,7 +102,7 @@ class _Examiner:
     difference: Table | None
     held_out: HeldOut
     max_length_ratio: float
-    seen: SeenHashes = field(default_factory=SeenHashes)
+    seen: set[bytes] = field(default_factory=set)
 
     def examine(self, found: Examined, blocks: Iterable[tuple[int, list[Pair]]], progress: Progress) -> None:
         """Note what is found in the blocks of a corpus. Raises UserError at damage."""
@@ -138,7 +138,7 @@ class _Examiner:
                 suspects[LEAK, split].append(index)
             for split, number in occurrences:
                 found.leaked[split].add(number)
-        suspects[DUPLICATE, PAIR] = np.flatnonzero(~self.seen.add(hash_pairs(pairs))).tolist()
+        suspects[DUPLICATE, PAIR] = [index for index, pair in enumerate(pairs) if seen_before(pair, self.seen)]
         for number, lines in enumerate(zip(*pairs, strict=True)):
             side = SIDES[number]
             suspects[BLANK, side] = [index for index, line in enumerate(lines) if not line.strip()]

@@ -2,7 +2,6 @@
 
 import random
 
-import numpy as np
 import pytest
 
 from mt.data.filters import (
@@ -11,8 +10,6 @@ from mt.data.filters import (
     FilterSettings,
     HeldOut,
     PairFilter,
-    SeenHashes,
-    hash_pairs,
     is_copy,
     is_length_outlier,
     normalise,
@@ -96,22 +93,6 @@ def test_duplicates_are_exact_pairs_and_the_first_stays() -> None:
     kept, pair_filter = filter_pairs(pairs)
     assert kept == list(dict.fromkeys(pairs))
     assert pair_filter.dropped["duplicate pair"] == len(pairs) - len(kept)
-
-
-def test_seen_hashes_agree_with_a_set() -> None:
-    generator = np.random.default_rng(4)
-    hashes, seen = SeenHashes(), set[int]()
-    for size in [1, 0, 5, 1000, 3, 3, 3, 200, 1, *([50] * 40)]:
-        block = generator.integers(0, 2000, size=size, dtype=np.uint64) * np.uint64(2**52)
-        expected = []
-        for value in block.tolist():
-            expected.append(value not in seen)
-            seen.add(value)
-        assert hashes.add(block).tolist() == expected
-
-
-def test_hashes_are_the_same_in_every_process() -> None:
-    assert hash_pairs([("a", "b"), ("ä", "")]).tolist() == [6888081726617775527, 11737838962887420419]
 
 
 def test_the_table_adds_up() -> None:

@@ -83,11 +83,6 @@ def test_fingerprints_tell_data_apart_and_a_changed_file_is_read_anew(translatio
     assert list(corpus(translation, subset="de-en").pairs()) == [("neu", "new")]
 
 
-def test_a_pinned_commit_is_a_fingerprint_without_loading() -> None:
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    assert commit in corpus("someone/something", revision=commit).fingerprint()
-
-
 @pytest.mark.reliability(22)
 def test_what_cannot_be_loaded_says_what_to_do(translation: Path, tmp_path: Path) -> None:
     for name in ("scripted", "empty", "damaged"):
