@@ -114,15 +114,15 @@ def model_and_translator(run_dir: Path, decoding: Decoding | None = None) -> tup
 def trained_model(run_dir: Path, device: torch.device) -> Transformer:
     """The model that a run delivered. Raises BadFileError when it is damaged, or its tokenizers are not its own."""
     config, _ = load_run(run_dir), run_identity(run_dir)
-    model = empty_model(config, load_tokenizers(config, run_dir), device, file=run_dir / MODEL)
+    model = empty_model(config, load_tokenizers(config, run_dir), torch.device("meta"), file=run_dir / MODEL)
     load_model_tensors(model, read_model(run_dir), origin=run_dir / MODEL)
-    return model
+    return model.to(device)
 
 
 def empty_model(
     config: TrainConfig, tokenizers: build.Tokenizers, device: torch.device, *, file: Path | None = None
 ) -> Transformer:
-    """A new model with the vocabulary sizes of these tokenizers.
+    """A new model with the vocabulary sizes of these tokenizers; on the device "meta" it has shapes without values.
 
     With the `file` that it will be loaded from, that is compared first, without memory: a damaged configuration may
     ask for any size. Raises BadFileError.
@@ -130,12 +130,16 @@ def empty_model(
     source, target = (tokenizer.vocab_size for tokenizer in tokenizers)
     source_vocab_size = None if config.tokenizer.shared_vocab else source
     new_model = partial(build.model, config, vocab_size=target, source_vocab_size=source_vocab_size)
-    if file is not None:
-        if len(tensors_without_values(file)) < config.model.num_layers:
-            raise BadFileError(f"{file}: has fewer tensors than {CONFIG} has layers: {config.model.num_layers}")
+    if file is not None and len(tensors_without_values(file)) < config.model.num_layers:
+        raise BadFileError(f"{file}: has fewer tensors than {CONFIG} has layers: {config.model.num_layers}")
+    if file is not None or device.type == "meta":
         with torch.device("meta"):
-            check_tensor_file(file, dict(new_model(device=torch.device("meta")).named_parameters()))
-    return new_model(device=device)
+            without_values = new_model()
+        if file is not None:
+            check_tensor_file(file, dict(without_values.named_parameters()))
+        if device.type == "meta":
+            return without_values
+    return new_model().to(device)
 
 
 def load_tokenizers(config: TrainConfig, run_dir: Path) -> build.Tokenizers:

@@ -58,9 +58,7 @@ def corpora(data: schema.Data) -> Splits:
     return [hub(split=data.train_split)], splits[0], splits[1]
 
 
-def model(
-    config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int | None, device: torch.device
-) -> Transformer:
+def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int | None) -> Transformer:
     """A new model, initialised by the run's seed; without a `source_vocab_size` both sides share one vocabulary."""
     seed_everything(config.seed, 0)
     return make_transformer(
@@ -77,7 +75,7 @@ def model(
         pad=PAD,
         attention=fused_attention,
         make_dropout=Dropout,
-    ).to(device)
+    )
 
 
 def training_loss(model: Transformer, *, label_smoothing: float) -> TrainingLoss:

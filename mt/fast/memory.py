@@ -28,6 +28,12 @@ def keep_freed_memory() -> bool:
     return kept
 
 
+def give_back_freed_memory() -> None:
+    """Return freed memory to the system after all, such as that of weights that have been prepacked."""
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def _ask_for_huge_pages(library: ctypes.CDLL) -> None:
     """Grow the heap once, in addresses and not yet in memory, and let the system back it with pages of 2 MiB.
 

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from mt.errors import UserError
+from mt.fast.memory import give_back_freed_memory
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
@@ -117,6 +118,7 @@ class WorkerProcesses(Generic[Result]):
     """
 
     def __init__(self, function: Callable[..., Result], *, count: int) -> None:
+        give_back_freed_memory()  # instead of keeping it once for each process
         before = multiprocessing.active_children()
         context = multiprocessing.get_context("fork")
         self._pool = ProcessPoolExecutor(count, context, _begin_worker, (function, os.getpid()))

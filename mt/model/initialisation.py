@@ -17,6 +17,8 @@ def initialise(model: nn.Module, initialisation: Initialisation) -> None:
     that the residual paths dominate at first, which lets narrow post-norm models learn much sooner
     (docs/failed_experiments.md has the comparison).
     """
+    if next(model.parameters()).is_meta:
+        return  # of shapes without values, which torch would first load its compiler for
     for name, module in model.named_modules():
         if isinstance(module, TokenEmbedding):
             nn.init.normal_(module.weight, std=module.weight.shape[1] ** -0.5)

@@ -39,8 +39,8 @@ class Positions(nn.Module):
 
 def positional_encoding(length: int, d_model: int) -> Float[Tensor, "length d_model"]:
     """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) the cosine; pos counts from 0."""
-    position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
-    even = torch.arange(0, d_model, 2, dtype=torch.float64)
+    position = torch.arange(length, dtype=torch.float64, device="cpu").unsqueeze(1)
+    even = torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu")
     angle = position / 10000.0 ** (even / d_model)
     table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
     return table[:, :d_model].to(torch.get_default_dtype())

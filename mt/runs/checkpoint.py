@@ -82,12 +82,13 @@ def model_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 
 def load_model_tensors(model: nn.Module, tensors: Mapping[str, Tensor], *, origin: Path) -> None:
-    """Put tensors into the parameters of the same names. Raises BadFileError naming the first difference."""
+    """Copy tensors into the parameters of the same names; those of a model on the device "meta" become its parameters.
+
+    Raises BadFileError naming the first difference.
+    """
     parameters = dict(model.named_parameters())
     _check_tensors(tensors, parameters, origin=origin)
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            parameter.copy_(tensors[name])
+    model.load_state_dict(tensors, strict=False, assign=next(iter(parameters.values())).is_meta)
 
 
 def read_tensors(content: bytes, *, origin: Path) -> dict[str, Tensor]:
