@@ -67,17 +67,13 @@ def _search_settings(decoding: Decoding, longest: int) -> dict[str, Any]:
 
 
 def _model_config(run: TrainConfig, *, sizes: tuple[int, int], positions: int) -> dict[str, Any]:
-    sides: dict[str, Any] = {}
-    for side in ("encoder", "decoder"):
-        sides[f"{side}_layers"] = run.model.num_layers
-        sides[f"{side}_attention_heads"] = run.model.num_heads
-        sides[f"{side}_ffn_dim"] = run.model.d_ff
+    sizes_of_stack = {"layers": run.model.num_layers, "attention_heads": run.model.num_heads, "ffn_dim": run.model.d_ff}
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
         "is_encoder_decoder": True,
         "d_model": run.model.d_model,
-        **sides,
+        **{f"{stack}_{name}": size for stack in ("encoder", "decoder") for name, size in sizes_of_stack.items()},
         "activation_function": run.model.activation,
         "dropout": run.model.dropout,
         "attention_dropout": 0.0,

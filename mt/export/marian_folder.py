@@ -201,9 +201,8 @@ def _load(folder: Path, options: dict[str, Any], *, num_tokens: int) -> dict[str
 
 
 def _model_options(config: _Config, folder: Path) -> dict[str, Any]:
-    pairs = {"num_layers": "layers", "num_heads": "attention_heads", "d_ff": "ffn_dim"}
     options: dict[str, Any] = {"d_model": config.d_model, "dropout": config.dropout}
-    for option, name in pairs.items():
+    for option, name in (("num_layers", "layers"), ("num_heads", "attention_heads"), ("d_ff", "ffn_dim")):
         encoder, decoder = (getattr(config, f"{side}_{name}") for side in ("encoder", "decoder"))
         if encoder != decoder:
             raise UserError(
@@ -223,12 +222,8 @@ def _special_ids(config: _Config, tokens: list[str], folder: Path) -> SpecialIds
     ids = {token: number for number, token in enumerate(tokens)}
     if missing := {"<pad>", "<unk>", "</s>"} - ids.keys():
         raise BadFileError(f"{folder / 'vocab.json'}: has no {', '.join(sorted(missing))}")
-    special = SpecialIds(
-        pad=config.pad_token_id,
-        unknown=ids["<unk>"],
-        start=config.decoder_start_token_id,
-        eos=config.eos_token_id,
-    )
+    pad, start, eos = config.pad_token_id, config.decoder_start_token_id, config.eos_token_id
+    special = SpecialIds(pad=pad, unknown=ids["<unk>"], start=start, eos=eos)
     if (special.pad, special.eos) != (ids["<pad>"], ids["</s>"]):
         raise BadFileError(f"{folder / 'config.json'}: pad_token_id and eos_token_id are not those of vocab.json")
     if config.decoder_vocab_size != len(tokens):
@@ -241,17 +236,13 @@ def _special_ids(config: _Config, tokens: list[str], folder: Path) -> SpecialIds
 
 
 def _tokens(path: Path, *, size: int) -> list[str]:
-    by_id = {
-        token_id: token
-        for token, token_id in read_json(path, _LARGEST_VOCABULARY_BYTES).items()
-        if type(token_id) is int
-    }
+    ids = read_json(path, _LARGEST_VOCABULARY_BYTES).items()
+    by_id = {token_id: token for token, token_id in ids if type(token_id) is int}
     if len(by_id) != size or by_id.keys() != set(range(size)):
         raise BadFileError(f"{path}: its ids are not 0 to {size - 1}, as config.json has it")
     tokens = [by_id[token_id] for token_id in range(size)]
     if without_surrogates("".join(tokens)) != "".join(tokens):
         raise BadFileError(f"{path}: holds a token that is not Unicode text")
-    codes = [token for token in tokens if token.startswith(">>") and token.endswith("<<")]
-    if codes:
+    if codes := [token for token in tokens if token.startswith(">>") and token.endswith("<<")]:
         raise UserError(f"{path}: a model of several target languages ({codes[0]}, …) cannot be imported (tokenizer)")
     return tokens
