@@ -4,13 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from jaxtyping import Int64, Integer
+from jaxtyping import Int64
 
 from mt.data.corpus import Corpus, FileCorpus
 from mt.data.filters import HeldOut, is_copy, is_length_outlier, normalise, seen_before
@@ -61,25 +59,22 @@ def examine(
     *,
     max_length_ratio: float,
     most_pairs: int | None = None,
-    counts: Mapping[str, Sequence[tuple[int, int]]] | None = None,
 ) -> Examination:
     """Examine the corpora of each split (`train`, and `validation` and `test` where given).
 
-    With `most_pairs`, about that number of pairs of each split is read, in blocks evenly spread, and kept in memory.
-    `counts` are the lines of both sides of each corpus, where they are known.
+    With `most_pairs`, about that number of pairs of each split is examined, in blocks evenly spread.
     Raises UserError for a corpus that cannot be read; sides of unequal length are no error.
     """
-    blocks: Any = cache(lambda corpus, stride: list(_blocks(corpus, stride))) if most_pairs else _blocks
-    lines = counts or {split: [_count_sides(corpus) for corpus in corpora] for split, corpora in splits.items()}
+    lines = {split: [_count_sides(corpus) for corpus in corpora] for split, corpora in splits.items()}
     sizes = {split: sum(map(min, counts)) for split, counts in lines.items()}
     strides = {split: -(-size // (most_pairs or size)) for split, size in sizes.items()}
     stride = max(strides["train"], -(-sizes["train"] // _SAMPLE_PAIRS))
-    sample = [pair for corpus in splits["train"] for _, pairs in blocks(corpus, stride) for pair in pairs]
+    sample = [pair for corpus in splits["train"] for _, pairs in _blocks(corpus, stride) for pair in pairs]
     difference = learn_difference([pair for pair in sample if normalise(pair[0]) != normalise(pair[1])])
     held_out = HeldOut()
     for split in splits.keys() - {"train"}:
         for corpus in splits[split]:
-            for first, pairs in blocks(corpus, strides[split]):
+            for first, pairs in _blocks(corpus, strides[split]):
                 held_out.add(split, pairs, first_number=first)
     examined = []
     total = sum(size // strides[split] for split, size in sizes.items())
@@ -89,7 +84,7 @@ def examine(
             examiner = _Examiner(difference=difference, held_out=searched, max_length_ratio=max_length_ratio)
             for corpus, (source_lines, target_lines) in zip(corpora, lines[split], strict=True):
                 found = Examined(split, corpus.name, source_lines, target_lines)
-                examiner.examine(found, blocks(corpus, strides[split]), progress)
+                examiner.examine(found, _blocks(corpus, strides[split]), progress)
                 examined.append(found)
     sources, targets = zip(*sample, strict=True)
     return Examination(examined, sizes, (recognise(sources), recognise(targets)))
@@ -116,9 +111,10 @@ class _Examiner:
             lengths.append([(len(source), len(target)) for source, target in pairs])
             numbers.append(first + np.arange(len(pairs)))
             progress.advance(len(pairs))
-        if lengths:
-            found.lengths = np.concatenate(lengths).T
-            found.alignment = _numbered(align(*found.lengths), np.concatenate(numbers))
+        found.lengths = np.concatenate(lengths).T
+        alignment, lines = align(*found.lengths), np.concatenate(numbers)
+        shifts = [replace(shift, line=int(lines[shift.line - 1])) for shift in alignment.shifts]
+        found.alignment = replace(alignment, shifts=shifts)
 
     def _suspects(self, found: Examined, pairs: list[Pair]) -> dict[tuple[str, str], list[int]]:
         """Return the indices of what is suspect in a block, in order, by kind and side."""
@@ -149,12 +145,6 @@ class _Examiner:
                 other = np.flatnonzero(in_other_language(lines, towards_other) & ~same).tolist()
                 suspects[OTHER_LANGUAGE, side] = sorted(set(other).difference(*damage.values()))
         return suspects
-
-
-def _numbered(alignment: Alignment, numbers: Integer[np.ndarray, " pairs"]) -> Alignment:
-    """Return the alignment with the line `numbers` of the corpus instead of positions among the examined pairs."""
-    shifts = [replace(shift, line=int(numbers[shift.line - 1])) for shift in alignment.shifts]
-    return replace(alignment, shifts=shifts)
 
 
 def _count_sides(corpus: Corpus) -> tuple[int, int]:

@@ -20,9 +20,8 @@ def report_corpus_findings(prepared: PreparedText, *, languages: tuple[str, str]
     for split in prepared.sizes:
         source, target = (str(prepared.path(split, side)) for side in ("source", "target"))
         splits[split] = [FileCorpus(source=source, target=target, source_language="", target_language="")]
-    counts: dict[str, list[tuple[int, int]]] = {split: [(pairs, pairs)] for split, pairs in prepared.sizes.items()}
     try:
-        examination = examine(splits, max_length_ratio=max_length_ratio, most_pairs=MOST_PAIRS, counts=counts)
+        examination = examine(splits, max_length_ratio=max_length_ratio, most_pairs=MOST_PAIRS)
         found = findings(examination, declared=languages)
     except StoppedError:
         raise

@@ -11,7 +11,6 @@ import small_runs
 from mt.data.filters import FilterSettings
 from mt.data.text_cache import PreparedText, prepare_text
 from mt.doctor import examination, quick
-from mt.doctor.checks import SIDES
 
 Pair = tuple[str, str]
 
@@ -48,18 +47,6 @@ def test_a_sound_corpus_is_passed(
     text = prepared(tmp_path, toy)
     [line] = look(capfd, text)
     assert f"nothing suspicious in {text.report.kept:,} pairs" in line
-
-
-def test_the_text_is_read_once_and_not_counted(
-    tmp_path: Path, toy: dict[str, list[Pair]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    text = prepared(tmp_path, toy)
-    opened: list[str] = []
-    read_lines = examination.read_lines
-    monkeypatch.setattr(examination, "read_lines", lambda path: (opened.append(path), read_lines(path))[1])
-    monkeypatch.delattr(examination, "count_lines")
-    look(capfd, text)
-    assert sorted(opened) == sorted(str(text.path(split, side)) for split in text.sizes for side in SIDES)
 
 
 def test_faults_that_no_filter_removed_are_named_with_the_filter_that_would(
