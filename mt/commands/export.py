@@ -35,6 +35,7 @@ def export(config: ExportConfig) -> None:
     compare = functools.partial(prove, model, translator, texts=proof_sentences(run_dir, config.sentences))
     output = Path(config.output) if config.output else export_folder(run_dir, config.format)
     with written_aside(output) as aside:
+        report(f"{run_dir}: writing it for {config.format}, then comparing what {config.format} computes of it")
         if config.format == "huggingface":
             vocabularies = vocabularies_of_run(run_dir, tokenizers)
             write_huggingface(aside, run=run, model=model, translator=translator, vocabularies=vocabularies)

@@ -16,6 +16,8 @@ from mt.config.schema import (
     TrainConfig,
     TranslateConfig,
 )
+from mt.data.lines import read_lines, table_suffix
+from mt.data.tables import json_object
 from mt.errors import UserError
 from mt.runs.folder import KEPT_FILES, check_ensemble, check_run
 
@@ -57,6 +59,7 @@ def _(config: TranslateConfig) -> None:
     check_ensemble([config.run_dir, *config.ensemble])
     if config.input != "-":
         _check_readable("input", config.input)
+        _check_plain(config)
     if config.output != "-":
         _check_writable(config.output, config.run_dir, *config.ensemble)
         if config.input not in (None, "-") and Path(config.output).resolve() == Path(config.input).resolve():
@@ -88,6 +91,19 @@ def _(config: ExportConfig) -> None:
 def _check_readable(key: str, path: str | None) -> None:
     if path is not None and (not Path(path).exists() or Path(path).is_dir()):
         raise UserError(f"{key}: {path} {'is a folder, not a file' if Path(path).is_dir() else 'does not exist'}")
+
+
+def _check_plain(config: TranslateConfig) -> None:
+    """Refuses a table without the column or field to translate, and names those of its first line."""
+    key = {".tsv": "column", ".jsonl": "field"}.get(table_suffix(config.input or ""))
+    if config.input is None or key is None or getattr(config, key) is not None:
+        return
+    first = next(read_lines(config.input), "")
+    names = first.split("\t") if key == "column" else list(json_object(first or "{}", f"{config.input}, line 1"))
+    found = ", ".join(f"{number}: {name[:30]!r}" for number, name in enumerate(names[:20], start=1))
+    raise UserError(
+        f"input: {config.input} is not plain text; give {key}=, the {key} to translate; in its first line are {found}"
+    )
 
 
 def _check_writable(path: str, *run_dirs: str) -> None:

@@ -3,9 +3,10 @@
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -78,8 +79,8 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
     if held_out_text(run_dir, "test", "source").exists() and not scores.exists():
         translator = translator_of_run(run_dir, config.decoding, config.device)
         expected = Expectation(**vars(config.expected)) if config.expected else None
-        language = config.data.target_language
-        score_split(run_dir, translator, "test", language=language, data_name=config.data.name, expected=expected)
+        options: dict[str, Any] = {"language": config.data.target_language, "decoding": asdict(config.decoding)}
+        score_split(run_dir, translator, "test", data_name=config.data.name, expected=expected, **options)
 
 
 def _ranks(config: TrainConfig) -> ProcessGroup:

@@ -116,9 +116,7 @@ def _(config: TranslateConfig) -> None:
     beam_size = config.decoding.beam_size
     if config.n_best is not None and config.n_best > beam_size and config.decoding.sampling is None:
         raise UserError(f"n_best={config.n_best} exceeds decoding.beam_size={beam_size}")
-    for kind, key in ((".tsv", "column"), (".jsonl", "field")):
-        if table_suffix(config.input or "") == kind and getattr(config, key) is None:
-            raise UserError(f"input: {config.input} is not plain text; give {key}=NAME, the {key} to translate")
+    for key in ("column", "field"):
         if getattr(config, key) is not None and config.source is not None:
             raise UserError(f"{key}: belongs to input=FILE, not to a single source sentence")
     if config.column is not None and config.field is not None:

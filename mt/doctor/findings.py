@@ -1,9 +1,11 @@
 """The doctor's findings in words, worst first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mt.doctor.checks import CHECKS, LEAK, SIDES
+import numpy as np
+
+from mt.doctor.checks import CHECKS, LEAK, OTHER_LANGUAGE, SIDES
 from mt.doctor.examination import Examination, Examined
 from mt.doctor.languages import LITTLE_WORDS
 from mt.doctor.shifts import Shift
@@ -12,6 +14,7 @@ LEAST_COUNT = 3  # of suspects; a short sentence or two recurs by chance
 LEAST_CORRELATION, LEAST_CORRELATED_PAIRS = 0.3, 200
 MOST_SHIFTS = 10  # of a corpus that are named: the first must be fixed first
 LISTED_LINES = 5
+LEAST_LENGTH_FACTOR, LEAST_LENGTHS = 1.5, 50  # between the mean lengths of two splits
 
 
 @dataclass(frozen=True)
@@ -25,19 +28,25 @@ class Finding:
 
 
 def findings(examination: Examination, *, declared: tuple[str, str]) -> list[Finding]:
-    """Return what is wrong, worst first: sides apart, languages, then the suspects in the order of `CHECKS`.
+    """Return what is wrong, worst first: sides apart, languages, lengths, then the suspects in the order of `CHECKS`.
 
-    `declared` are the configured codes of the source and the target language.
+    `declared` are the configured codes of the source and the target language. Where the sides of the training data are
+    swapped, the held-out splits, which differ from it, are right.
     """
     corpora = examination.corpora
     found = [Finding("misalignment", one.split, one.name, message) for one in corpora for message in _apart(one)]
-    for side, codes, code in zip(SIDES, examination.languages, declared, strict=True):
-        expected = code.lower()[:2]
-        if codes and expected in LITTLE_WORDS and expected not in codes:
+    swapped = False
+    for side, codes, code, other in zip(SIDES, examination.languages, declared, reversed(declared), strict=True):
+        expected, looks_like_other = code.lower()[:2], other.lower()[:2] in codes
+        if codes and expected not in codes and (expected in LITTLE_WORDS or looks_like_other):
+            swapped = swapped or looks_like_other
             message = f"the {side} side looks like {' or '.join(codes)}, but data.{side}_language is {code}"
             found.append(Finding("language", "train", "all", message))
+    found += [Finding("length", one.split, one.name, message) for one, message in _other_lengths(corpora)]
     for kind in CHECKS:
         for one in corpora:
+            if kind == OTHER_LANGUAGE and swapped and one.split != "train":
+                continue
             found += [Finding(kind, one.split, one.name, message) for message in _suspects(one, kind, examination)]
     return found
 
@@ -54,6 +63,18 @@ def _apart(one: Examined) -> list[str]:
     if varied and not messages and correlation < LEAST_CORRELATION:
         messages.append(f"the lengths of the two sides hardly correlate ({correlation:.2f}): the right files?")
     return messages
+
+
+def _other_lengths(corpora: Sequence[Examined]) -> Iterator[tuple[Examined, str]]:
+    """Yield the held-out corpora whose pairs are much longer or shorter than those of the training data."""
+    training = np.concatenate([one.lengths for one in corpora if one.split == "train"], axis=1)
+    for one in corpora:
+        if min(one.lengths.shape[1], training.shape[1]) < LEAST_LENGTHS:
+            continue
+        here, there = one.lengths.sum(axis=0).mean(), training.sum(axis=0).mean()
+        if max(here, there) > LEAST_LENGTH_FACTOR * min(here, there):
+            lengths = f"a pair has {here:.0f} characters on average and {there:.0f} in the training data"
+            yield one, f"{lengths}: hold out pairs of the shuffled corpus, or train on text of this kind too"
 
 
 def _shift_sentence(shift: Shift) -> str:

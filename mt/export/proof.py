@@ -18,6 +18,7 @@ from mt.export.huggingface import HuggingFaceEngine
 from mt.export.vocabulary import Vocabularies, marian_ids, our_ids
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.transformer import Transformer
+from mt.reporting import Progress
 from mt.runs.folder import held_out_text
 from mt.search.beam import beam_search
 from mt.translation.translator import Translator
@@ -78,12 +79,15 @@ def prove(
     sources = [source for source, _ in taken]
     their_sources = [[source_ids[token] for token in source] for source in sources]
     outputs, their_outputs = [], []
+    progress = Progress("comparing translations", total=len(sources), unit="sentences")
     for start in range(0, len(sources), _BATCH):
         batch = slice(start, start + _BATCH)
         longest = len(sources[batch][-1]) + translator.search.max_extra_tokens
         # At the longest length we end every output; the token before it is not compared.
         outputs += [tokens[: longest - 1] for tokens in _greedy(model, translator, sources[batch], longest=longest)]
         their_outputs += [tokens[: longest - 1] for tokens in engine.greedy(their_sources[batch], longest=longest)]
+        progress.reach(len(outputs))
+    progress.close()
     mapped = [[target_ids[token] for token in output] for output in outputs]
     same = {"tokens": _share(mapped, their_outputs)}
     if isinstance(engine, HuggingFaceEngine):  # CTranslate2 takes and gives subwords

@@ -1,14 +1,17 @@
 """Translating a held-out text and saving its scores in the run folder.
 
 The test split's scores are at the top of the run folder. Everything else that is scored with the run has a folder of
-its own there: `evaluations/validation`, or `evaluations/` and the name of the reference file.
+its own there: `evaluations/validation`, or `evaluations/` and the name of the reference file. Another text of the same
+name, or another way of decoding, takes the next number: `evaluations/validation-2`.
 """
 
+import itertools
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from mt.data.lines import encode_lines, read_lines
 from mt.errors import UserError
@@ -35,9 +38,10 @@ def score_split(
     *,
     language: str,
     data_name: str,
+    decoding: Mapping[str, object],
     expected: Expectation | None = None,
 ) -> None:
-    """Translate the test or validation split in the run folder; save and print the scores.
+    """Translate the test or validation split in the run folder; save the scores with the `decoding` options, and print.
 
     On the test split they are compared with what is `expected`. Raises UserError when the run has no such split.
     """
@@ -46,18 +50,40 @@ def score_split(
         raise UserError(f"{run_dir}: its data has no {split} split; give source=FILE reference=FILE")
     sources, references = paired_lines(str(source), str(target))
     report(f"translating the {split} split: {len(sources):,} sentences, beam {translator.search.beam_size}")
-    origin = f"{split} split of {data_name}"
-    folder = run_dir if split == "test" else run_dir / EVALUATIONS / split
+    about, named = {"scored": f"{split} split of {data_name}", "decoding": decoding}, run_dir / EVALUATIONS / split
+    folder = _own_folder(run_dir if split == "test" else named, named, about)
     expected = expected if split == "test" else None
-    _score(folder, translator, sources, references, language=language, origin=origin, expected=expected)
+    _score(folder, translator, sources, references, language=language, about=about, expected=expected)
 
 
-def score_files(run_dir: Path, translator: Translator, source: str, reference: str, *, language: str) -> None:
+def score_files(
+    run_dir: Path,
+    translator: Translator,
+    source: str,
+    reference: str,
+    *,
+    language: str,
+    decoding: Mapping[str, object],
+) -> None:
     """Translate a file; save and print the scores against a reference file. Raises UserError."""
     sources, references = paired_lines(source, reference)
-    origin = f"{source} against {reference}"
-    folder = run_dir / EVALUATIONS / Path(reference).name
-    _score(folder, translator, sources, references, language=language, origin=origin)
+    about = {"scored": f"{source} against {reference}", "decoding": decoding}
+    named = run_dir / EVALUATIONS / Path(reference).name
+    folder = _own_folder(named, named, about)
+    _score(folder, translator, sources, references, language=language, about=about)
+
+
+def _own_folder(folder: Path, named: Path, about: Mapping[str, object]) -> Path:
+    """A folder, or `named` with a number, whose scores are of the same text and options, or that has none."""
+    for number in itertools.count(2):
+        try:
+            scores = dict(json.loads((folder / SCORES).read_bytes()))
+        except (OSError, ValueError, TypeError):
+            break
+        if {key: scores.get(key) for key in about} == about:
+            break
+        folder = named.with_name(f"{named.name}-{number}")
+    return folder
 
 
 def paired_lines(first: str, second: str) -> tuple[list[str], list[str]]:
@@ -90,7 +116,7 @@ def _score(
     references: list[str],
     *,
     language: str,
-    origin: str,
+    about: Mapping[str, object],
     expected: Expectation | None = None,
 ) -> None:
     start = time.monotonic()
@@ -99,18 +125,18 @@ def _score(
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
     lines = [format_scores(scores), *([] if expected is None else [compare(expected, scores)])]
     try:
-        _save(folder, hypotheses, scores, seconds=seconds, origin=origin)
+        values = {**about, **asdict(scores), "signature": scores.bleu_signature, "seconds": round(seconds, 3)}
+        _save(folder, hypotheses, values)
     finally:
         print("\n".join(lines), flush=True)  # also when the disk is full
 
 
-def _save(folder: Path, hypotheses: list[str], scores: Scores, *, seconds: float, origin: str) -> None:
+def _save(folder: Path, hypotheses: list[str], values: Mapping[str, Any]) -> None:
     """Write the hypotheses and their scores into a folder. Raises DiskError."""
-    values = {"scored": origin, **asdict(scores), "signature": scores.bleu_signature, "seconds": round(seconds, 3)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise disk_error(folder, error) from error
     replace_file(folder / HYPOTHESES, encode_lines(hypotheses, at_file_start=True))
     replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
-    report(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {folder}/{SCORES}, {folder}/{HYPOTHESES}")
+    report(f"{len(hypotheses):,} sentences in {values['seconds']:.1f} s; {folder}/{SCORES}, {folder}/{HYPOTHESES}")

@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.translation.scoring": {"mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"},
     "mt.fast": {"mt.model", "mt.search", "mt.training.loss", "mt.runtime"},
     "mt.fast.native": {"mt.search.candidates"},
-    "mt.export": {"mt.config", "mt.data", "mt.model", "mt.runs", "mt.search", "mt.translation"},
+    "mt.export": {"mt.config", "mt.data", "mt.model", "mt.reporting", "mt.runs", "mt.search", "mt.translation"},
     "mt.build": {
         *("mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.search", "mt.training"),
         *("mt.reporting", "mt.translation"),

@@ -59,7 +59,7 @@ def split_of(run_dir: Path) -> Path:
 
 
 def test_scores_are_saved_and_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    score_split(split_of(tmp_path / "run"), Echo(), "test", language="zh", data_name="toy")
+    score_split(split_of(tmp_path / "run"), Echo(), "test", language="zh", data_name="toy", decoding={})
     saved = json.loads((tmp_path / "run/evaluation.json").read_bytes())
     assert "tok:zh" in saved["signature"]
     assert saved["bleu"] == pytest.approx(100)
@@ -80,7 +80,8 @@ def test_the_test_split_is_compared_with_what_the_recipe_promises(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], bleu: float, form: Any, verdict: str
 ) -> None:
     expected = Expectation(bleu=bleu, tolerance=1.0, form=form)
-    score_split(split_of(tmp_path / "run"), Echo(), "test", language="de", data_name="toy", expected=expected)
+    options: dict[str, Any] = {"language": "de", "data_name": "toy", "decoding": {}}
+    score_split(split_of(tmp_path / "run"), Echo(), "test", expected=expected, **options)
     assert verdict in capsys.readouterr().out
 
 
@@ -88,7 +89,7 @@ def test_scores_are_printed_where_they_cannot_be_saved(tmp_path: Path, capsys: p
     run_dir = split_of(tmp_path / "run")
     (run_dir / "hypotheses.txt").mkdir()  # as good as a full disk, and root is refused too
     with pytest.raises(DiskError):
-        score_split(run_dir, Echo(), "test", language="de", data_name="toy")
+        score_split(run_dir, Echo(), "test", language="de", data_name="toy", decoding={})
     assert "BLEU 100.00" in capsys.readouterr().out
 
 

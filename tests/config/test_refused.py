@@ -303,8 +303,6 @@ WRONG_ELSEWHERE = [
     ("translate", [*GIVEN, "column=1", "field=text"], ["column, field:", "not both"]),
     ("translate", ["run_dir=run", "source=a", "column=1"], ["column:", "input=FILE"]),
     ("translate", ["run_dir=run", "source=a", "field=text"], ["field:", "input=FILE"]),
-    ("translate", ["run_dir=run", "input=a.TSV.gz", "field=x"], ["input: a.TSV.gz is not plain text; give column="]),
-    ("translate", ["run_dir=run", "input=a.jsonl"], ["input: a.jsonl is not plain text; give field="]),
     ("translate", [*GIVEN, "column=1", "translation_field=score"], ["translation_field:", "taken"]),
     ("translate", ["run_dir=run", "source=a", "shard=1/2"], ["shard:", "input=FILE"]),
     ("translate", ["run_dir=run", "input=-", "shard=1/2"], ["shard:", "input=FILE"]),

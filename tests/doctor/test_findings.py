@@ -113,6 +113,24 @@ def test_a_side_in_another_language_than_declared_is_named(tmp_path: Path, toy: 
     ]
 
 
+@pytest.mark.parametrize("swapped", ["train", "validation"])
+def test_only_the_split_whose_sides_are_swapped_is_named(
+    tmp_path: Path, toy: dict[str, list[Pair]], swapped: str
+) -> None:
+    splits = {**toy, swapped: [(target, source) for source, target in toy[swapped]]}
+    found = visit(tmp_path, splits)[1]
+    assert len(found) == 2
+    assert {finding.split for finding in found} == {swapped}
+
+
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_held_out_pairs_of_other_lengths_are_named(tmp_path: Path, toy: dict[str, list[Pair]], split: str) -> None:
+    by_length = sorted(toy[split], key=lambda pair: len(pair[0]))
+    [finding] = visit(tmp_path, {**toy, split: by_length[:60]})[1]
+    assert (finding.kind, finding.split) == ("length", split)
+    assert "characters on average and 176 in the training data" in finding.message
+
+
 @pytest.mark.parametrize("missing", [400, 2000, 3500])
 def test_a_lost_line_is_located(tmp_path: Path, toy: dict[str, list[Pair]], missing: int) -> None:
     corpora, found = visit(tmp_path, toy, missing_target=missing)

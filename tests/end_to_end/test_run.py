@@ -127,6 +127,14 @@ def test_splits_and_files_are_scored_each_in_a_folder_of_its_own(
     assert scores["evaluations/validation.de"] == scores["evaluations/validation"]
     assert run("evaluate", evaluate, [f"run_dir={run_dir}", "split=test", *few]) == 0
     assert json.loads((run_dir / "evaluation.json").read_bytes())["bleu"] == test
+    for words in (["split=test"], ["split=test"], [f"source={corpus}/test.de", f"reference={corpus}/test.de"]):
+        before = (run_dir / "evaluation.json").read_bytes()
+        assert run("evaluate", evaluate, [f"run_dir={run_dir}", *words, "decoding=greedy", *few]) == 0
+        assert (run_dir / "evaluation.json").read_bytes() == before
+    again = {path.name for path in (run_dir / "evaluations").iterdir()}
+    assert again == {"test-2", "test.de", "test.de-2", "validation", "validation.de"}
+    greedy = json.loads((run_dir / "evaluations/test-2/evaluation.json").read_bytes())
+    assert (greedy["scored"], greedy["decoding"]["beam_size"]) == ("test split of files", 1)
     hypotheses = tmp_path / "hypotheses.txt"
     hypotheses.write_bytes(saved["hypotheses.txt"])
     capfd.readouterr()
@@ -137,6 +145,19 @@ def test_splits_and_files_are_scored_each_in_a_folder_of_its_own(
     assert f"{test:.2f}" in capfd.readouterr().out
     for name, content in saved.items():
         (run_dir / name).write_bytes(content)
+
+
+def test_a_source_in_the_target_language_is_remarked(
+    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for side, text in (("en", "This is the house of a friend.\n"), ("de", "Das ist das Haus von einem Freund.\n")):
+        (tmp_path / f"lines.{side}").write_text(text * 5, encoding="utf-8")
+    run_dir = shutil.copytree(finished[0], tmp_path / "run")
+    for side, warnings in (("en", 0), ("de", 1)):
+        words = [f"source={tmp_path}/lines.{side}", f"reference={tmp_path}/lines.de", "decoding.max_output_tokens=6"]
+        assert run("evaluate", evaluate, [f"run_dir={run_dir}", *words]) == 0
+        warning = f"warning: {tmp_path}/lines.{side} looks like de, but the run translates from en"
+        assert capfd.readouterr().err.count(warning) == warnings
 
 
 @pytest.mark.reliability(12)

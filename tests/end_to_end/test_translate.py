@@ -1,5 +1,6 @@
 """mt-translate on files: what a line holds is kept, shards make the whole, an interrupted file is continued."""
 
+import gzip
 import json
 import os
 import re
@@ -158,6 +159,20 @@ def test_a_line_that_does_not_fit_is_named(finished: Path, capfd: pytest.Capture
     Path("bad.txt").write_bytes(b"house\n\xff\n")
     translated(finished, "input=bad.txt", "output=other", code=2)
     assert "bad.txt, line 2: byte 0xff" in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("inputs")
+def test_a_table_without_its_column_is_asked_for_it(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("d.TSV.gz").write_bytes(gzip.compress(Path("b.tsv").read_bytes()))
+    asked = {
+        "b.tsv": "give column=, the column to translate; in its first line are 1: 'id', 2: 'en', 3: 'x'",
+        "d.TSV.gz": "give column=, the column to translate; in its first line are 1: 'id', 2: 'en', 3: 'x'",
+        "a.jsonl": "give field=, the field to translate; in its first line are 1: 'id', 2: 'text'",
+    }
+    for name, message in asked.items():
+        translated(finished, f"input={name}", "output=out", code=2)
+        assert f"error: input: {name} is not plain text; {message}\n" == capfd.readouterr().err
+    assert not list(Path().glob("out*"))
 
 
 @pytest.mark.usefixtures("inputs")

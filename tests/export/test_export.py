@@ -96,7 +96,9 @@ def test_transformers_computes_the_same(
     run_dir = make_run(*changes)
     sentences = run_dir / "data/validation.source"
     export(run_dir, tmp_path / "out")
-    assert "the same tokens in 100.00% of 25 sentences" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "then comparing what huggingface computes of it" in error
+    assert "the same tokens in 100.00% of 25 sentences" in error
     engine = HuggingFaceEngine(tmp_path / "out")
     translator = translator_of_run(run_dir, device="cpu")
     assert engine.encode(TYPED) == translator.source_tokenizer.encode_many(TYPED)
