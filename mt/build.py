@@ -171,10 +171,9 @@ def _decoders(models: Sequence[Transformer], precision: str, device: torch.devic
 
 
 def prepared_decoders(models: Sequence[PreparedModel]) -> Decoders:
-    """The fast engine with these models; on a GPU the slots of finished sentences are refilled."""
+    """The fast engine with these models."""
     device, bf16 = models[0].device, models[0].precision == torch.bfloat16
     return Decoders(
         starts=[functools.partial(BatchedDecoder, model) for model in models],
-        refills=device.type != "cpu",
         surrounding=bf16_factors if bf16 and device.type == "cpu" else contextlib.nullcontext,
     )

@@ -38,7 +38,7 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     ) -> list[Subwords]:
         """The best output of each sentence; `batch` of them at a time in each thread, as CTranslate2 counts them."""
         segments = [Segment([ids[subword] for subword in sentence]) for sentence in sentences]
-        found = with_beam(beam_size).translate_segments(segments, slots=batch)
+        found = with_beam(beam_size).translate_segments(segments, batch_size=batch)
         return [loaded.target_tokenizer.subwords(best[0].tokens) for best in found]
 
     return versions("torch"), timed_translation(translate, task)

@@ -31,7 +31,7 @@ from torch import Tensor
 from mt.search.candidates import RankExtensions, best_extensions, best_sums, permitted_log_probabilities
 from mt.search.constraints import Constraint, Prefixes
 from mt.search.finished import FinishedHypotheses, Hypothesis, LengthPenaltyForm
-from mt.search.next_token import AdmittingNextToken, NextToken
+from mt.search.next_token import NextToken
 
 
 def beam_search(
@@ -47,7 +47,6 @@ def beam_search(
     num_hypotheses: int = 1,
     constraints: Sequence[Constraint] = (),
     early_stopping: bool = False,
-    slots: int | None = None,
     rank: RankExtensions = best_extensions,
 ) -> list[list[Hypothesis]]:
     """Return the `num_hypotheses` best outputs of each sentence, best first (fewer if fewer exist).
@@ -58,16 +57,12 @@ def beam_search(
     With `early_stopping` a sentence also stops once beam_size hypotheses have ended, as in CTranslate2, fairseq and
     Hugging Face's search of that name. A better one may then be missed, so the search is not exact.
 
-    `slots` limits the number of sentences searched at the same time: an `AdmittingNextToken` starts with rows for the
-    first of them, and the next are admitted whenever an eighth of the slots is free.
-
     `rank` ranks the extensions where there are no constraints.
 
     Raises DivergedError if a sentence has no output with a finite score.
     """
     limits = max_lengths.numpy()
-    known = slots = min(slots or len(limits), len(limits))
-    beam = _Beam.of_empty_prefixes(np.arange(slots), limits, beam_size=beam_size, bos=bos)
+    beam = _Beam.of_empty_prefixes(limits, beam_size=beam_size, bos=bos)
     finished = FinishedHypotheses(
         max_lengths=limits,
         num_kept=num_hypotheses,
@@ -79,58 +74,42 @@ def beam_search(
         count, logits = len(beam.newest), next_token(torch.from_numpy(beam.newest))
         candidates = _considered(beam, logits, rank, forbidden=forbidden, eos=eos, constraints=constraints)
         beam, rows = _step(beam, candidates, finished, eos=eos)
-        free, waiting = slots - len(beam.sentences), len(limits) - known
-        admitted = min(free, waiting) if 8 * free >= slots else 0
-        if (len(rows) or admitted) and not (len(rows) == count and (rows == np.arange(count)).all()):
+        if len(rows) and not np.array_equal(rows, np.arange(count)):
             next_token.reorder(torch.from_numpy(rows))
-        if admitted:
-            assert isinstance(next_token, AdmittingNextToken)
-            next_token.admit(admitted)
-            new = np.arange(known, known + admitted)
-            beam = beam.joined_by(_Beam.of_empty_prefixes(new, limits, beam_size=beam_size, bos=bos))
-            known += admitted
     return finished.to_lists()
 
 
 @dataclass(frozen=True)
 class _Beam:
-    """The live prefixes of the unfinished sentences; a missing one has log-probability minus infinity."""
+    """The live prefixes of the unfinished sentences, all as long; one that is missing has the log-probability -inf."""
 
     sentences: Int[np.ndarray, " sentences"]
     limits: Int[np.ndarray, " sentences"]
-    lengths: Int[np.ndarray, " sentences"]
+    length: int
     log_probabilities: Float[np.ndarray, "sentences beam"]
     prefixes: Int[np.ndarray, "sentences beam longest"]
     newest: Int[np.ndarray, " rows"]
 
     @classmethod
-    def of_empty_prefixes(
-        cls, sentences: Int[np.ndarray, " sentences"], limits: Int[np.ndarray, " all"], *, beam_size: int, bos: int
-    ) -> "_Beam":
-        """Return the beam before these sentences' first step, each with one live prefix, the empty one."""
-        count = len(sentences)
+    def of_empty_prefixes(cls, limits: Int[np.ndarray, " sentences"], *, beam_size: int, bos: int) -> "_Beam":
+        """Return the beam before the first step: each sentence has one live prefix, the empty one."""
+        count = len(limits)
         log_probabilities = np.full((count, beam_size), -np.inf, dtype=np.float32)
         log_probabilities[:, 0] = 0.0
         return cls(
-            sentences=sentences,
-            limits=limits[sentences],
-            lengths=np.zeros(count, dtype=np.int64),
+            sentences=np.arange(count),
+            limits=limits,
+            length=0,
             log_probabilities=log_probabilities,
             prefixes=np.zeros((count, beam_size, limits.max()), dtype=np.int64),
             newest=np.full(count * beam_size, bos),
         )
 
-    def joined_by(self, other: "_Beam") -> "_Beam":
-        """Return the sentences of both."""
-        columns = zip(vars(self).items(), vars(other).values(), strict=True)
-        return _Beam(**{name: np.concatenate([own, others]) for (name, own), others in columns})
-
     def rows(self) -> Prefixes:
         """Return the prefixes row by row."""
         beam_size = self.prefixes.shape[1]
-        tokens = self.prefixes[:, :, : self.lengths.max()].reshape(len(self.newest), -1)
-        columns = (tokens, self.lengths.repeat(beam_size), self.sentences.repeat(beam_size))
-        return Prefixes(*map(torch.from_numpy, columns))
+        tokens = self.prefixes[:, :, : self.length].reshape(len(self.newest), self.length)
+        return Prefixes(torch.from_numpy(tokens), torch.from_numpy(self.sentences.repeat(beam_size)))
 
 
 @dataclass(frozen=True)
@@ -156,7 +135,7 @@ def _considered(
     totals = beam.log_probabilities
     beam_size = totals.shape[1]
     count = 2 * beam_size - 1
-    at_limit = (beam.lengths + 1 == beam.limits).repeat(beam_size)
+    at_limit = (beam.limits == beam.length + 1).repeat(beam_size)
     end_only = torch.from_numpy(at_limit) if at_limit.any() else None
     if constraints:
         log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
@@ -182,19 +161,19 @@ def _step(
         finished.add(
             sentence=int(beam.sentences[row]),
             log_probability=candidates.log_probabilities[row, rank],
-            tokens=beam.prefixes[row, candidates.parents[row, rank], : beam.lengths[row]].tolist(),
+            tokens=beam.prefixes[row, candidates.parents[row, rank], : beam.length].tolist(),
         )
     survivors = _survivors(candidates, ends, beam_size=beam_size)
     best = survivors.log_probabilities.max(axis=1)
-    improvable = finished.improvable(sentences=beam.sentences, log_probabilities=best, lengths=beam.lengths + 1)
+    improvable = finished.improvable(sentences=beam.sentences, log_probabilities=best, length=beam.length + 1)
     going_on = improvable.nonzero()[0]
-    parents, tokens, lengths = survivors.parents[going_on], survivors.tokens[going_on], beam.lengths[going_on]
+    parents, tokens = survivors.parents[going_on], survivors.tokens[going_on]
     prefixes = beam.prefixes[going_on[:, None], parents]
-    prefixes[np.arange(len(lengths)), :, lengths] = tokens
+    prefixes[:, :, beam.length] = tokens
     advanced = _Beam(
         sentences=beam.sentences[going_on],
         limits=beam.limits[going_on],
-        lengths=lengths + 1,
+        length=beam.length + 1,
         log_probabilities=survivors.log_probabilities[going_on],
         prefixes=prefixes,
         newest=tokens.ravel(),

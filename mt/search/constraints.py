@@ -18,9 +18,7 @@ from torch import Tensor
 class Prefixes:
     """The rows of a search before a step, on the host: what each has produced so far, without BOS."""
 
-    tokens: Int[Tensor, "rows longest"]
-    """Beyond a row's own length these may be anything."""
-    lengths: Int[Tensor, " rows"]
+    tokens: Int[Tensor, "rows length"]
     sentences: Int[Tensor, " rows"]
     """Each row's sentence, by its index among all that were given to the search."""
 
@@ -35,7 +33,7 @@ def minimum_length(
 
     It may not exceed the sentence's longest length, or no output is left.
     """
-    too_short = prefixes.lengths + 1 < min_lengths[prefixes.sentences]
+    too_short = prefixes.tokens.shape[1] + 1 < min_lengths[prefixes.sentences]
     scores[:, eos].masked_fill_(too_short.to(scores.device, non_blocking=True), -torch.inf)
 
 
@@ -50,8 +48,11 @@ def forced_prefix(
 
     With its EOS it must fit into the sentence's longest length, or no output is left.
     """
-    rows = (prefixes.lengths < lengths[prefixes.sentences]).nonzero()[:, 0]
-    forced = tokens[prefixes.sentences[rows], prefixes.lengths[rows]]
+    length = prefixes.tokens.shape[1]
+    if length >= tokens.shape[1]:
+        return
+    rows = (length < lengths[prefixes.sentences]).nonzero()[:, 0]
+    forced = tokens[prefixes.sentences[rows], length]
     rows, forced = (each.to(scores.device, non_blocking=True) for each in (rows, forced))
     kept = scores[rows, forced]
     scores[rows] = -torch.inf
@@ -66,15 +67,12 @@ def no_repeated_ngrams(
     The first `exempt_tokens[i]` tokens of sentence i, a forced prefix, are not judged, but what follows may not
     repeat them either.
     """
-    num_rows, longest = prefixes.tokens.shape
-    if longest < size:
+    length = prefixes.tokens.shape[1]
+    if length < size:
         return
     ngrams = prefixes.tokens.unfold(1, size, 1)
-    last = prefixes.lengths[:, None] + torch.arange(1 - size, 0)
-    context = prefixes.tokens.gather(1, last.clamp(min=0))
-    ends = torch.arange(size, longest + 1).expand(num_rows, -1)
-    repeats = (ngrams[:, :, :-1] == context[:, None]).all(dim=2) & (ends <= prefixes.lengths[:, None])
-    repeats &= (prefixes.lengths >= exempt_tokens[prefixes.sentences])[:, None]
+    context = prefixes.tokens[:, None, length - size + 1 :]
+    repeats = (ngrams[:, :, :-1] == context).all(dim=2) & (length >= exempt_tokens[prefixes.sentences])[:, None]
     rows, starts = repeats.nonzero(as_tuple=True)
     repeated = (each.to(scores.device, non_blocking=True) for each in (rows, ngrams[rows, starts, -1]))
     scores[*repeated] = -torch.inf

@@ -77,15 +77,15 @@ class FinishedHypotheses:
         *,
         sentences: Int[np.ndarray, " some"],
         log_probabilities: Float[np.ndarray, " some"],
-        lengths: Int[np.ndarray, " some"],
+        length: int,
     ) -> Bool[np.ndarray, " some"]:
-        """Return whether live prefixes of these lengths with these log-probabilities may still change what is kept.
+        """Return whether live prefixes of this length with these log-probabilities may still change what is kept.
 
         A log-probability only falls, and the penalty rises or falls steadily with |Y|. So no output that begins with
         the prefix scores above the better of its log-probability at the next |Y| and at the longest.
         """
         limits, penalties = self._max_lengths[sentences], self._penalties.astype(log_probabilities.dtype)
-        soon = log_probabilities / penalties[np.minimum(lengths + 1, limits)]
+        soon = log_probabilities / penalties[np.minimum(length + 1, limits)]
         late = log_probabilities / penalties[limits]
         improvable: Bool[np.ndarray, " some"] = np.maximum(soon, late) > self._to_beat[sentences]
         return improvable if self._most_ended is None else improvable & (self._ended[sentences] < self._most_ended)

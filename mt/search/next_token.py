@@ -36,15 +36,6 @@ class NextToken(Protocol):
         ...
 
 
-@runtime_checkable
-class AdmittingNextToken(NextToken, Protocol):
-    """One that knows more sentences than it has rows for, in the order of the search."""
-
-    def admit(self, count: int) -> None:
-        """Append rows with empty prefixes for the next `count` sentences; their next token is begin-of-sentence."""
-        ...
-
-
 class Ensemble:
     """The mean of the members' next-token probabilities; all know the same vocabulary and the same sentences.
 
@@ -60,12 +51,6 @@ class Ensemble:
         logits = [member(tokens) for member in self._members]
         members = [torch.log_softmax(each, dim=-1, dtype=accumulation_dtype(each)) for each in logits]
         return torch.stack(members).logsumexp(dim=0) - math.log(len(members))
-
-    def admit(self, count: int) -> None:
-        """Let every member, which must know how, append the next sentences."""
-        for member in self._members:
-            assert isinstance(member, AdmittingNextToken)
-            member.admit(count)
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Reorder every member."""

@@ -66,8 +66,8 @@ def sample(
         end_only = row_limits[rows] == length if length in limits else None
         log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
         for constraint in constraints:
-            prefixes = tokens[rows, : length - 1], torch.full_like(rows, length - 1), rows // num_samples
-            constraint(log_probabilities, Prefixes(*(each.cpu() for each in prefixes)))
+            prefixes = Prefixes(tokens[rows, : length - 1].cpu(), (rows // num_samples).cpu())
+            constraint(log_probabilities, prefixes)
         probabilities, candidates = considered(log_probabilities, sampling)
         newest = _drawn(probabilities, candidates, uniform[rows, length - 1])
         going_on = lengths[rows] == 0

@@ -52,9 +52,8 @@ class Search:
         source_tokens: Sequence[int],
         prefixes: Sequence[Sequence[int]],
         seeds: Sequence[int],
-        slots: int | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the outputs of each sentence, best first; `slots` is that of `beam_search`, for samples None.
+        """Return the outputs of each sentence, best first.
 
         Each sentence has the length of its source, the tokens that its output must begin with, and a seed of 64 bits
         that decides what is drawn.
@@ -72,7 +71,7 @@ class Search:
             return sample(**arguments, sampling=self.sampling, num_samples=self.num_hypotheses, seeds=seeds)
         arguments |= {"length_penalty": self.length_penalty, "length_penalty_form": self.length_penalty_form}
         arguments |= {"beam_size": self.beam_size, "num_hypotheses": self.num_hypotheses}
-        return beam_search(**arguments, early_stopping=self.early_stopping, slots=slots, rank=self.rank)
+        return beam_search(**arguments, early_stopping=self.early_stopping, rank=self.rank)
 
     def longest(self, source_tokens: int, prefix_tokens: int = 0) -> int:
         """The longest |Y|, EOS counted."""

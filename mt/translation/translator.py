@@ -20,9 +20,6 @@ from mt.translation.alignment import word_alignment
 from mt.translation.segments import Segment, Translation, join, seed_of, split
 
 _WINDOW_BATCHES = 16
-# A search takes this number of batches one after the other, refilling slots. On a CPU it takes one: there an empty
-# slot costs little, and sentences that began together do not read past each other's keys.
-_REFILLS = 16
 _SENTENCES_PER_THREAD = 4  # for fewer, another thread does not pay
 
 Line = tuple[int, str, str]  # its number, its text, and the text that its translation must begin with
@@ -36,19 +33,14 @@ class Decoders:
 
     starts: Sequence[Callable[..., NextToken]]
     """Of each model what gives, for source sentences and `rows_per_sentence`, its next-token function."""
-    refills: bool = False
-    """Whether these admit sentences later, so that a search should get more than the `slots` it decodes at once."""
     surrounding: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
     """Holds while they decode."""
 
     @contextlib.contextmanager
-    def __call__(
-        self, source: Int[Tensor, "sentences source"], *, rows_per_sentence: int, slots: int
-    ) -> Iterator[NextToken]:
-        """Give the next-token function of these sentences, decoding the first `slots` from the beginning."""
-        settings = {"rows_per_sentence": rows_per_sentence} | ({"slots": slots} if self.refills else {})
+    def __call__(self, source: Int[Tensor, "sentences source"], *, rows_per_sentence: int) -> Iterator[NextToken]:
+        """Give the next-token function of these sentences."""
         with torch.inference_mode(), self.surrounding():
-            decoders = [start(source, **settings) for start in self.starts]
+            decoders = [start(source, rows_per_sentence=rows_per_sentence) for start in self.starts]
             yield decoders[0] if len(decoders) == 1 else Ensemble(decoders)
 
 
@@ -114,41 +106,39 @@ class Translator:
         aligned = self.align is not None
         return [join(translated, separator=self.separator, aligned=aligned) for translated in found]
 
-    def translate_segments(self, segments: Sequence[Segment], *, slots: int | None = None) -> list[list[Translation]]:
-        """Return the translations of each segment, best first; `slots` sets the size of batches, not `batch_tokens`."""
-        shares = list(self._shares(segments, slots))
-        searches = [([segments[index] for index in share], count) for share, count in shares]
-        found = self.run(self._search, searches, sentences=len(segments))
+    def translate_segments(
+        self, segments: Sequence[Segment], *, batch_size: int | None = None
+    ) -> list[list[Translation]]:
+        """Return the translations of each segment, best first; `batch_size` segments make a batch, if it is given."""
+        shares = list(self._shares(segments, batch_size))
+        found = self.run(self._search, [([segments[i] for i in share],) for share in shares], sentences=len(segments))
         translations: list[list[Translation]] = [[]] * len(segments)
-        for (share, _), translated in zip(shares, found, strict=True):
+        for share, translated in zip(shares, found, strict=True):
             for index, translation in zip(share, translated, strict=True):
                 translations[index] = translation
         return translations
 
-    def _shares(self, segments: Sequence[Segment], slots: int | None) -> Iterator[tuple[list[int], int]]:
-        """What one thread translates in one search, longest first, and the number decoded at the same time.
+    def _shares(self, segments: Sequence[Segment], batch_size: int | None) -> Iterator[list[int]]:
+        """What one thread translates in one search, longest first.
 
         Threads get every second, third, … segment, so that each has as much to do.
         """
         order = sorted(range(len(segments)), key=lambda index: -len(segments[index].subwords))
-        refilled = self.search.sampling is None and self.decoders.refills
         while order:
             row_tokens = (len(segments[order[0]].subwords) + 1) * self.search.rows_per_sentence
-            batch = slots or max(1, self.batch_tokens // row_tokens)
+            batch = batch_size or max(1, self.batch_tokens // row_tokens)
             threads = min(self.run.threads, -(-len(order) // _SENTENCES_PER_THREAD))
-            count = batch * threads * (_REFILLS if refilled else 1)
-            window, order = order[:count], order[count:]
-            yield from ((window[thread::threads], batch) for thread in range(min(threads, len(window))))
+            window, order = order[: batch * threads], order[batch * threads :]
+            yield from (window[thread::threads] for thread in range(min(threads, len(window))))
 
-    def _search(self, segments: list[Segment], slots: int) -> list[list[Translation]]:
+    def _search(self, segments: list[Segment]) -> list[list[Translation]]:
         source = source_tensor([segment.subwords for segment in segments])
-        with self.decoders(source, rows_per_sentence=self.search.rows_per_sentence, slots=slots) as next_token:
+        with self.decoders(source, rows_per_sentence=self.search.rows_per_sentence) as next_token:
             found = self.search.run(
                 next_token,
                 source_tokens=[len(segment.subwords) for segment in segments],
                 prefixes=[segment.target_prefix for segment in segments],
                 seeds=[segment.seed for segment in segments],
-                slots=slots if self.search.sampling is None else None,
             )
         decode = self.target_tokenizer.decode
         translations = [[Translation(decode(one.tokens), one.score, one.tokens) for one in best] for best in found]

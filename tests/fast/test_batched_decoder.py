@@ -1,4 +1,4 @@
-"""The prepared model, step by step and with sentences that come and go, equals the whole plain model."""
+"""The prepared model, step by step and with sentences that leave, equals the whole plain model."""
 
 from typing import Any, ClassVar
 
@@ -21,64 +21,49 @@ LENGTHS = [9, 9, 7, 6, 6, 5, 4, 3, 2, 2, 1, 7]
 
 
 class Walk:
-    """A random search: rows repeated and moved within their sentence, sentences dropped whole, others admitted."""
+    """A random search: rows repeated and moved within their sentence, sentences dropped whole."""
 
-    def __init__(self, model: Transformer, *, rows_per_sentence: int, slots: int | None, seed: int) -> None:
+    def __init__(self, model: Transformer, *, rows_per_sentence: int, seed: int) -> None:
         self.model, self.width = model, rows_per_sentence
         self.source = sentences(LENGTHS, seed=seed)
         self.random = torch.Generator().manual_seed(seed)
-        self.slots = slots or len(LENGTHS)
-        self.waiting = self.slots
-        self.alive = list(range(self.slots))
-        self.prefixes = [[BOS] for _ in range(self.slots * rows_per_sentence)]
+        self.alive = list(range(len(LENGTHS)))
+        self.prefixes = [[BOS] for _ in range(len(LENGTHS) * rows_per_sentence)]
 
     def newest(self) -> Tensor:
         return torch.tensor([prefix[-1] for prefix in self.prefixes])
 
     def expected(self) -> Tensor:
-        """The whole decoder's logits after every row's prefix, those of one length together."""
+        """The whole decoder's logits after every row's prefix."""
         owners = torch.tensor([sentence for sentence in self.alive for _ in range(self.width)])
-        lengths = torch.tensor([len(prefix) for prefix in self.prefixes])
-        logits = torch.empty(len(owners), VOCAB_SIZE, dtype=self.model.target_embedding.weight.dtype)
-        for length in lengths.unique():
-            rows = (lengths == length).nonzero().flatten()
-            prefixes = torch.tensor([self.prefixes[row] for row in rows])
-            with torch.inference_mode():
-                logits[rows] = self.model(self.source[owners[rows]], prefixes)[:, -1]
-        return logits
+        with torch.inference_mode():
+            return self.model(self.source[owners], torch.tensor(self.prefixes))[:, -1]
 
     def move(self, decoder: BatchedDecoder) -> None:
         """One step of the search, reported to the decoder as searches do."""
         draw = lambda count: int(torch.randint(count, (), generator=self.random))  # noqa: E731
-        staying = [rank for rank in range(len(self.alive)) if draw(12) > 0]
+        staying = [rank for rank in range(len(self.alive)) if draw(16) > 0]
         rows = [rank * self.width + draw(self.width) for rank in staying for _ in range(self.width)]
         self.alive = [self.alive[rank] for rank in staying]
         self.prefixes = [[*self.prefixes[row], FIRST_PIECE + draw(VOCAB_SIZE - FIRST_PIECE)] for row in rows]
         decoder.reorder(torch.tensor(rows, dtype=torch.int64))
-        count = min(self.slots - len(self.alive), len(LENGTHS) - self.waiting)
-        if count > 0 and (draw(2) or not self.alive):
-            decoder.admit(count)
-            self.alive += range(self.waiting, self.waiting + count)
-            self.prefixes += [[BOS] for _ in range(count * self.width)]
-            self.waiting += count
 
 
 @pytest.mark.reliability(17)
 @pytest.mark.parametrize("rows_per_sentence", [1, 3])
-@pytest.mark.parametrize("slots", [None, 1, 3, 6])
-def test_step_by_step_equals_the_whole(rows_per_sentence: int, slots: int | None) -> None:
-    """Long enough for the cache to grow and, with sentences that come and go, to remove what is nobody's."""
+@pytest.mark.parametrize("seed", range(4))
+def test_step_by_step_equals_the_whole(rows_per_sentence: int, seed: int) -> None:
+    """Long enough for the cache to grow and to remove what is nobody's."""
     model = tiny_model(seed=rows_per_sentence)
-    walk = Walk(model, rows_per_sentence=rows_per_sentence, slots=slots, seed=slots or 0)
+    walk = Walk(model, rows_per_sentence=rows_per_sentence, seed=seed)
     prepared = PreparedModel(model, precision=torch.float64)
-    decoder = BatchedDecoder(prepared, walk.source, rows_per_sentence=rows_per_sentence, slots=slots)
+    decoder = BatchedDecoder(prepared, walk.source, rows_per_sentence=rows_per_sentence)
     steps = 0
     while walk.alive:
         torch.testing.assert_close(decoder(walk.newest()), walk.expected(), rtol=0, atol=1e-10)
         walk.move(decoder)
         steps += 1
-    assert steps > 30
-    assert walk.waiting == len(LENGTHS)
+    assert steps > 25
 
 
 @pytest.mark.skipif(kernels() is None, reason="no C compiler here")
@@ -87,7 +72,7 @@ def test_step_by_step_equals_the_whole(rows_per_sentence: int, slots: int | None
 def test_indexed_entries_equal_the_whole(rows_per_sentence: int, num_heads: int, d_model: int) -> None:
     """The kernels in C, in fp32; long enough for the cache to be enlarged twice."""
     model = tiny_model(d_model=d_model, num_heads=num_heads, dtype=torch.float32)
-    walk = Walk(model, rows_per_sentence=rows_per_sentence, slots=None, seed=d_model)
+    walk = Walk(model, rows_per_sentence=rows_per_sentence, seed=d_model)
     decoder = BatchedDecoder(
         PreparedModel(model, precision=torch.float32), walk.source, rows_per_sentence=rows_per_sentence
     )
@@ -104,7 +89,7 @@ def test_indexed_entries_equal_the_whole(rows_per_sentence: int, num_heads: int,
 def test_layers_in_one_call_equal_the_whole(rows_per_sentence: int, num_heads: int, d_model: int) -> None:
     """All of the encoder and of the decoder in C."""
     model = tiny_model(d_model=d_model, d_ff=192, num_heads=num_heads, dtype=torch.float32)
-    walk = Walk(model, rows_per_sentence=rows_per_sentence, slots=None, seed=d_model)
+    walk = Walk(model, rows_per_sentence=rows_per_sentence, seed=d_model)
     prepared = PreparedModel(model, precision=torch.float32)
     assert prepared.encoder_in_one_call is not None
     assert prepared.decoder_in_one_call is not None

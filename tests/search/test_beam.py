@@ -2,11 +2,7 @@
 
 import pytest
 import torch
-from search_cases import BOS, MINIMUM, PREFIX, Case, assert_same
-from torch import Tensor
-
-from mt.errors import DivergedError
-from mt.search.beam import beam_search
+from search_cases import Case, assert_same
 
 TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 0.05}
 
@@ -90,42 +86,3 @@ def test_work_ends_with_each_sentence(search):
 def test_early_exit_saves_work():
     calls = [(len(case.beam(4)[1].rows_per_call), max(case.max_lengths)) for case in map(Case, range(100))]
     assert sum(made for made, _ in calls) < 0.8 * sum(possible for _, possible in calls)
-
-
-class AdmittingRows:
-    """The model of a case for its first `slots` sentences; the others come when they are admitted."""
-
-    def __init__(self, case: Case, *, rows_per_sentence: int, slots: int) -> None:
-        self.case, self.width, self.slots = case, rows_per_sentence, slots
-        self.rows: list[tuple[int, tuple[int, ...] | None]] = []  # no prefix: BOS has not come yet
-        self.known = 0
-        self.admit(slots)
-
-    def __call__(self, tokens: Tensor) -> Tensor:
-        pairs = zip(self.rows, tokens.tolist(), strict=True)
-        assert all(token == BOS for (_, prefix), token in pairs if prefix is None)
-        pairs = zip(self.rows, tokens.tolist(), strict=True)
-        self.rows = [(sentence, () if prefix is None else (*prefix, token)) for (sentence, prefix), token in pairs]
-        return torch.tensor([self.case.logits(*row) for row in self.rows], dtype=torch.float64)
-
-    def reorder(self, rows: Tensor) -> None:
-        self.rows = [self.rows[row] for row in rows.tolist()]
-
-    def admit(self, count: int) -> None:
-        self.rows += [(sentence, None) for sentence in range(self.known, self.known + count) for _ in range(self.width)]
-        self.known += count
-        assert len(self.rows) <= self.slots * self.width
-
-
-@pytest.mark.parametrize(("beam_size", "slots"), [(1, 2), (3, 1), (3, 3)])
-def test_sentences_that_wait_for_a_slot_are_searched_alike(beam_size, slots):
-    for seed in range(40):
-        case = Case(seed, (MINIMUM, PREFIX) if seed % 2 else (), num_sentences=7)
-        try:
-            expected, _ = case.beam(beam_size)
-        except DivergedError:  # a narrow beam may find nothing that the rules permit
-            continue
-        rows = AdmittingRows(case, rows_per_sentence=beam_size, slots=slots)
-        found = beam_search(next_token=rows, beam_size=beam_size, slots=slots, **case.arguments())
-        assert found == expected
-        assert rows.known == 7

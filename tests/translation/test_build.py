@@ -65,7 +65,7 @@ def test_models_that_the_fast_engine_does_not_support_are_translated_by_the_plai
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"decoding without the fast engine, which does not support the model: {part}"] * unknown
     decoders = build.translator(config, config.decoding, [model], (tokenizer, tokenizer)).decoders
-    with decoders(torch.tensor([[EOS]]), rows_per_sentence=1, slots=1) as next_token:
+    with decoders(torch.tensor([[EOS]]), rows_per_sentence=1) as next_token:
         assert isinstance(next_token, CachedDecoder if unknown else BatchedDecoder)
     with torch.inference_mode():
         expected = [greedy(model, tokenizer.encode(line), max_extra_tokens=4) if line else [] for line in LINES]
@@ -80,7 +80,7 @@ def test_one_unsupported_model_makes_the_whole_ensemble_plain(tokenizer: Tokeniz
     other = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
     other.encoder.layers[0].feed_forward.activation = "unknown"
     decoders = build.translator(config, config.decoding, [model, other], (tokenizer, tokenizer)).decoders
-    with decoders(torch.tensor([[EOS]]), rows_per_sentence=1, slots=1) as ensemble:
+    with decoders(torch.tensor([[EOS]]), rows_per_sentence=1) as ensemble:
         assert isinstance(ensemble, Ensemble)
         assert all(isinstance(member, CachedDecoder) for member in ensemble._members)
     alone, twice = (translated(config, models, tokenizer) for models in ([other], [other, other]))

@@ -1,4 +1,4 @@
-"""The prepared model as a next-token function of a search, for sentences that come and go."""
+"""The prepared model as a next-token function of a search, for a batch that sentences leave as they end."""
 
 import ctypes
 
@@ -17,39 +17,27 @@ class BatchedDecoder:
 
     A sentence occupies a slot, with `rows_per_sentence` rows side by side. The slot holds the keys and values of its
     source, once for all its rows, and those of its target so far. When sentences leave, only the last slots move, into
-    the gaps; the caller's rows keep the order in which its sentences came.
-
-    `source` holds all sentences of a search, of which the first `slots` are there from the beginning and the rest
-    come by `admit`; without `slots` all are there.
+    the gaps; the caller's rows keep the order of `source`.
     """
 
     def __init__(
-        self,
-        model: PreparedModel,
-        source: Int[Tensor, "sentences source"],
-        *,
-        rows_per_sentence: int,
-        slots: int | None = None,
+        self, model: PreparedModel, source: Int[Tensor, "sentences source"], *, rows_per_sentence: int
     ) -> None:
         self.model = model
         self.rows_per_sentence = rows_per_sentence
-        self.num_slots = min(len(source), slots or len(source))
-        self.source_cache = CrossAttentionCache(model, source, slots=self.num_slots)
-        shape = {"slots": self.num_slots, "rows": rows_per_sentence}
+        self.source_cache = CrossAttentionCache(model, source)
         self.cache: AncestryCache | IndexedCache
-        if model.indexed_attention is not None and self.num_slots == len(source):  # all begin together
-            self.cache = IndexedCache(model, model.indexed_attention, **shape)
+        if model.indexed_attention is None:
+            self.cache = AncestryCache(model, slots=len(source), rows=rows_per_sentence)
         else:
-            self.cache = AncestryCache(model, **shape)
+            self.cache = IndexedCache(model, model.indexed_attention, slots=len(source), rows=rows_per_sentence)
         self.steps = 0
-        self.starts = [0] * self.num_slots  # steps that were over when the sentence came
-        self.slots: list[int] = []  # of the caller's sentences, in the caller's order
-        self.in_use = 0  # this number of slots is computed, from the first
+        self.slots = list(range(len(source)))  # of the caller's sentences, in the caller's order
+        self.in_use = len(source)  # this number of slots is computed, from the first
         self.idle: list[int] = []  # those of them without a sentence
         self.rows_to_slots: Int[Tensor, " rows"] | None = None
         self.slots_to_rows: Int[Tensor, " rows"] | None = None
-        self.unsettled = False
-        self.admit(self.num_slots)
+        self.unsettled = True
 
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
         """Append each row's newest token and return the logits of the one after it.
@@ -63,13 +51,8 @@ class BatchedDecoder:
         width = self.rows_per_sentence if self.steps else 1
         if self.slots_to_rows is not None:
             tokens = tokens[self.slots_to_rows]
-        starts = self.starts[:slots]
-        table = model.positions(self.steps - min(starts) + 1)
-        if min(starts) == max(starts):
-            positions = table[self.steps - starts[0]]
-        else:
-            positions = table[on_device([self.steps - start for start in starts], table.device)[:, None]]
-        x = model.embed(model.target_embedding, tokens.view(slots, -1)[:, :width], positions)
+        position = model.positions(self.steps + 1)[self.steps]
+        x = model.embed(model.target_embedding, tokens.view(slots, -1)[:, :width], position)
         self.cache.open(slots, idle=self.idle, width=width)
         x = self._through_layers(x)
         self.steps += 1
@@ -105,24 +88,17 @@ class BatchedDecoder:
             parents.view(-1, width)[slots] = (rows % width).view(-1, width) + slots[:, None] * width
             self.cache.inherit(parents)
 
-    def admit(self, count: int) -> None:
-        """Append the rows of the next `count` sentences, with empty prefixes. Enough slots must be free."""
-        taken = set(self.slots)
-        free = [slot for slot in range(self.num_slots) if slot not in taken][:count]
-        self.source_cache.admit(free)
-        self._empty(free)
-        self.slots += free
-        self.unsettled = True
-
     def _settle(self) -> None:
         """Bring the sentences to the first slots, and note which of the caller's rows are where."""
-        count = min(round_up(len(self.slots), _SLOTS), self.num_slots)
+        count = min(round_up(len(self.slots), _SLOTS), self.in_use)
         gaps = sorted(set(range(count)).difference(self.slots))
         beyond = [slot for slot in self.slots if slot >= count]
         if beyond:
-            self._move(gaps[: len(beyond)], beyond)
+            moved = dict(zip(beyond, gaps, strict=False))
+            for cache in (self.cache, self.source_cache):
+                cache.move(list(moved.values()), beyond)
+            self.slots = [moved.get(slot, slot) for slot in self.slots]
         self.idle = gaps[len(beyond) :]
-        self._empty(self.idle)
         self.in_use = count
         self.source_cache.narrow(self.slots, count)
         self.rows_to_slots = self.slots_to_rows = None
@@ -133,17 +109,3 @@ class BatchedDecoder:
             back[rows] = torch.arange(len(rows))
             self.rows_to_slots, self.slots_to_rows = (on_device(each, device) for each in (rows, back))
         self.unsettled = False
-
-    def _move(self, to: list[int], origin: list[int]) -> None:
-        self.cache.move(to, origin)
-        self.source_cache.move(to, origin)
-        for new, old in zip(to, origin, strict=True):
-            self.starts[new] = self.starts[old]
-        moved = dict(zip(origin, to, strict=True))
-        self.slots = [moved.get(slot, slot) for slot in self.slots]
-
-    def _empty(self, slots: list[int]) -> None:
-        """Slots without a sentence, or with a new one, have no target yet."""
-        self.cache.empty(slots)
-        for slot in slots:
-            self.starts[slot] = self.steps

@@ -17,7 +17,7 @@ _RESERVED_STEPS = 32  # an IndexedCache has memory for this number of steps at a
 
 
 class AncestryCache:
-    """Keys and values of the target positions so far: for sentences that come and go, and without a C compiler.
+    """Keys and values of the target positions so far, on a GPU and without a C compiler.
 
     Each step of a search writes one entry for every row: the row's key and value in every layer. A row that continues
     another row's prefix needs that row's entries, so decoders usually copy the whole cache at each step. Here nothing
@@ -45,7 +45,8 @@ class AncestryCache:
         Every row is its own ancestor there. The contents of the slots after these, and of `idle` ones, may be lost.
         """
         if self.end >= self.next_compaction:
-            self.empty([*idle, *range(slots, len(self.ancestors))])
+            unused = on_device([*idle, *range(slots, len(self.ancestors))], self.ancestors.device)
+            self.ancestors.index_fill_(0, unused, -math.inf)
             self._compact()
         newest, attended = slice(self.end, self.end + self.rows), round_up(self.end + self.rows, WIDTH)
         self.ancestors[:slots, :, newest] = self.own
@@ -70,10 +71,6 @@ class AncestryCache:
         """Let row i continue the prefix of row `rows[i]`; both count through the slots and are in the same one."""
         lines = self.ancestors.flatten(0, 1)[: len(rows), : self.end]
         lines.copy_(lines.index_select(0, on_device(rows, lines.device)))
-
-    def empty(self, slots: list[int]) -> None:
-        """Remove all ancestors of the rows of these slots."""
-        self.ancestors.index_fill_(0, on_device(slots, self.ancestors.device), -math.inf)
 
     def move(self, to: list[int], origin: list[int]) -> None:
         """Bring sentences to other slots."""
@@ -101,7 +98,7 @@ class AncestryCache:
 
 
 class IndexedCache:
-    """The same where there is a C compiler, for sentences that all begin together.
+    """The same on a CPU where there is a C compiler.
 
     A row's `indices` are those of the entries of its prefix, and it attends to these alone. Continuing another row's
     prefix copies its indices; entries that are nobody's ancestors cost no computation.
@@ -142,10 +139,6 @@ class IndexedCache:
         lines = self.indices.numpy().reshape(-1, self.indices.shape[2])[: len(rows), : self.steps]
         lines[:] = lines[rows.numpy()]  # for a few rows in half the time that torch takes
 
-    def empty(self, slots: list[int]) -> None:
-        """Remove all ancestors of the rows of these slots."""
-        self.counts[slots] = 0
-
     def move(self, to: list[int], origin: list[int]) -> None:
         """Bring sentences to other slots."""
         self.keys_values[:, :, to, : self.end] = self.keys_values[:, :, origin, : self.end]
@@ -172,43 +165,19 @@ class IndexedCache:
 
 
 class CrossAttentionCache:
-    """What the rows of each slot attend to; sentences come in the order of `source`, encoded `slots` at a time."""
+    """What the rows of each slot attend to: the keys and values of its sentence in every layer of the decoder."""
 
-    def __init__(self, model: PreparedModel, source: Int[Tensor, "sentences source"], *, slots: int) -> None:
+    def __init__(self, model: PreparedModel, source: Int[Tensor, "slots source"]) -> None:
         self.model = model
-        self.source = source
-        self.source_lengths: list[int] = (source != model.pad).sum(dim=1).tolist()
-        self.lengths = [0] * slots
-        self.next = 0  # the sentence that comes next
-        width = round_up(source.shape[1], WIDTH)
-        shape = (len(model.decoder), 2, slots, model.num_heads, width, model.d_model // model.num_heads)
-        self.keys_values = torch.empty(shape, dtype=model.precision, device=model.device)
-        self.encoded: Float[Tensor, "layers 2 sentences heads source d_k"] = self.keys_values[:, :, :0]
-        """Keys and values of sentences that wait, the next first."""
+        self.lengths: list[int] = (source != model.pad).sum(dim=1).tolist()
+        self.keys_values = model.encode(source.to(model.device, non_blocking=True)).contiguous()
         self.mask: Float[Tensor, "slots 1 1 source"] | None = None
         """0 for the tokens of each sentence, minus infinity after its end; not for the kernel, which takes `counts`."""
         self.attended: tuple[Float[Tensor, "2 slots heads source d_k"], ...] = self.keys_values.unbind()
         """For each layer of the decoder its keys and values."""
-        self.counts: Int[Tensor, " slots"] = torch.zeros(slots, dtype=torch.int32)
+        self.counts: Int[Tensor, " slots"] = torch.zeros(len(source), dtype=torch.int32)
         """The tokens of the sentences."""
         self.structure = cache_structure(self.keys_values, self.counts)
-
-    def admit(self, slots: list[int]) -> None:
-        """Give these slots to the next sentences, whose keys and values are copied into them."""
-        while slots:
-            if not self.encoded.shape[2]:
-                block = slice(self.next, self.next + len(self.lengths))
-                source = self.source[block, : max(self.source_lengths[block])]
-                self.encoded = self.model.encode(source.to(self.model.device, non_blocking=True))
-            filled, self.encoded = self.encoded[:, :, : len(slots)], self.encoded[:, :, len(slots) :]
-            count, length = filled.shape[2], filled.shape[-2]
-            taken = on_device(slots[:count], self.model.device)
-            self.keys_values[:, :, taken, :, :length] = filled
-            self.keys_values[:, :, taken, :, length:] = 0  # anything finite: what is masked is times zero
-            for slot in slots[:count]:
-                self.lengths[slot] = self.source_lengths[self.next]
-                self.next += 1
-            slots = slots[count:]
 
     def move(self, to: list[int], origin: list[int]) -> None:
         """Bring sentences to other slots."""
