@@ -1,6 +1,5 @@
 """The only module where configuration becomes objects. It reads no disk and knows no other process."""
 
-import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -17,7 +16,6 @@ from mt.errors import UserError
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.dropout import Dropout
 from mt.fast.engine.batched_decoder import BatchedDecoder
-from mt.fast.engine.prepacked_linear import bf16_factors
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.fast.native.ranking import ranked_extensions
@@ -27,12 +25,13 @@ from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer, make_transformer
 from mt.reporting import report
 from mt.runtime import autocast, choose_precision, decoding_precision, seed_everything
+from mt.search.next_token import NextToken
 from mt.search.sampling import Sampling
 from mt.search.search import Search
 from mt.training.schedule import decay, learning_rate, peak_learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention
-from mt.translation.translator import Decoders, Translator
+from mt.translation.translator import Translator
 
 _report_once = functools.cache(report)  # training starts decoding at every validation
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
@@ -159,21 +158,14 @@ def search(decoding: schema.Decoding, *, byte_fallback: bool, num_hypotheses: in
     )
 
 
-def _decoders(models: Sequence[Transformer], precision: str, device: torch.device) -> Decoders:
+def _decoders(
+    models: Sequence[Transformer], precision: str, device: torch.device
+) -> Sequence[Callable[..., NextToken]]:
     """The fast engine; for models that it does not support, the models themselves."""
     reasons = [unknown_part(model.eval()) for model in models]
     if reason := next(filter(None, reasons), None):
         _report_once(f"decoding without the fast engine, which does not support the model: {reason}")
-        return Decoders(starts=[functools.partial(CachedDecoder, model) for model in models])
+        return [functools.partial(CachedDecoder, model) for model in models]
     settings: dict[str, Any] = {"precision": decoding_precision(precision, device)}
     settings["compute_type"] = "int8" if precision == "int8" else None
-    return prepared_decoders([PreparedModel(model, **settings) for model in models])
-
-
-def prepared_decoders(models: Sequence[PreparedModel]) -> Decoders:
-    """The fast engine with these models."""
-    device, bf16 = models[0].device, models[0].precision == torch.bfloat16
-    return Decoders(
-        starts=[functools.partial(BatchedDecoder, model) for model in models],
-        surrounding=bf16_factors if bf16 and device.type == "cpu" else contextlib.nullcontext,
-    )
+    return [functools.partial(BatchedDecoder, PreparedModel(model, **settings)) for model in models]

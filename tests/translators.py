@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from mt.build import prepared_decoders
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
+from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.native.ranking import ranked_extensions
 from mt.fast.workers import Workers
@@ -54,7 +54,7 @@ def make_translator(
         source_tokenizer=tokenizer,
         target_tokenizer=tokenizer,
         search=Search(bos=BOS, eos=EOS, forbidden=[PAD, BOS, UNKNOWN], rank=ranked_extensions, **search),
-        decoders=prepared_decoders([PreparedModel(model, precision=precision) for model in models]),
+        decoders=[partial(BatchedDecoder, PreparedModel(model, precision=precision)) for model in models],
         run=Workers(threads, processes=processes),
         align=partial(mean_attention, models) if alignments else None,
         **others,

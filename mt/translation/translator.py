@@ -1,14 +1,12 @@
 """Text in, text out: one line out for every line in, in order."""
 
-import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from mt.data.batch import source_tensor
@@ -25,23 +23,6 @@ _SENTENCES_PER_THREAD = 4  # for fewer, another thread does not pay
 Line = tuple[int, str, str]  # its number, its text, and the text that its translation must begin with
 Align = Callable[[list[list[int]], list[list[int]]], Float[Tensor, "pairs target source"]]
 Result = TypeVar("Result")
-
-
-@dataclass(kw_only=True, eq=False)
-class Decoders:
-    """What starts decoding with one model, or with several of the same vocabulary, which decide as `Ensemble` says."""
-
-    starts: Sequence[Callable[..., NextToken]]
-    """Of each model what gives, for source sentences and `rows_per_sentence`, its next-token function."""
-    surrounding: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
-    """Holds while they decode."""
-
-    @contextlib.contextmanager
-    def __call__(self, source: Int[Tensor, "sentences source"], *, rows_per_sentence: int) -> Iterator[NextToken]:
-        """Give the next-token function of these sentences."""
-        with torch.inference_mode(), self.surrounding():
-            decoders = [start(source, rows_per_sentence=rows_per_sentence) for start in self.starts]
-            yield decoders[0] if len(decoders) == 1 else Ensemble(decoders)
 
 
 @runtime_checkable
@@ -65,7 +46,9 @@ class Translator:
     source_tokenizer: Tokenizer
     target_tokenizer: Tokenizer
     search: Search
-    decoders: Decoders
+    decoders: Sequence[Callable[..., NextToken]]
+    """What gives, for source sentences and `rows_per_sentence`, each model's next-token function; several models decide
+    as `Ensemble` says."""
     run: Run
     batch_tokens: int
     """The padded source tokens, once for each row of the search, that are decoded at the same time."""
@@ -133,9 +116,10 @@ class Translator:
 
     def _search(self, segments: list[Segment]) -> list[list[Translation]]:
         source = source_tensor([segment.subwords for segment in segments])
-        with self.decoders(source, rows_per_sentence=self.search.rows_per_sentence) as next_token:
+        with torch.inference_mode():
+            members = [start(source, rows_per_sentence=self.search.rows_per_sentence) for start in self.decoders]
             found = self.search.run(
-                next_token,
+                members[0] if len(members) == 1 else Ensemble(members),
                 source_tokens=[len(segment.subwords) for segment in segments],
                 prefixes=[segment.target_prefix for segment in segments],
                 seeds=[segment.seed for segment in segments],

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from mt.fast.engine import prepacked_linear
 from mt.fast.engine.batched_decoder import BatchedDecoder
-from mt.fast.engine.prepacked_linear import Library, PrepackedLinear, bf16_factors
+from mt.fast.engine.prepacked_linear import Library, PrepackedLinear
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.native.tiled_linear import ComputeType
 from mt.model.cached_decoder import CachedDecoder
@@ -20,7 +20,6 @@ from mt.model.cached_decoder import CachedDecoder
 ROOT = Path(__file__).resolve().parents[2]
 PRECISIONS = [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 0.1)]
 LIBRARIES: list[Library] = ["torch"]
-LIBRARIES += ["mkl"] if torch.backends.mkl.is_available() else []
 LIBRARIES += ["onednn"] if torch.backends.mkldnn.is_available() else []
 SHAPES = [(16, 16), (48, 32), (65, 64), (96, 128), (1000, 256), (512, 2048)]
 AVX2 = {
@@ -81,7 +80,7 @@ def test_a_row_does_not_depend_on_the_number_of_rows(
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs oneDNN")
 @pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() not in {"AVX2", "AVX512"}, reason="needs AVX2")
 def test_nor_on_a_processor_without_avx512() -> None:
-    """MKL's rows depend on their number there, and it has no bf16 kernel. The libraries choose their code once."""
+    """It has no bf16 kernel. The libraries choose their code once."""
     environment = {**os.environ, **AVX2, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
     done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -106,8 +105,7 @@ def decoding_works_in(compute_type: ComputeType) -> None:
     model, source = tiny_model(d_model=32, dtype=torch.float32), sentences([3, 9, 5], seed=0)
     prepared = PreparedModel(model, precision=torch.bfloat16, compute_type=compute_type)
     rows = torch.full((3,), BOS)
-    with bf16_factors():
-        logits = BatchedDecoder(prepared, source, rows_per_sentence=1)(rows)
+    logits = BatchedDecoder(prepared, source, rows_per_sentence=1)(rows)
     plain = CachedDecoder(model, source, rows_per_sentence=1)(rows)
     assert (logits - plain).abs().max() < 0.1 * plain.abs().max()
 
@@ -118,21 +116,3 @@ if __name__ == "__main__":
         rows_do_not_depend_on_their_number(each)
     for one in ("bf16", "int8"):
         decoding_works_in(one)
-
-
-@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="needs oneDNN")
-def test_factors_may_be_rounded_inside_and_nowhere_else() -> None:
-    """Inside, results are those of rounded factors on a processor with AMX, and elsewhere the same as outside."""
-    torch.manual_seed(0)
-    weight, x = torch.randn(96, 128), torch.randn(32, 128)
-    packed = PrepackedLinear(weight, None, library="onednn")
-    exact = packed(x)
-    with bf16_factors():
-        rounded = packed(x)
-    assert rounded.dtype == torch.float32
-    torch.testing.assert_close(exact.double(), x.double() @ weight.double().T, rtol=0, atol=1e-4)
-    if not torch.equal(rounded, exact):
-        assert torch.cpu._is_amx_tile_supported()
-        expected = x.bfloat16().double() @ weight.bfloat16().double().T
-        torch.testing.assert_close(rounded.double(), expected, rtol=0, atol=1e-4)
-    assert torch.equal(packed(x), exact)

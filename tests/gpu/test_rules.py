@@ -39,7 +39,7 @@ from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import TrainingLoss, train_step
 from mt.training.trainer import validation_loss
 from mt.training.trial import try_batches
-from mt.translation.translator import Decoders, Translator
+from mt.translation.translator import Translator
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU shows it itself: tests/gpu/test_cuda.py")
 VOCAB_SIZE = 330
@@ -172,8 +172,7 @@ def counted(translator: Translator, calls: list[None]) -> Translator:
     def starting(start: Callable[..., NextToken]) -> Callable[..., Counted]:
         return lambda *arguments, **settings: Counted(start(*arguments, **settings), calls)
 
-    decoders = replace(translator.decoders, starts=[starting(start) for start in translator.decoders.starts])
-    return replace(translator, decoders=decoders)
+    return replace(translator, decoders=[starting(start) for start in translator.decoders])
 
 
 SEARCHES: dict[str, dict[str, Any]] = {
@@ -198,7 +197,7 @@ def test_a_search_waits_once_a_step(search: str, plain: bool, tokenizer: Tokeniz
         settings = {"precision": torch.float64, "alignments": not plain, **sizes}
         translator = make_translator([learner], tokenizer, **settings | SEARCHES[search])
         if plain:
-            translator.decoders = Decoders(starts=[functools.partial(CachedDecoder, learner)])
+            translator.decoders = [functools.partial(CachedDecoder, learner)]
         calls.clear()
         device.synchronisations.clear()
         prefixes = ["the", "", "", "a", "", ""] if search == "constrained" else None
@@ -216,7 +215,7 @@ def test_the_engine_keeps_to_one_type(tokenizer: Tokenizer, device: Device) -> N
     """Rows, gains and products in bf16, and logits in fp32."""
     seen = set()
     translator = make_translator([model().to(CUDA)], tokenizer, precision=torch.bfloat16, max_extra_tokens=4)
-    [start] = translator.decoders.starts
+    [start] = translator.decoders
 
     def starting(*arguments: Any, **settings: Any) -> NextToken:
         decoder = start(*arguments, **settings)
@@ -224,7 +223,7 @@ def test_the_engine_keeps_to_one_type(tokenizer: Tokenizer, device: Device) -> N
         decoder.model.output = lambda x: seen.add((x.dtype, (logits := output(x)).dtype)) or logits
         return decoder
 
-    translator.decoders = replace(translator.decoders, starts=[starting])
+    translator.decoders = [starting]
     translator.translate_all(LINES[:2])
     assert seen == {(torch.bfloat16, torch.float32)}
     assert PreparedModel(model().to(CUDA), precision=torch.bfloat16).decoder[0].norm.weight.dtype == torch.bfloat16

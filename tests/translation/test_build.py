@@ -15,7 +15,6 @@ from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer
-from mt.search.next_token import Ensemble
 from mt.translation.segments import Translation
 
 LINES = ["a small dog runs over the field.", "two men", "", "the old dog watches two men from a bench.", "a dog!"]
@@ -64,9 +63,10 @@ def test_models_that_the_fast_engine_does_not_support_are_translated_by_the_plai
         found = translated(config, [model], tokenizer)
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"decoding without the fast engine, which does not support the model: {part}"] * unknown
-    decoders = build.translator(config, config.decoding, [model], (tokenizer, tokenizer)).decoders
-    with decoders(torch.tensor([[EOS]]), rows_per_sentence=1) as next_token:
-        assert isinstance(next_token, CachedDecoder if unknown else BatchedDecoder)
+    [start] = build.translator(config, config.decoding, [model], (tokenizer, tokenizer)).decoders
+    with torch.inference_mode():
+        next_token = start(torch.tensor([[EOS]]), rows_per_sentence=1)
+    assert isinstance(next_token, CachedDecoder if unknown else BatchedDecoder)
     with torch.inference_mode():
         expected = [greedy(model, tokenizer.encode(line), max_extra_tokens=4) if line else [] for line in LINES]
     assert [one.tokens for one in found] == expected
@@ -80,9 +80,9 @@ def test_one_unsupported_model_makes_the_whole_ensemble_plain(tokenizer: Tokeniz
     other = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
     other.encoder.layers[0].feed_forward.activation = "unknown"
     decoders = build.translator(config, config.decoding, [model, other], (tokenizer, tokenizer)).decoders
-    with decoders(torch.tensor([[EOS]]), rows_per_sentence=1) as ensemble:
-        assert isinstance(ensemble, Ensemble)
-        assert all(isinstance(member, CachedDecoder) for member in ensemble._members)
+    with torch.inference_mode():
+        members = [start(torch.tensor([[EOS]]), rows_per_sentence=1) for start in decoders]
+    assert [type(member) for member in members] == [CachedDecoder] * 2
     alone, twice = (translated(config, models, tokenizer) for models in ([other], [other, other]))
     assert [one.tokens for one in twice] == [one.tokens for one in alone]
 

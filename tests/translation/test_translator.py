@@ -146,7 +146,7 @@ def test_batches_stay_within_the_budget(
             super().__init__(model, source, **settings)
             shapes.append(tuple(source.shape))
 
-    monkeypatch.setattr(mt.build, "BatchedDecoder", Noted)
+    monkeypatch.setattr("translators.BatchedDecoder", Noted)
     budget = 60 * beam_size  # the sources of a batch, once for each row of the beam
     translator(model, tokenizer, batch_tokens=budget, beam_size=beam_size).translate_all(LINES * 5)
     assert all(rows * length <= 60 or rows == 1 for rows, length in shapes)

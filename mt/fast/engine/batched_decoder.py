@@ -1,7 +1,5 @@
 """The prepared model as a next-token function of a search, for a batch that sentences leave as they end."""
 
-import ctypes
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -58,15 +56,14 @@ class BatchedDecoder:
         self.steps += 1
         if width == self.rows_per_sentence:
             x = x.flatten(0, 1)
-            return model.output(x if self.rows_to_slots is None else x[self.rows_to_slots])
-        return model.output(x[: len(self.slots), 0]).repeat_interleave(self.rows_per_sentence, dim=0)
+            return model.logits(x if self.rows_to_slots is None else x[self.rows_to_slots])
+        return model.logits(x[: len(self.slots), 0]).repeat_interleave(self.rows_per_sentence, dim=0)
 
     def _through_layers(self, x: Float[Tensor, "slots rows d_model"]) -> Float[Tensor, "slots rows d_model"]:
         """Figure 1 from the embedding to the last layer, for the newest tokens."""
         cache, source = self.cache, self.source_cache
         if isinstance(cache, IndexedCache) and self.model.decoder_in_one_call is not None:
-            indices = (cache.indices.data_ptr(), cache.indices.stride(0), cache.indices.stride(1))
-            self.model.decoder_in_one_call(x, ctypes.byref(cache.structure), *indices, ctypes.byref(source.structure))
+            self.model.decoder_in_one_call(x, cache.structure, cache.indices, source.structure)
             return x
         for number, layer in enumerate(self.model.decoder):
             x = layer.norm(x, layer.output(cache.attend(number, layer.projection(x))))

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mt.fast.engine.prepacked_linear import PrepackedLinear
-from mt.fast.native.layers import IndexedAttention, LayerKernels, LayersInOneCall, NormOfSum
-from mt.fast.native.tiled_linear import ComputeType, TiledLinear
+from mt.fast.native.layers import DecoderInOneCall, IndexedAttention, LayerKernels, NormOfSum
+from mt.fast.native.tiled_linear import COLUMNS, ComputeType
 from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import FeedForward
 from mt.model.inspection import unknown_part
@@ -79,10 +79,6 @@ class PreparedFeedForward:
         """LayerNorm(x + FFN(x))."""
         return self.norm(x, self.outer(self.inner.activated(x, self.activation)))
 
-    def kernels(self) -> tuple[TiledLinear | None, TiledLinear | None, NormOfSum | None]:
-        """Those of the two products and the norm; they have no activation but ReLU."""
-        return self.inner.tiles if self.activation == "relu" else None, self.outer.tiles, self.norm.of_sum
-
 
 class PreparedEncoderLayer:
     """One encoder layer."""
@@ -110,11 +106,6 @@ class PreparedEncoderLayer:
             attended = attend(query, key, value, mask)
         return self.feed_forward(self.norm(x, self.output(attended)))
 
-    def kernels(self) -> LayerKernels:
-        """Those of the layer's parts, from which it can be computed in one call."""
-        inner, outer, last = self.feed_forward.kernels()
-        return self.projection.tiles, self.output.tiles, inner, outer, self.norm.of_sum, last
-
 
 class PreparedDecoderLayer:
     """One decoder layer, cut where the keys and values of the target and of the source come from a cache."""
@@ -130,18 +121,20 @@ class PreparedDecoderLayer:
         self.feed_forward = PreparedFeedForward(layer.feed_forward, layer.feed_forward_residual, prepack)
 
     def kernels(self) -> LayerKernels:
-        """Those of the layer's parts, from which it can be computed in one call."""
-        linears = (self.projection, self.output, self.cross_query, self.cross_output)
-        inner, outer, last = self.feed_forward.kernels()
-        return *(linear.tiles for linear in linears), inner, outer, self.norm.of_sum, self.cross_norm.of_sum, last
+        """Those of the layer's parts, from which it can be computed in one call; there are none for swish."""
+        last = self.feed_forward
+        if last.activation != "relu":
+            return (None,)
+        linears = (self.projection, self.output, self.cross_query, self.cross_output, last.inner, last.outer)
+        norms = (self.norm, self.cross_norm, last.norm)
+        return *(linear.tiles for linear in linears), *(norm.of_sum for norm in norms)
 
 
 class PreparedModel:
     """The weights of a trained model in `precision`; later training of that model does not change them.
 
     In bf16 every sum of a product, a norm or a softmax is formed in fp32 and rounded once. Logits are not rounded:
-    eight bits would make many of them equal, and reorder others. Without `TiledLinear` their weights are fp32; oneDNN
-    rounds the factors to bf16 only inside `bf16_factors` and on processors with AMX.
+    eight bits would make many of them equal, and reorder others. Without `TiledLinear` their weights are fp32.
 
     `compute_type` is that of `TiledLinear`, where it is available; None keeps the precision. Raises ValueError with the
     `unknown_part`.
@@ -165,15 +158,15 @@ class PreparedModel:
         self.decoder = [PreparedDecoderLayer(layer, prepack) for layer in model.decoder.layers]
         cross = (layer.cross_attention.projection for layer in model.decoder.layers)
         self.cross = prepack(*cross, rows=slice(self.d_model, None))  # keys and values of all layers as one product
+        self.vocab_size = len(self.target_embedding)
         self.output = _output(model.target_embedding, self.target_embedding, compute_type)
         self.table = model.positions.table.to(precision)
         d_k = self.d_model // self.num_heads
         self.indexed_attention = IndexedAttention.of(
             num_heads=self.num_heads, d_k=d_k, precision=precision, device=self.device
         )
-        encoder, decoder = ([layer.kernels() for layer in layers] for layers in (self.encoder, self.decoder))
-        self.encoder_in_one_call = LayersInOneCall.of("encoder_layers", encoder, self.indexed_attention)
-        self.decoder_in_one_call = LayersInOneCall.of("decoder_layers", decoder, self.indexed_attention)
+        kernels = [layer.kernels() for layer in self.decoder]
+        self.decoder_in_one_call = DecoderInOneCall.of(kernels, self.indexed_attention)
 
     @property
     def device(self) -> torch.device:
@@ -192,11 +185,8 @@ class PreparedModel:
         positions = self.positions(source.shape[1])[: source.shape[1]]
         x = self.embed(self.source_embedding, source, positions)
         lengths = (source != self.pad).sum(dim=1).to(torch.int32)
-        if self.encoder_in_one_call is not None:
-            self.encoder_in_one_call(x, lengths.data_ptr())
-        else:
-            for layer in self.encoder:
-                x = layer(x, mask, lengths, self.indexed_attention)
+        for layer in self.encoder:
+            x = layer(x, mask, lengths, self.indexed_attention)
         return self.cross(x).unflatten(-1, (len(self.decoder), 2, self.num_heads, -1)).permute(2, 3, 0, 4, 1, 5)
 
     def embed(
@@ -207,6 +197,10 @@ class PreparedModel:
     ) -> Float[Tensor, "batch length d_model"]:
         """Scaled embeddings plus encoded positions (sections 3.4, 3.5)."""
         return torch.add(positions, torch.embedding(embedding, tokens), alpha=math.sqrt(self.d_model))
+
+    def logits(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows vocabulary"]:
+        """The pre-softmax linear transformation."""
+        return self.output(x)[..., : self.vocab_size]
 
     def positions(self, length: int) -> Float[Tensor, "longer d_model"]:
         """The position table, of at least this length."""
@@ -219,9 +213,15 @@ class PreparedModel:
 def _output(
     embedding: TokenEmbedding, copied: Float[Tensor, "vocabulary d_model"], compute_type: ComputeType | None
 ) -> PrepackedLinear:
-    """The layer that makes logits, fp32 ones of a bf16 model; `copied` is its matrix in the model's type."""
-    bias = None if embedding.bias is None else embedding.bias.detach().clone()
-    if copied.dtype == torch.bfloat16:
-        exact = embedding.weight.detach().float()
-        return PrepackedLinear(exact, bias, precision=copied.dtype, compute_type=compute_type, out=torch.float32)
-    return PrepackedLinear(copied, None if bias is None else bias.to(copied.dtype), compute_type=compute_type)
+    """The layer that makes logits, fp32 ones of a bf16 model; `copied` is its matrix in the model's type.
+
+    On a CPU rows of zeros fill it up to whole tiles, which any size of the vocabulary can then use.
+    """
+    precision = copied.dtype
+    weight = embedding.weight.detach().float() if precision == torch.bfloat16 else copied
+    filling = -len(weight) % COLUMNS if weight.is_cpu else 0
+    bias = None
+    if embedding.bias is not None:
+        bias = functional.pad(embedding.bias.detach().to(weight.dtype), (0, filling))
+    weight = functional.pad(weight, (0, 0, 0, filling))
+    return PrepackedLinear(weight, bias, precision=precision, compute_type=compute_type, out=weight.dtype)

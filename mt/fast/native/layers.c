@@ -1,10 +1,9 @@
 #include "kernels.h"
 #include <stdlib.h>
 
-/* The layers of figure 1 as the kernels compute them one by one: the encoder's for whole sentences, the decoder's for
-   the newest token of every row. One call replaces many, which matters where few rows are computed. */
+/* The decoder layers of figure 1 as the kernels compute them one by one, for the newest token of every row. One call
+   replaces many, which matters where few rows are computed. */
 struct norm { const float *gain, *bias; double epsilon; };
-struct encoder_layer { struct linear projection, output, wide, narrow; struct norm own, last; };
 struct decoder_layer {
     struct linear projection, output, cross_query, cross_output, wide, narrow;
     struct norm own, cross, last;
@@ -20,7 +19,7 @@ const int lanes = LANES; /* numbers in a vector, as it was compiled */
 /* Whether the structures that Python fills have these sizes in bytes. */
 int structures_have_sizes(const long *sizes) {
     return sizes[0] == sizeof(struct linear) && sizes[1] == sizeof(struct norm) && sizes[2] == sizeof(struct cache) &&
-           sizes[3] == sizeof(struct encoder_layer) && sizes[4] == sizeof(struct decoder_layer);
+           sizes[3] == sizeof(struct decoder_layer);
 }
 
 static int multiply(const void *x, const struct linear *by, int is_bf16, int relu, long rows, void *out) {
@@ -60,30 +59,6 @@ static int feed_forward(void *x, const struct linear *wide, const struct linear 
     int done = multiply(x, wide, is_bf16, 1, rows, room->wide);
     done &= multiply(room->wide, narrow, is_bf16, 0, rows, room->one);
     add_and_norm(x, room->one, norm, is_bf16, rows, d_model);
-    return done;
-}
-
-/* `x`, slots x rows x d_model, becomes the output of the last layer; the first `counts[s]` rows of slot s are attended
-   to. Whether there was memory for it. */
-int encoder_layers(void *x, int is_bf16, const struct encoder_layer *layers, long num_layers, const int32_t *counts,
-                   long slots, long rows, long heads, long d_k) {
-    const long all_rows = slots * rows, d_model = heads * d_k, size = is_bf16 ? sizeof(bf16) : sizeof(float);
-    if (!all_rows) return 1;
-    const struct room room = room_for(all_rows, layers->wide.columns, d_model, is_bf16); /* as in every layer */
-    if (!room.wide) return 0;
-    const struct cache own = {.start = room.wide + d_model * size, .value_stride = d_model * size,
-                              .slot_stride = rows * 3 * d_model, .head_stride = d_k, .entry_stride = 3 * d_model,
-                              .counts = counts};
-    int done = 1;
-    for (long i = 0; i < num_layers && done; i++) {
-        const struct encoder_layer *layer = layers + i;
-        done &= multiply(x, &layer->projection, is_bf16, 0, all_rows, room.wide);
-        attend(room.wide, 3 * d_model, &own, 0, 0, 0, 0, is_bf16, room.one, slots, rows, heads, d_k);
-        done &= multiply(room.one, &layer->output, is_bf16, 0, all_rows, room.other);
-        add_and_norm(x, room.other, &layer->own, is_bf16, all_rows, d_model);
-        done &= feed_forward(x, &layer->wide, &layer->narrow, &layer->last, is_bf16, all_rows, d_model, &room);
-    }
-    free(room.wide);
     return done;
 }
 

@@ -1,20 +1,19 @@
-"""The parts of a layer in C, attention and norm; and for processors with AMX all layers in one call."""
+"""The parts of a layer in C, attention and norm; and all layers of the decoder in one call."""
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mt.fast.native.library import Cache, DecoderLayer, EncoderLayer, Norm, kernels
+from mt.fast.native.library import Cache, DecoderLayer, Norm, kernels
 from mt.fast.native.tiled_linear import TiledLinear
 
 _LANES = 16
 _MAX_D_K = 256
 _TYPES = {torch.float32: "float", torch.bfloat16: "bf16"}
-_STRUCTURES: dict[str, type[ctypes.Structure]] = {"encoder_layers": EncoderLayer, "decoder_layers": DecoderLayer}
 
 
 def _kernel(name: str, width: int, precision: torch.dtype, device: torch.device) -> Any | None:
@@ -92,36 +91,39 @@ LayerKernels = Sequence[TiledLinear | NormOfSum | None]
 """The kernels of a layer in the order of the structures in layers.c, each None where none is available."""
 
 
-class LayersInOneCall:
-    """All encoder or decoder layers of figure 1. Make it with `of`, which returns None where a kernel is missing."""
+class DecoderInOneCall:
+    """All decoder layers of figure 1. Make it with `of`, which returns None where a kernel is missing."""
 
-    def __init__(self, name: str, layers: Sequence[LayerKernels], *, num_heads: int, d_k: int) -> None:
+    def __init__(self, layers: Sequence[LayerKernels], *, num_heads: int, d_k: int) -> None:
         self.kernels = layers  # own the memory that the structures point to
-        self.function, self.num_heads, self.d_k = getattr(kernels(), name), num_heads, d_k
-        structures = (_STRUCTURES[name](*(each.structure for each in layer if each)) for layer in layers)
-        self.layers = (_STRUCTURES[name] * len(layers))(*structures)
+        self.num_heads, self.d_k = num_heads, d_k
+        structures = (DecoderLayer(*(each.structure for each in layer if each)) for layer in layers)
+        self.layers = (DecoderLayer * len(layers))(*structures)
 
     @classmethod
-    def of(
-        cls,
-        name: Literal["encoder_layers", "decoder_layers"],
-        layers: Sequence[LayerKernels],
-        attention: IndexedAttention | None,
-    ) -> "LayersInOneCall | None":
-        """The function `name` of layers.c for these layers."""
+    def of(cls, layers: Sequence[LayerKernels], attention: IndexedAttention | None) -> "DecoderInOneCall | None":
+        """The function of layers.c for these layers."""
         if attention is None or any(None in layer for layer in layers):
             return None
-        return cls(name, layers, num_heads=attention.num_heads, d_k=attention.d_k)
+        return cls(layers, num_heads=attention.num_heads, d_k=attention.d_k)
 
-    def __call__(self, x: Float[Tensor, "slots rows d_model"], *caches: Any) -> None:
+    def __call__(
+        self,
+        x: Float[Tensor, "slots rows d_model"],
+        target: Cache,
+        indices: Int[Tensor, "all_slots rows steps"],
+        source: Cache,
+    ) -> None:
         """Replace `x`, which is contiguous, by the output of the last layer. Raises MemoryError.
 
-        `caches` are the function's arguments that say what is attended to.
+        Each row attends to the entries of `target` that are indexed for it, and to its slot's entries of `source`.
         """
         slots, rows, _ = x.shape
+        library: Any = kernels()
+        layers = (x.data_ptr(), x.dtype == torch.bfloat16, self.layers, len(self.layers))
+        own = (ctypes.byref(target), indices.data_ptr(), indices.stride(0), indices.stride(1))
         shape = (slots, rows, self.num_heads, self.d_k)
-        is_bf16 = x.dtype == torch.bfloat16
-        if not self.function(x.data_ptr(), is_bf16, self.layers, len(self.layers), *caches, *shape):
+        if not library.decoder_layers(*layers, *own, ctypes.byref(source), *shape):
             raise MemoryError
 
 

@@ -25,10 +25,9 @@ _TYPES = {"p": _POINTER, "n": _NUMBER, "i": ctypes.c_int, "f": ctypes.c_float}
 _SIGNATURES = {  # a letter of _TYPES for each argument
     **dict.fromkeys(("attend_float", "attend_bf16"), "pnppnnnpnnpnpnnnn"),
     **dict.fromkeys(("norm_of_sum_float", "norm_of_sum_bf16"), "ppppfpnn"),
-    "best_extensions": "ppnnnpnnpnpp",
+    "best_extensions": "pnpnnnpnnpnpp",
     "tiles_permitted": "",
     "types_multiplied": "",
-    "encoder_layers": "pipnpnnnn",
     "decoder_layers": "pipnppnnpnnnn",
     "linear_in_tiles": "pinpipi",
     "structures_have_sizes": "p",
@@ -60,19 +59,13 @@ class Cache(ctypes.Structure):
     )
 
 
-class EncoderLayer(ctypes.Structure):
-    """`struct encoder_layer` of layers.c."""
-
-    _fields_ = (*((f"linear_{i}", Linear) for i in range(4)), *((f"norm_{i}", Norm) for i in range(2)))
-
-
 class DecoderLayer(ctypes.Structure):
     """`struct decoder_layer` of layers.c."""
 
     _fields_ = (*((f"linear_{i}", Linear) for i in range(6)), *((f"norm_{i}", Norm) for i in range(3)))
 
 
-_STRUCTURES = (Linear, Norm, Cache, EncoderLayer, DecoderLayer)
+_STRUCTURES = (Linear, Norm, Cache, DecoderLayer)
 
 
 @functools.cache

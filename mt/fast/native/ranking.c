@@ -33,8 +33,9 @@ static float normaliser(const float *scores, long vocabulary, float *chunk_best,
 
 /* For each sentence the `count` best extensions of its `beam` hypotheses by a token, best first; of equals the lower
    rank, then the lower token. What is excluded keeps its share of the probability: `forbidden` tokens, and in the rows
-   of `end_only` (if there are any) all but `eos`. Where there are too few, minus infinity and extension 0 remain. */
-void best_extensions(const float *logits, const float *totals, long sentences, long beam, long vocabulary,
+   of `end_only` (if there are any) all but `eos`. Where there are too few, minus infinity and extension 0 remain.
+   `stride` numbers lead from a row of logits to the next. */
+void best_extensions(const float *logits, long stride, const float *totals, long sentences, long beam, long vocabulary,
                      const int64_t *forbidden, long num_forbidden, long eos, const uint8_t *end_only, long count,
                      float *values, int64_t *extensions) {
     float chunk_best[vocabulary / CHUNK + 1];
@@ -44,7 +45,7 @@ void best_extensions(const float *logits, const float *totals, long sentences, l
         for (long i = 0; i < count; i++) best[i] = -INFINITY, which[i] = 0;
         for (long rank = 0; rank < beam; rank++) {
             long row = sentence * beam + rank;
-            const float *scores = logits + row * vocabulary;
+            const float *scores = logits + row * stride;
             float top, so_far = totals[row];
             if (!(so_far > -INFINITY)) continue;
             float rest = normaliser(scores, vocabulary, chunk_best, &top);

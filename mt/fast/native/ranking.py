@@ -25,14 +25,14 @@ def ranked_extensions(
     Where the kernel finds fewer extensions than `count`, it fills up with minus infinity and extension 0.
     """
     library = kernels()
-    if library is None or not (logits.dtype == torch.float32 and logits.is_cpu and logits.is_contiguous()):
+    if library is None or not (logits.dtype == torch.float32 and logits.is_cpu and logits.stride(1) == 1):
         return best_extensions(logits, totals, count, forbidden=forbidden, eos=eos, end_only=end_only)
     sentences = len(totals)
     starts = np.ascontiguousarray(totals, dtype=np.float32)
     excluded = np.array(forbidden, dtype=np.int64)
     values = np.empty((sentences, count), dtype=np.float32)
     extensions = np.empty((sentences, count), dtype=np.int64)
-    scores = (logits.data_ptr(), starts.ctypes.data, *totals.shape, logits.shape[1])
+    scores = (logits.data_ptr(), logits.stride(0), starts.ctypes.data, *totals.shape, logits.shape[1])
     excluding = (excluded.ctypes.data, len(excluded), eos, None if end_only is None else end_only.data_ptr())
     library.best_extensions(*scores, *excluding, count, values.ctypes.data, extensions.ctypes.data)
     return values, extensions

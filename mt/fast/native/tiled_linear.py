@@ -14,7 +14,7 @@ ComputeType = Literal["fp32", "bf16", "int8", "int8x8"]
 
 _TILE = 16  # columns of a tile
 _LINE_BYTES = 64  # of a row of a tile, for each column four of them
-_COLUMNS = 32  # are computed at once
+COLUMNS = 32  # are computed at once
 # int8 limbs of a number; 0: none, -1: none, of four bytes
 _LIMBS: dict[ComputeType, int] = {"fp32": -1, "bf16": 0, "int8": 1, "int8x8": 3}
 _LARGEST = {1: 127, 3: 8_355_000}  # whole number in 1 or 3 limbs; the latter is LARGEST of limbs.c
@@ -76,7 +76,7 @@ def fits_tiles(
     """
     suitable = weight.device.type == "cpu" and weight.dtype in _PRECISIONS and out in _PRECISIONS
     depth = _LINE_BYTES // {"fp32": 4, "bf16": 2}.get(compute_type, 1)
-    if not suitable or weight.shape[0] % _COLUMNS or weight.shape[1] % depth or compute_type not in compute_types():
+    if not suitable or weight.shape[0] % COLUMNS or weight.shape[1] % depth or compute_type not in compute_types():
         return False
     return compute_type != "int8x8" or not _is_uneven(weight)
 
