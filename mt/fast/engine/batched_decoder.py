@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mt.fast.engine.caches import AncestryCache, CrossAttentionCache, IndexedCache, on_device, round_up
+from mt.fast.engine.caches import CrossAttentionCache, SelfAttentionCache, on_device, round_up
 from mt.fast.engine.prepared_model import PreparedModel
 
 _SLOTS = 4  # the slots in use are a multiple, so that few different shapes reach the kernels
@@ -24,11 +24,7 @@ class BatchedDecoder:
         self.model = model
         self.rows_per_sentence = rows_per_sentence
         self.source_cache = CrossAttentionCache(model, source)
-        self.cache: AncestryCache | IndexedCache
-        if model.indexed_attention is None:
-            self.cache = AncestryCache(model, slots=len(source), rows=rows_per_sentence)
-        else:
-            self.cache = IndexedCache(model, model.indexed_attention, slots=len(source), rows=rows_per_sentence)
+        self.cache = SelfAttentionCache(model, slots=len(source), rows=rows_per_sentence)
         self.steps = 0
         self.slots = list(range(len(source)))  # of the caller's sentences, in the caller's order
         self.in_use = len(source)  # this number of slots is computed, from the first
@@ -62,7 +58,7 @@ class BatchedDecoder:
     def _through_layers(self, x: Float[Tensor, "slots rows d_model"]) -> Float[Tensor, "slots rows d_model"]:
         """Figure 1 from the embedding to the last layer, for the newest tokens."""
         cache, source = self.cache, self.source_cache
-        if isinstance(cache, IndexedCache) and self.model.decoder_in_one_call is not None:
+        if self.model.decoder_in_one_call is not None:
             self.model.decoder_in_one_call(x, cache.structure, cache.indices, source.structure)
             return x
         for number, layer in enumerate(self.model.decoder):

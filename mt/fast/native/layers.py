@@ -111,7 +111,7 @@ class DecoderInOneCall:
         self,
         x: Float[Tensor, "slots rows d_model"],
         target: Cache,
-        indices: Int[Tensor, "all_slots rows steps"],
+        indices: Int[Tensor, "all_slots all_rows steps"],
         source: Cache,
     ) -> None:
         """Replace `x`, which is contiguous, by the output of the last layer. Raises MemoryError.
