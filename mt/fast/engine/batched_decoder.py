@@ -4,10 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mt.fast.engine.caches import CrossAttentionCache, SelfAttentionCache, on_device, round_up
+from mt.fast.engine.caches import CrossAttentionCache, SelfAttentionCache, on_device
 from mt.fast.engine.prepared_model import PreparedModel
-
-_SLOTS = 4  # the slots in use are a multiple, so that few different shapes reach the kernels
 
 
 class BatchedDecoder:
@@ -25,35 +23,30 @@ class BatchedDecoder:
         self.rows_per_sentence = rows_per_sentence
         self.source_cache = CrossAttentionCache(model, source)
         self.cache = SelfAttentionCache(model, slots=len(source), rows=rows_per_sentence)
-        self.steps = 0
         self.slots = list(range(len(source)))  # of the caller's sentences, in the caller's order
-        self.in_use = len(source)  # this number of slots is computed, from the first
-        self.idle: list[int] = []  # those of them without a sentence
+        self.in_use = len(source)  # the first of the slots; sentences may have left them since
         self.rows_to_slots: Int[Tensor, " rows"] | None = None
         self.slots_to_rows: Int[Tensor, " rows"] | None = None
-        self.unsettled = True
 
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
         """Append each row's newest token and return the logits of the one after it.
 
         At first the rows of a sentence are all alike: one of them is computed, and its result is every row's.
         """
-        if self.unsettled:
+        if len(self.slots) < self.in_use:
             self._settle()
-        model, slots = self.model, self.in_use
+        model, slots, steps = self.model, self.in_use, self.cache.steps
         tokens = tokens.to(model.device, non_blocking=True)
-        width = self.rows_per_sentence if self.steps else 1
+        width = self.rows_per_sentence if steps else 1
         if self.slots_to_rows is not None:
             tokens = tokens[self.slots_to_rows]
-        position = model.positions(self.steps + 1)[self.steps]
+        position = model.positions(steps + 1)[steps]
         x = model.embed(model.target_embedding, tokens.view(slots, -1)[:, :width], position)
-        self.cache.open(slots, idle=self.idle, width=width)
-        x = self._through_layers(x)
-        self.steps += 1
-        if width == self.rows_per_sentence:
-            x = x.flatten(0, 1)
-            return model.logits(x if self.rows_to_slots is None else x[self.rows_to_slots])
-        return model.logits(x[: len(self.slots), 0]).repeat_interleave(self.rows_per_sentence, dim=0)
+        self.cache.open(slots, width=width)
+        x = self._through_layers(x).flatten(0, 1)
+        if width < self.rows_per_sentence:
+            return model.logits(x).repeat_interleave(self.rows_per_sentence, dim=0)
+        return model.logits(x if self.rows_to_slots is None else x[self.rows_to_slots])
 
     def _through_layers(self, x: Float[Tensor, "slots rows d_model"]) -> Float[Tensor, "slots rows d_model"]:
         """Figure 1 from the embedding to the last layer, for the newest tokens."""
@@ -72,8 +65,7 @@ class BatchedDecoder:
         width = self.rows_per_sentence
         if len(rows) < len(self.slots) * width:
             self.slots = [self.slots[sentence] for sentence in (rows[::width] // width).tolist()]
-            self.unsettled = True
-        if width > 1 and not self.unsettled and self.rows_to_slots is None:
+        if width > 1 and len(self.slots) == self.in_use and self.rows_to_slots is None:
             self.cache.inherit(rows)
         elif width > 1 and self.slots:
             slots = torch.tensor(self.slots)
@@ -83,22 +75,17 @@ class BatchedDecoder:
 
     def _settle(self) -> None:
         """Bring the sentences to the first slots, and note which of the caller's rows are where."""
-        count = min(round_up(len(self.slots), _SLOTS), self.in_use)
+        count = self.in_use = len(self.slots)
         gaps = sorted(set(range(count)).difference(self.slots))
         beyond = [slot for slot in self.slots if slot >= count]
         if beyond:
-            moved = dict(zip(beyond, gaps, strict=False))
             for cache in (self.cache, self.source_cache):
-                cache.move(list(moved.values()), beyond)
+                cache.move(gaps, beyond)
+            moved = dict(zip(beyond, gaps, strict=True))
             self.slots = [moved.get(slot, slot) for slot in self.slots]
-        self.idle = gaps[len(beyond) :]
-        self.in_use = count
-        self.source_cache.narrow(self.slots, count)
+        self.source_cache.narrow(count)
         self.rows_to_slots = self.slots_to_rows = None
         if self.slots != list(range(count)):
             width, device = self.rows_per_sentence, self.model.device
             rows = (torch.tensor(self.slots)[:, None] * width + torch.arange(width)).flatten()
-            back = torch.zeros(count * width, dtype=torch.int64)
-            back[rows] = torch.arange(len(rows))
-            self.rows_to_slots, self.slots_to_rows = (on_device(each, device) for each in (rows, back))
-        self.unsettled = False
+            self.rows_to_slots, self.slots_to_rows = (on_device(each, device) for each in (rows, rows.argsort()))

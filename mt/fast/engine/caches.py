@@ -31,10 +31,10 @@ class SelfAttentionCache:
         """The entries of each row of a slot; for the kernel."""
         self._lay_out()
 
-    def open(self, slots: int, *, idle: list[int], width: int) -> None:
+    def open(self, slots: int, *, width: int) -> None:
         """Begin an entry for each of the first `width` rows of the first slots; the other rows take the last of those.
 
-        The contents of the slots after these, and of `idle` ones, are lost.
+        The contents of the slots after these are lost.
         """
         if self.steps == self.indices.shape[2]:
             self._enlarge()
@@ -44,8 +44,6 @@ class SelfAttentionCache:
         self.steps += 1
         if self.attention is not None:
             self.counts[:slots] = self.steps
-            if idle:
-                self.counts[idle] = 0
             return
         attended = round_up(first + self.rows, WIDTH)
         own = self.indices[:slots, :width, : self.steps]
@@ -116,11 +114,10 @@ class CrossAttentionCache:
         self.keys_values = model.encode(source.to(model.device, non_blocking=True)).contiguous()
         self.mask: Float[Tensor, "slots 1 1 source"] | None = None
         """0 for the tokens of each sentence, minus infinity after its end; not for the kernel, which takes `counts`."""
-        self.attended: tuple[Float[Tensor, "2 slots heads source d_k"], ...] = self.keys_values.unbind()
-        """For each layer of the decoder its keys and values."""
         self.counts: Int[Tensor, " slots"] = torch.zeros(len(source), dtype=torch.int32)
         """The tokens of the sentences."""
         self.structure = cache_structure(self.keys_values, self.counts)
+        self.narrow(len(source))
 
     def move(self, to: list[int], origin: list[int]) -> None:
         """Bring sentences to other slots."""
@@ -129,12 +126,11 @@ class CrossAttentionCache:
         for new, old in zip(to, origin, strict=True):
             self.lengths[new] = self.lengths[old]
 
-    def narrow(self, slots: list[int], count: int) -> None:
-        """Let the first `count` slots attend to no more positions than the sentences in `slots` have."""
-        width = round_up(max(self.lengths[slot] for slot in slots), WIDTH)
+    def narrow(self, count: int) -> None:
+        """Let the first `count` slots attend to no more positions than their sentences have."""
+        width = round_up(max(self.lengths[:count]), WIDTH)
         self.attended = self.keys_values[:, :, :count, :, :width].unbind()
-        self.counts.zero_()
-        self.counts[slots] = torch.tensor([self.lengths[slot] for slot in slots], dtype=torch.int32)
+        self.counts[:count] = torch.tensor(self.lengths[:count], dtype=torch.int32)
         if self.model.indexed_attention is None:
             device = self.keys_values.device
             ends = on_device(self.lengths[:count], device)[:, None, None, None]
