@@ -129,12 +129,14 @@ def translator(
     On a CPU the searches run in threads; with `processes` large numbers of sentences are shared among processes.
     """
     device = next(models[0].parameters()).device
+    threads = torch.get_num_threads() if device.type == "cpu" else 1
     return Translator(
         source_tokenizer=tokenizers[0],
         target_tokenizer=tokenizers[1],
         search=search(decoding, byte_fallback=config.tokenizer.byte_fallback, num_hypotheses=num_hypotheses),
         decoders=_decoders(models, decoding.precision, device),
-        run=Workers(torch.get_num_threads() if device.type == "cpu" else 1, processes=processes),
+        run=Workers(threads, processes=processes),
+        threads=threads,
         batch_tokens=decoding.batch_tokens,
         max_source_tokens=decoding.max_source_tokens,
         separator="" if config.data.target_language in _LANGUAGES_WITHOUT_SPACES else " ",

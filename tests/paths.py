@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mt.fast.native.library import kernels
-from mt.fast.native.tiled_linear import has_tiles
+from mt.fast.native.tiled_linear import compute_types
 
 
 def paths() -> str:
@@ -20,7 +20,7 @@ def paths() -> str:
         native = "no kernels in C: none compiled, so AMX neither used nor emulated"
     else:
         lanes = ctypes.c_int.in_dll(library, "lanes").value
-        native = f"kernels in C with {lanes} lanes, AMX {'used' if has_tiles() else 'emulated'}"
+        native = f"kernels in C with {lanes} lanes, AMX {'used' if 'int8x8' in compute_types() else 'emulated'}"
     return f"paths: torch {torch.backends.cpu.get_cpu_capability()}, {mkl}, {onednn}; {native}"
 
 

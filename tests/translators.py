@@ -56,6 +56,7 @@ def make_translator(
         search=Search(bos=BOS, eos=EOS, forbidden=[PAD, BOS, UNKNOWN], rank=ranked_extensions, **search),
         decoders=[partial(BatchedDecoder, PreparedModel(model, precision=precision)) for model in models],
         run=Workers(threads, processes=processes),
+        threads=threads,
         align=partial(mean_attention, models) if alignments else None,
         **others,
     )

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -22,21 +22,6 @@ _SENTENCES_PER_THREAD = 4  # for fewer, another thread does not pay
 
 Line = tuple[int, str, str]  # its number, its text, and the text that its translation must begin with
 Align = Callable[[list[list[int]], list[list[int]]], Float[Tensor, "pairs target source"]]
-Result = TypeVar("Result")
-
-
-@runtime_checkable
-class Run(Protocol):
-    """What runs searches side by side."""
-
-    threads: int
-    """The number that run at the same time."""
-
-    def __call__(
-        self, function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], *, sentences: int
-    ) -> list[Result]:
-        """Return the function's results for each of the arguments, in order; they hold this number of sentences."""
-        ...
 
 
 @dataclass(kw_only=True, eq=False)
@@ -49,7 +34,10 @@ class Translator:
     decoders: Sequence[Callable[..., NextToken]]
     """What gives, for source sentences and `rows_per_sentence`, each model's next-token function; several models decide
     as `Ensemble` says."""
-    run: Run
+    run: Callable[..., list[Any]]
+    """Calls a function with each of some arguments side by side, for `sentences` in all; the results are in order."""
+    threads: int
+    """The number of calls that run at the same time."""
     batch_tokens: int
     """The padded source tokens, once for each row of the search, that are decoded at the same time."""
     max_source_tokens: int
@@ -110,7 +98,7 @@ class Translator:
         while order:
             row_tokens = (len(segments[order[0]].subwords) + 1) * self.search.rows_per_sentence
             batch = batch_size or max(1, self.batch_tokens // row_tokens)
-            threads = min(self.run.threads, -(-len(order) // _SENTENCES_PER_THREAD))
+            threads = min(self.threads, -(-len(order) // _SENTENCES_PER_THREAD))
             window, order = order[: batch * threads], order[batch * threads :]
             yield from (window[thread::threads] for thread in range(min(threads, len(window))))
 

@@ -99,11 +99,6 @@ def compute_types() -> tuple[ComputeType, ...]:
     return tuple(name for bit, name in enumerate(names) if library.types_multiplied() & 1 << bit)
 
 
-def has_tiles() -> bool:
-    """Whether this processor has AMX and the system permits its use."""
-    return "int8x8" in compute_types()
-
-
 def _limbs(
     whole: Int[Tensor, "out_features in_features"], count: int
 ) -> Int8[Tensor, "limbs out_features in_features"]:
