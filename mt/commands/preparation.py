@@ -38,8 +38,6 @@ from mt.runs.folder import (
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup
 from mt.training.trial import largest_that_fits, try_batches
 
-_HELD_OUT_SPLITS: tuple[Split, ...] = ("validation", "test")
-
 
 def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager[None] | None = None) -> PreparedText:
     """Read the corpora, and give the run folder its configuration, tokenizers and held-out texts.
@@ -57,10 +55,9 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
     with learning or nullcontext():
         train_tokenizers(config, text)
     note_tokenizers(run_dir)
-    for split in _HELD_OUT_SPLITS:
+    for split in text.report.held_out:
         for side in get_args(Side):
-            if text.path(split, side).exists():
-                replace_file(held_out_text(run_dir, split, side), text.path(split, side).read_bytes())
+            replace_file(held_out_text(run_dir, split, side), text.path(split, side).read_bytes())
     replace_file(run_dir / CONFIG, to_yaml(config).encode())
     return text
 

@@ -30,8 +30,7 @@ def text(corpora: Sequence[Examined], findings: Sequence[Finding]) -> str:
         for side, lengths in zip(SIDES, one.lengths, strict=True):
             marks = np.quantile(lengths, (0.05, 0.5, 0.95, 1.0))
             spread = " ".join(f"{mark:.0f}" for mark in marks)
-            counts.append((f"{side}: characters; 5 %, median, 95 %, longest line", f"{lengths.sum():,}; {spread}"))
-        counts.append(("correlation of the lengths of the two sides", f"{one.alignment.correlation:.3f}"))
+            counts.append((f"{side}: characters of a line; 5 %, median, 95 %, longest", spread))
         for kind in CHECKS:
             sides = {side: len(suspects) for (each, side), suspects in one.suspects.items() if each == kind}
             counts += [(f"{kind} ({side})", f"{count:,}") for side, count in sides.items() if count]
