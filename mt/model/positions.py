@@ -39,8 +39,8 @@ class Positions(nn.Module):
 
 def positional_encoding(length: int, d_model: int) -> Float[Tensor, "length d_model"]:
     """Section 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) the cosine; pos counts from 0."""
-    position = torch.arange(length, dtype=torch.float64, device="cpu").unsqueeze(1)
-    even = torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu")
+    position = torch.arange(length, dtype=torch.float64).unsqueeze(1)
+    even = torch.arange(0, d_model, 2, dtype=torch.float64)
     angle = position / 10000.0 ** (even / d_model)
     table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
     return table[:, :d_model].to(torch.get_default_dtype())
@@ -49,23 +49,27 @@ def positional_encoding(length: int, d_model: int) -> Float[Tensor, "length d_mo
 class SinusoidalPositions(Positions):
     """Section 3.5: adds the table of sines and cosines to the embeddings.
 
-    The table is computed, not learned, and is not part of a checkpoint; it grows when a longer sentence comes.
+    The table is computed, not learned, and is not part of a checkpoint; it begins empty and grows with the sentences.
     """
 
     table: Tensor
 
-    def __init__(self, *, d_model: int, length: int = 512) -> None:
+    def __init__(self, *, d_model: int) -> None:
         super().__init__()
-        self.register_buffer("table", positional_encoding(length, d_model), persistent=False)
+        self.register_buffer("table", torch.empty(0, d_model, device="cpu"), persistent=False)
 
     def embed(
         self, x: Float[Tensor, "batch length d_model"], ids: Int[Tensor, "#batch length"]
     ) -> Float[Tensor, "batch length d_model"]:
         """Add the encodings of the position ids."""
-        self.reserve(x.shape[1])
-        return x + self.table[ids]
+        return x + self._table(x.shape[1])[ids]
 
     def reserve(self, length: int) -> None:
         """Enlarge the table where it is shorter than `length`."""
-        if length > self.table.shape[0]:
-            self.table = positional_encoding(2 * length, self.table.shape[1]).to(self.table)
+        self._table(length)
+
+    def _table(self, length: int) -> Float[Tensor, "longer d_model"]:
+        table = self.table  # other threads may replace it too
+        if length > table.shape[0]:
+            self.table = table = positional_encoding(max(512, 2 * length), table.shape[1]).to(table)
+        return table

@@ -206,7 +206,7 @@ class PreparedModel:
         """The position table, of at least this length."""
         table = self.table  # other threads may replace it too
         if length > table.shape[0]:
-            self.table = table = positional_encoding(2 * length, self.d_model).to(table)
+            self.table = table = positional_encoding(max(512, 2 * length), self.d_model).to(table)
         return table
 
 
