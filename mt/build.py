@@ -28,6 +28,7 @@ from mt.runtime import autocast, choose_precision, decoding_precision, seed_ever
 from mt.search.next_token import NextToken
 from mt.search.sampling import Sampling
 from mt.search.search import Search
+from mt.training.consistency import RDrop, SimCut
 from mt.training.schedule import decay, learning_rate, peak_learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention
@@ -77,9 +78,20 @@ def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int
     )
 
 
-def training_loss(model: Transformer, *, label_smoothing: float) -> TrainingLoss:
-    """The model with its loss, formed a chunk of positions at a time."""
-    return TrainingLoss(model, label_smoothing=label_smoothing, loss=chunked_loss)
+def training_loss(model: Transformer, training: schema.Training) -> TrainingLoss:
+    """The model with the loss that is minimised, formed a chunk of positions at a time."""
+    consistency: RDrop | SimCut | None = None
+    if training.consistency == "rdrop":
+        consistency = RDrop(weight=training.consistency_weight)
+    elif training.consistency == "simcut":
+        dropout = Dropout(training.cutoff)
+        consistency = SimCut(weight=training.consistency_weight, dropout=dropout, spared=[PAD, BOS, EOS])
+    return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=chunked_loss, consistency=consistency)
+
+
+def validation_loss(model: Transformer, training: schema.Training) -> TrainingLoss:
+    """The model with the loss of a single pass, whatever is minimised."""
+    return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=chunked_loss)
 
 
 def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -> torch.optim.Adam:

@@ -22,6 +22,14 @@ def tiny_model(*, seed: int = 0, dtype: torch.dtype = torch.float64, **changes: 
     return model.to(dtype).eval()
 
 
+class CutAll(nn.Module):
+    """Dropout that leaves nothing, whatever the random numbers: for `SimCut` in comparisons."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Zeros."""
+        return torch.zeros_like(x)
+
+
 def sentences(lengths: list[int], *, seed: int, begin: int | None = None) -> Int[Tensor, "batch longest"]:
     """Random tokens of these lengths, padded on the right; the first is `begin` if it is given."""
     random = torch.Generator().manual_seed(seed)

@@ -165,7 +165,7 @@ def fitting_tokens(
 
     def attempt(tokens: int) -> None:
         try_batches(
-            build.training_loss(model, label_smoothing=config.training.label_smoothing),
+            build.training_loss(model, config.training),
             optimizer,
             order.largest_batches(epoch=epoch, micro_batch_tokens=tokens),
             autocast=build.training_autocast(config.training, device),

@@ -210,7 +210,7 @@ def _replica(
     config: TrainConfig, model: Transformer, optimizer: torch.optim.Optimizer, ranks: ProcessGroup, order: TrainingOrder
 ) -> Replica:
     """The parameters as this rank trains them, with their layers compiled where the configuration says so."""
-    replica = ranks.wrap(build.training_loss(model, label_smoothing=config.training.label_smoothing), optimizer)
+    replica = ranks.wrap(build.training_loss(model, config.training), optimizer)
     if build.on_gpu_if_auto(config.training.compile, next(model.parameters()).device):
         [trained] = [module for module in replica.loss.modules() if isinstance(module, Transformer)]
         compile_layers(trained, static_shapes=order.pack_length is not None)
@@ -246,7 +246,7 @@ def _validation(
     tokenizers = load_tokenizers(config, Path(config.run_dir))
     sources, references = (list(read_lines(str(text.path("validation", side)))) for side in ("source", "target"))
     decoding = replace(config.decoding, beam_size=1)
-    loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
+    loss = build.validation_loss(model, config.training)
     device = next(model.parameters()).device
     autocast = build.training_autocast(config.training, device)
     language = config.data.target_language

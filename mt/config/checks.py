@@ -102,6 +102,8 @@ def _(config: TrainConfig) -> None:
             f"data.filters.max_tokens: a sentence of {max_tokens} subwords and its end "
             f"do not fit training.micro_batch_tokens = {micro_batch_tokens}"
         )
+    if training.consistency == "rdrop" and config.model.dropout == 0:
+        raise UserError("training.consistency=rdrop: its two passes differ by dropout; give model.dropout above 0")
     if config.decoding.sampling is not None:
         raise UserError("decoding.sampling: validation and test use beam search; sample with mt-translate")
 

@@ -190,6 +190,9 @@ class Training:
     adam_beta2: Fraction
     adam_epsilon: Annotated[float, Bounds(1e-30, 1)]  # single precision rounds less to 0, and divides by it
     label_smoothing: Fraction  # ε_ls
+    consistency: Literal["none", "rdrop", "simcut"]  # of two passes over each batch: R-Drop, SimCut
+    consistency_weight: Positive  # α: what the divergence of the passes weighs; 5 in R-Drop's paper, 3 in SimCut's
+    cutoff: Fraction  # of simcut: the probability that a token's embedding is zero in the second pass
     precision: Literal["auto", "bf16", "fp32"]  # auto: bf16 where it is faster
     fsdp: bool  # each rank holds a shard of parameters and optimizer state (FSDP2)
     validate_every_steps: Count

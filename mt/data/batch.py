@@ -1,7 +1,7 @@
 """A batch: sentence pairs as padded or packed tensors, with the target shifted as the decoder needs it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -38,6 +38,17 @@ class Batch:
     def without_targets(self) -> "Batch":
         """The same shapes with nothing to learn: its loss and its gradient are zero."""
         return Batch(**vars(self) | {"label_indices": self.label_indices[:0], "source_tokens": 0, "target_tokens": 0})
+
+    def doubled(self) -> "Batch":
+        """Every row twice, the second copies after all the first: two passes of a model in one."""
+        twice = self._with_tensors(lambda tensor: torch.cat([tensor, tensor]))
+        second = self.label_indices + self.target_output.numel()
+        return replace(
+            twice,
+            label_indices=torch.cat([self.label_indices, second]),
+            source_tokens=2 * self.source_tokens,
+            target_tokens=2 * self.target_tokens,
+        )
 
     def pinned(self) -> "Batch":
         """The same batch in page-locked memory, from which a GPU copies by itself."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from mt.model.attention import Attention, MultiHeadAttention, attention
@@ -14,6 +14,11 @@ from mt.model.masks import Layout, padded
 from mt.model.positions import Positions, SinusoidalPositions
 from mt.model.residual import PostNorm
 from mt.model.stacks import DecoderLayer, EncoderLayer, LayerCache, Stack
+
+# The tokens of each side whose embeddings are zero in training (`mt/training/consistency.py`); None: no token.
+SourceCut = Bool[Tensor, "batch source"] | None
+TargetCut = Bool[Tensor, "batch target"] | None
+Cuts = tuple[SourceCut, TargetCut]
 
 
 class Transformer(nn.Module):
@@ -54,15 +59,17 @@ class Transformer(nn.Module):
         source: Int[Tensor, "batch source"],
         target: Int[Tensor, "batch target"],
         layout: Layout | None = None,
+        cuts: Cuts = (None, None),
     ) -> Float[Tensor, "batch target d_model"]:
         """The decoder's output before the last linear transformation; without a `layout`, a row is a sentence."""
         layout = padded(source, target, pad=self.pad) if layout is None else layout
-        return self.decode(target, self.encode(source, layout), layout)
+        return self.decode(target, self.encode(source, layout, cuts[0]), layout, cut=cuts[1])
 
-    def encode(self, source: Int[Tensor, "batch source"], layout: Layout) -> Float[Tensor, "batch source d_model"]:
+    def encode(
+        self, source: Int[Tensor, "batch source"], layout: Layout, cut: SourceCut = None
+    ) -> Float[Tensor, "batch source d_model"]:
         """Left side of figure 1."""
-        x = self.dropout(self.positions.embed(self.source_embedding(source), layout.source_ids))
-        return self.encoder(x, layout)
+        return self.encoder(self._embed(self.source_embedding(source), cut, layout.source_ids), layout)
 
     def decode(
         self,
@@ -70,10 +77,20 @@ class Transformer(nn.Module):
         memory: Float[Tensor, "batch source d_model"] | None,
         layout: Layout,
         caches: Sequence[LayerCache] = (),
+        cut: TargetCut = None,
     ) -> Float[Tensor, "batch target d_model"]:
         """Right side of figure 1: all target positions at once, or with `caches` those that are new."""
-        x = self.dropout(self.positions.embed(self.target_embedding(target), layout.target_ids))
+        x = self._embed(self.target_embedding(target), cut, layout.target_ids)
         return self.decoder(x, memory, layout, caches=caches)
+
+    def _embed(
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        cut: Bool[Tensor, "batch length"] | None,
+        ids: Int[Tensor, "#batch length"],
+    ) -> Float[Tensor, "batch length d_model"]:
+        x = x if cut is None else x.masked_fill(cut.unsqueeze(2), 0.0)
+        return self.dropout(self.positions.embed(x, ids))
 
 
 def make_transformer(

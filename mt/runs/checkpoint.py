@@ -32,6 +32,7 @@ class Window:
     target_tokens: CountOrZero = 0
     loss: float = 0.0
     nll: float = 0.0
+    consistency: float = 0.0  # the divergence of two passes
     seconds: float = 0.0
     waiting_seconds: float = 0.0  # of these, for the next batch
 

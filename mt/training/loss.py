@@ -1,4 +1,4 @@
-"""Section 5.4: label smoothing, and the loss as one sum over real target tokens."""
+"""Section 5.4: label smoothing, and the loss as one sum over real target tokens, of one pass over a batch or of two."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +13,20 @@ from torch.nn import functional
 class LossSums:
     """Sums over the real target tokens of a batch, in nats; divided once, after all batches are in."""
 
-    smoothed: Float[Tensor, ""]
+    smoothed: Float[Tensor, ""]  # what is minimised; of two passes, their divergence times its weight included
     nll: Float[Tensor, ""]  # negative log-likelihood
+    divergence: Float[Tensor, ""] | None = None  # of two passes, unweighted
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """How two passes make one loss: the sum of each pass's cross-entropy plus `weight` times its KL to the other.
+
+    `shares` is how much of that sum the first pass and the second contribute, 1 together.
+    """
+
+    weight: float
+    shares: tuple[float, float]
 
 
 def label_smoothed_loss(
@@ -34,16 +46,47 @@ def label_smoothed_loss(
     return LossSums(smoothed.sum(), (normaliser - label_logit).detach().sum())
 
 
+def paired_loss(
+    logits: Float[Tensor, "tokens_of_both vocabulary"],
+    labels: Int[Tensor, " tokens"],
+    *,
+    label_smoothing: float,
+    divergence: Divergence,
+) -> LossSums:
+    """`label_smoothed_loss` and KL(own ‖ other) of two passes over the same labels, with the shares of `divergence`.
+
+    The gradient goes through both distributions. KL(p ‖ q) is Σ p (log p - log q) over the vocabulary.
+    """
+    passes = logits.unflatten(0, (2, len(labels))).unbind()
+    first, second = (label_smoothed_loss(one, labels, label_smoothing=label_smoothing) for one in passes)
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    log_p, log_q = (one.log_softmax(dim=-1, dtype=wide) for one in passes)
+
+    def shared(of_first: Float[Tensor, ""], of_second: Float[Tensor, ""]) -> Float[Tensor, ""]:
+        return divergence.shares[0] * of_first + divergence.shares[1] * of_second
+
+    apart = shared((log_p.exp() * (log_p - log_q)).sum(), (log_q.exp() * (log_q - log_p)).sum())
+    smoothed = shared(first.smoothed, second.smoothed) + divergence.weight * apart
+    return LossSums(smoothed, shared(first.nll, second.nll), apart.detach())
+
+
 def projected_loss(
-    states: Float[Tensor, "tokens d_model"],
+    states: Float[Tensor, "all_tokens d_model"],
     weight: Float[Tensor, "vocabulary d_model"],
     bias: Float[Tensor, " vocabulary"] | None,
     labels: Int[Tensor, " tokens"],
     *,
     label_smoothing: float,
+    divergence: Divergence | None = None,
 ) -> LossSums:
-    """The sums of `label_smoothed_loss` over the logits `states @ weight.T + bias`, all logits at once."""
-    return label_smoothed_loss(functional.linear(states, weight, bias), labels, label_smoothing=label_smoothing)
+    """The sums of `label_smoothed_loss` over the logits `states @ weight.T + bias`, all logits at once.
+
+    With a `divergence` those of `paired_loss`; `states` are then the first pass's, followed by the second's.
+    """
+    logits = functional.linear(states, weight, bias)
+    if divergence is None:
+        return label_smoothed_loss(logits, labels, label_smoothing=label_smoothing)
+    return paired_loss(logits, labels, label_smoothing=label_smoothing, divergence=divergence)
 
 
 ProjectedLoss = Callable[..., LossSums]  # with the arguments of `projected_loss`

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from mt.data.batch import Batch
 from mt.model.masks import packed
-from mt.model.transformer import Transformer
+from mt.model.transformer import Cuts, Transformer
+from mt.training.consistency import RDrop, SimCut
 from mt.training.loss import ProjectedLoss, projected_loss
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 
@@ -36,6 +37,7 @@ class StepResult:
 
     loss: float
     nll: float  # negative log-likelihood
+    consistency: float  # divergence of the two passes, not part of `loss`; 0 with one pass
     gradient_norm: float
     source_tokens: int
     target_tokens: int
@@ -45,25 +47,46 @@ class StepResult:
 class TrainingLoss(nn.Module):
     """The model with its loss as one module, so that what wraps a module's forward sees every use of a parameter.
 
-    `loss` is the output projection together with the smoothed loss: the plain form, or one that is faster.
+    `loss` is the output projection together with the smoothed loss: the plain form, or one that is faster. With
+    `consistency` each batch is passed twice.
     """
 
-    def __init__(self, model: Transformer, *, label_smoothing: float, loss: ProjectedLoss = projected_loss) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        *,
+        label_smoothing: float,
+        loss: ProjectedLoss = projected_loss,
+        consistency: RDrop | SimCut | None = None,
+    ) -> None:
         super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
         self.loss = loss
+        self.consistency = consistency
 
-    def forward(self, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        """The smoothed loss and the negative log-likelihood, summed over the real target tokens, in nats."""
+    def forward(self, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, "3"]]:
+        """What is minimised, and three figures, all summed over the real target tokens, in nats.
+
+        The figures are the smoothed cross-entropy, the negative log-likelihood, and the divergence of two passes or 0.
+        """
+        labels = batch.target_output.flatten()[batch.label_indices]
+        cuts: Cuts = (None, None)
+        paired = {}
+        if self.consistency is not None:
+            batch = batch.doubled()
+            cuts, paired = self.consistency.cuts(batch), {"divergence": self.consistency.divergence}
         layout = None
         if batch.source_segments is not None and batch.target_segments is not None:
             layout = packed(batch.source_segments, batch.target_segments)
-        hidden = self.model.hidden(batch.source, batch.target_input, layout)
-        states, labels = (part.flatten(0, 1)[batch.label_indices] for part in (hidden, batch.target_output))
+        states = self.model.hidden(batch.source, batch.target_input, layout, cuts).flatten(0, 1)[batch.label_indices]
         output = self.model.target_embedding
-        sums = self.loss(states, output.weight, output.bias, labels, label_smoothing=self.label_smoothing)
-        return sums.smoothed, sums.nll
+        sums = self.loss(states, output.weight, output.bias, labels, label_smoothing=self.label_smoothing, **paired)
+        smoothed, divergence = sums.smoothed.detach(), sums.divergence
+        if self.consistency is None or divergence is None:
+            return sums.smoothed, torch.stack([smoothed, sums.nll, torch.zeros_like(sums.nll)])
+        smoothed = smoothed - self.consistency.divergence.weight * divergence
+        return sums.smoothed, torch.stack([smoothed, sums.nll, divergence])
 
 
 def train_step(
@@ -98,11 +121,13 @@ def train_step(
     ranks.add(sums)
     for group in optimizer.param_groups:
         group["lr"] = learning_rate
-    updated = update_on_device(optimizer, usable=sums[0].isfinite() & (sums[2] == 0))
-    loss, nll, unusable, gradient_norm = torch.cat([sums, norm.unsqueeze(0)]).tolist()  # the only wait for a GPU
+    updated = update_on_device(optimizer, usable=sums[0].isfinite() & (sums[-1] == 0))
+    figures = torch.cat([sums, norm.unsqueeze(0)]).tolist()  # the only wait for a GPU
+    loss, nll, consistency, unusable, gradient_norm = figures
     result = StepResult(
         loss=loss / target_tokens,
         nll=nll / target_tokens,
+        consistency=consistency / target_tokens,
         gradient_norm=gradient_norm,
         source_tokens=source_tokens,
         target_tokens=target_tokens,
@@ -119,16 +144,16 @@ def _accumulate(
     micro_batches: Sequence[Batch],
     target_tokens: float,
     autocast: Callable[[], AbstractContextManager[None]],
-) -> Float[Tensor, "2"]:
-    """Add up the gradients of the mean loss; returns the sums of loss and likelihood. Nothing waits for a GPU."""
+) -> Float[Tensor, "3"]:
+    """Add up the gradients of the mean loss; returns the sums of the figures. Nothing waits for a GPU."""
     device = _parameters(replica.optimizer)[0].device
-    sums = torch.zeros(2, device=device)
+    sums = torch.zeros(3, device=device)
     for number, batch in enumerate(micro_batches, start=1):
         with replica.no_sync() if number < len(micro_batches) else nullcontext():
             with autocast():
-                smoothed, nll = replica.loss(batch.to(device))
-            (smoothed / target_tokens).backward()
-        sums += torch.stack([smoothed.detach(), nll])
+                loss, figures = replica.loss(batch.to(device))
+            (loss / target_tokens).backward()
+        sums += figures
     return sums
 
 
@@ -138,16 +163,16 @@ def _accumulate_side_by_side(
     target_tokens: float,
     autocast: Callable[[], AbstractContextManager[None]],
     side_by_side: SideBySide,
-) -> Float[Tensor, "2"]:
+) -> Float[Tensor, "3"]:
     """The same; gradients are added in the order of the micro-batches, so that the sum does not depend on timing."""
     parameters = _parameters(replica.optimizer)
 
     def gradients(batch: Batch) -> tuple[tuple[Tensor, ...], Tensor]:
         with autocast():
-            smoothed, nll = replica.loss(batch.to(parameters[0].device))
-        return torch.autograd.grad(smoothed / target_tokens, parameters), torch.stack([smoothed.detach(), nll])
+            loss, figures = replica.loss(batch.to(parameters[0].device))
+        return torch.autograd.grad(loss / target_tokens, parameters), figures
 
-    sums = torch.zeros(2)
+    sums = torch.zeros(3)
     for start in range(0, len(micro_batches), side_by_side.count):
         for found, part in side_by_side(gradients, micro_batches[start : start + side_by_side.count]):
             sums += part

@@ -149,6 +149,7 @@ class Trainer:
             window = state.window
             window.loss += result.loss * result.target_tokens
             window.nll += result.nll * result.target_tokens
+            window.consistency += result.consistency * result.target_tokens
             window.steps += 1
             window.source_tokens += result.source_tokens
             window.target_tokens += result.target_tokens
@@ -176,6 +177,7 @@ class Trainer:
             "loss": window.loss / window.target_tokens,
             "nll": nll,
             "perplexity": perplexity(nll),
+            **({"consistency": window.consistency / window.target_tokens} if window.consistency else {}),
             "target_tokens_per_second": window.target_tokens / seconds,
             "source_tokens_per_second": window.source_tokens / seconds,
             "input_waiting_share": window.waiting_seconds / seconds,
@@ -317,7 +319,7 @@ def validation_loss(
     tokens = 0
     for batch in validation_batches(corpus, batch_tokens=batch_tokens):
         with autocast():
-            sums.append(torch.stack(loss(batch.to(device))))
+            sums.append(loss(batch.to(device))[1])
         tokens += batch.target_tokens
-    smoothed, nll = (sum(side) for side in zip(*torch.stack(sums).tolist(), strict=True))
+    smoothed, nll, _ = (sum(side) for side in zip(*torch.stack(sums).tolist(), strict=True))
     return smoothed / tokens, nll / tokens

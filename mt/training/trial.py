@@ -27,8 +27,8 @@ def try_batches(
         moments = [torch.empty_like(one) for one in parameters for _ in range(2)] if not optimizer.state else []
         for batch in batches:
             with autocast():
-                smoothed, _ = loss(batch.to(parameters[0].device))
-            (smoothed / max(batch.target_tokens, 1)).backward()
+                total, _ = loss(batch.to(parameters[0].device))
+            (total / max(batch.target_tokens, 1)).backward()
         if parameters[0].device.type == "cuda":
             torch.cuda.synchronize()
         del moments

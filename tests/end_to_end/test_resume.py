@@ -23,6 +23,7 @@ VARIANTS = {
     "bf16": ["training.precision=bf16"],
     "separate vocabularies": ["tokenizer.shared_vocab=false"],
     "BPE-dropout": ["tokenizer.bpe_dropout=0.1"],
+    "SimCut": ["training.consistency=simcut"],
     "packed": ["training.packing=true"],
 }
 STEPS_PER_KILL = 10

@@ -10,12 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import small_runs
 from mt.commands.average import average
 from mt.commands.entry_point import run
 from mt.commands.evaluate import evaluate
 from mt.commands.translate import translate
+from mt.data.batch import Batch
 from mt.data.tokenizer import Tokenizer, train_tokenizer
 from mt.runs.delivery import averaged_steps
 from mt.runs.folder import note_imported
@@ -58,6 +60,32 @@ def test_the_metrics_say_what_happened(finished: tuple[Path, list[str]]) -> None
     assert {"loss", "nll", "perplexity", "learning_rate", "gradient_norm", "target_tokens_per_second"} <= lines[
         0
     ].keys()
+
+
+def test_the_divergence_of_two_passes_is_logged_apart_and_validation_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a rate of nothing the model stays the same, and so do validation and the first step's cross-entropy."""
+    real = Batch.doubled
+
+    def doubled(batch: Batch) -> Batch:
+        assert torch.is_grad_enabled(), "validation passes a batch twice"
+        return real(batch)
+
+    monkeypatch.setattr(Batch, "doubled", doubled)
+    corpus = small_runs.write_corpus(tmp_path / "corpus")
+    still = ["training.max_steps=2", "training.log_every_steps=1", "training.learning_rate=1e-30"]
+    found = {}
+    for choice in ("none", "rdrop", "simcut"):
+        run_dir = tmp_path / choice
+        assert small_runs.train(corpus, *still, f"training.consistency={choice}", f"run_dir={run_dir}") == 0
+        lines = (run_dir / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+        first, _, found[choice] = (small_runs.without_times(json.loads(line)) for line in lines)
+        assert ("consistency" in first) == (choice != "none")
+        assert first.get("consistency", 1.0) > 1e-3
+        assert first["loss"] == pytest.approx(found[choice]["loss"], rel=0.1)
+    assert found["none"]["kind"] == "validation"
+    assert found["none"] == found["rdrop"] == found["simcut"]
 
 
 def test_a_finished_run_says_so_and_works_no_more(

@@ -10,13 +10,14 @@ import pytest
 import torch
 from observed import Observed
 from pairs import ListedPairs, random_pairs
-from tiny_models import VOCAB_SIZE, tiny_model
+from tiny_models import BOS, EOS, PAD, VOCAB_SIZE, tiny_model
 from torch import Tensor
 
 from mt.data.loader import read_batch
 from mt.errors import UserError
 from mt.fast.dropout import Dropout
 from mt.fast.step_threads import StepThreads, step_threads
+from mt.training.consistency import SimCut
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import TrainingLoss, train_step
 
@@ -36,11 +37,14 @@ def threads(request: pytest.FixtureRequest) -> Iterator[StepThreads]:
         torch.set_num_threads(before)
 
 
-def gradient(cut: list[range], side_by_side: StepThreads | None, *, dropout: float = 0.0) -> tuple[Tensor, float]:
+def gradient(
+    cut: list[range], side_by_side: StepThreads | None, *, dropout: float = 0.0, cutoff: float | None = None
+) -> tuple[Tensor, float]:
     torch.manual_seed(7)
     model = tiny_model(dropout=dropout, make_dropout=Dropout).train()
     optimizer = Observed(model.parameters())
-    replica = SINGLE_PROCESS.wrap(TrainingLoss(model, label_smoothing=0.1), optimizer)
+    simcut = None if cutoff is None else SimCut(weight=3.0, dropout=Dropout(cutoff), spared=[PAD, BOS, EOS])
+    replica = SINGLE_PROCESS.wrap(TrainingLoss(model, label_smoothing=0.1, consistency=simcut), optimizer)
     batches = [read_batch(PAIRS, np.array(part)) for part in cut]
     cast = contextlib.nullcontext
     result = train_step(replica, batches, learning_rate=0.1, autocast=cast, side_by_side=side_by_side)
@@ -59,6 +63,8 @@ def test_the_gradient_is_that_of_one_after_another(cut: list[range], threads: St
 def test_dropout_is_the_same_every_time_and_another_in_each_micro_batch(threads: StepThreads) -> None:
     expected, _ = gradient(CUTS["five"], threads, dropout=0.4)
     assert all(torch.equal(gradient(CUTS["five"], threads, dropout=0.4)[0], expected) for _ in range(20))
+    expected, _ = gradient(CUTS["five"], threads, cutoff=0.4)
+    assert all(torch.equal(gradient(CUTS["five"], threads, cutoff=0.4)[0], expected) for _ in range(20))
     masks = threads(lambda _: Dropout(0.5)(torch.ones(64)), range(6))
     assert len({tuple(mask.tolist()) for mask in masks}) == 6
 

@@ -9,17 +9,19 @@ import pytest
 import torch
 from observed import Observed
 from pairs import ListedPairs, random_pairs
-from tiny_models import VOCAB_SIZE, tiny_model
+from tiny_models import BOS, EOS, PAD, VOCAB_SIZE, CutAll, tiny_model
 from torch import Tensor
 
 import small_runs
 from mt.data.loader import StepBatches, TrainingOrder
+from mt.training.consistency import SimCut
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 from mt.training.step import StepResult, TrainingLoss, train_step
 
 PAIRS = ListedPairs(random_pairs(31, longest=9, vocab_size=VOCAB_SIZE, seed=0))
 # Budgets of a step and of a micro-batch: one for each rank, several for each, and fewer pairs than ranks.
 CASES = {"one": (120, 120), "accumulated": (120, 21), "ragged": (11, 11), "packed": (300, 128)}
+CASES["two passes"] = (120, 21)
 STEPS = 3
 TOLERANCES = {torch.float32: 1e-6, torch.float64: 1e-12}
 
@@ -37,7 +39,9 @@ def gradients(ranks: ProcessGroup, case: str, dtype: torch.dtype) -> tuple[list[
         world_size=ranks.world_size,
     )
     model = tiny_model(dtype=dtype)
-    replica = ranks.wrap(TrainingLoss(model, label_smoothing=0.1), Observed(model.parameters(), lr=0.0))
+    consistency = SimCut(weight=3.0, dropout=CutAll(), spared=[PAD, BOS, EOS]) if case == "two passes" else None
+    loss = TrainingLoss(model, label_smoothing=0.1, consistency=consistency)
+    replica = ranks.wrap(loss, Observed(model.parameters(), lr=0.0))
     found, reported = [], []
     with contextlib.closing(order.steps(epoch=0, start=0)) as stream:
         for batches in itertools.islice(stream, STEPS):
@@ -45,7 +49,7 @@ def gradients(ranks: ProcessGroup, case: str, dtype: torch.dtype) -> tuple[list[
             assert isinstance(replica.optimizer, Observed)
             found.append(torch.cat([ranks.whole(gradient).flatten() for gradient in replica.optimizer.gradients]))
             tokens = [result.source_tokens, result.target_tokens]
-            reported.append([result.loss, result.nll, result.gradient_norm, *tokens])
+            reported.append([result.loss, result.nll, result.consistency, result.gradient_norm, *tokens])
     return found, reported
 
 

@@ -96,7 +96,7 @@ def two_steps(config: TrainConfig) -> list[StepResult]:
     train_tokenizers(config, text)
     model = empty_model(config, load_tokenizers(config, run_dir), torch.device("cpu")).train()
     optimizer = build.optimizer(config.training, list(model.parameters()))
-    loss = build.training_loss(model, label_smoothing=config.training.label_smoothing)
+    loss = build.training_loss(model, config.training)
     replica = SINGLE_PROCESS.wrap(loss, optimizer)
     rate, results = build.schedule(config), []
     before = [parameter.detach().clone() for parameter in model.parameters()]

@@ -1,0 +1,57 @@
+"""Consistency training: two passes over each batch whose predictions shall agree, against overfitting on small corpora.
+
+Both passes go through the model as one batch with every row twice, each row with dropout of its own. `divergence` says
+how the loss is made of the passes, `cuts` which embeddings are zero.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from mt.data.batch import Batch
+from mt.model.transformer import Cuts
+from mt.training.loss import Divergence
+
+
+class RDrop:
+    """Liang et al. 2021 (arXiv 2106.14448): passes that differ by dropout alone, and count alike.
+
+    The paper and its code add up both cross-entropies and α / 2 times the KL in both directions. Here all of it is
+    halved, so that without dropout the loss is that of a single pass; Adam does not see the difference. `weight` is α.
+    """
+
+    def __init__(self, *, weight: float) -> None:
+        self.divergence = Divergence(weight / 2, shares=(0.5, 0.5))
+
+    def cuts(self, doubled: Batch) -> Cuts:
+        """No embedding is zero."""
+        del doubled
+        return None, None
+
+
+class SimCut(nn.Module):
+    """Gao et al. 2022 (arXiv 2206.02368): in the second pass some tokens of source and target are cut.
+
+    The loss is the first pass's cross-entropy plus α, the `weight`, times KL(first ‖ second), with the gradient
+    through both. A token is cut with the probability of `dropout`: its embedding is zero, its position stays. `spared`
+    are token ids that are never cut, padding and the ends of sentences, as in the authors' code.
+    """
+
+    def __init__(self, *, weight: float, dropout: nn.Module, spared: Sequence[int]) -> None:
+        super().__init__()
+        self.divergence = Divergence(weight, shares=(1.0, 0.0))
+        self.dropout = dropout
+        self.spared = tuple(spared)
+
+    def cuts(self, doubled: Batch) -> Cuts:
+        """The tokens of the source and of the decoder's input that are cut, drawn as the masks of dropout are."""
+        return self._cut(doubled.source), self._cut(doubled.target_input)
+
+    def _cut(self, tokens: Int[Tensor, "rows length"]) -> Bool[Tensor, "rows length"]:
+        second = tokens[len(tokens) // 2 :]
+        drawn = self.dropout(torch.ones(second.shape, device=tokens.device)) == 0
+        for token in self.spared:
+            drawn &= second != token
+        return torch.cat([torch.zeros_like(drawn), drawn])
