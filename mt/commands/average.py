@@ -1,14 +1,21 @@
 """mt-average: section 6.1, the mean of the newest checkpoints."""
 
+from functools import partial
 from pathlib import Path
 
+import torch
+
+from mt.api import empty_model, load_tokenizers
 from mt.config.schema import AverageConfig
 from mt.runs.checkpoint import Checkpoints
 from mt.runs.delivery import deliver
-from mt.runs.folder import CHECKPOINTS, run_identity
+from mt.runs.folder import CHECKPOINTS, load_run, run_identity
 
 
 def average(config: AverageConfig) -> None:
     """Average the newest checkpoints of a run (section 6.1)."""
     run_dir = Path(config.run_dir)
-    deliver(run_dir, Checkpoints(run_dir / CHECKPOINTS, keep=1, run=run_identity(run_dir)), count=config.checkpoints)
+    checkpoints = Checkpoints(run_dir / CHECKPOINTS, keep=1, run=run_identity(run_dir))
+    run = load_run(run_dir)
+    check = partial(empty_model, run, load_tokenizers(run, run_dir), torch.device("meta"))
+    deliver(run_dir, checkpoints, count=config.checkpoints, check=check)

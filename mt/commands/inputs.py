@@ -7,6 +7,7 @@ from typing import Any
 from mt.config.checks import listed_corpora
 from mt.config.schema import (
     AttentionConfig,
+    AverageConfig,
     EvaluateConfig,
     ExportConfig,
     FilesData,
@@ -19,7 +20,7 @@ from mt.config.schema import (
 from mt.data.lines import read_lines, table_suffix
 from mt.data.tables import json_object
 from mt.errors import UserError
-from mt.runs.folder import KEPT_FILES, check_ensemble, check_run
+from mt.runs.folder import KEPT_FILES, check_ensemble, check_run, load_run
 
 
 @singledispatch
@@ -80,6 +81,11 @@ def _(config: AttentionConfig) -> None:
     if not config.output.endswith(".png"):
         raise UserError(f"output: expected a .png file, got {config.output}")
     _check_writable(config.output, config.run_dir)
+
+
+@check_files.register
+def _(config: AverageConfig) -> None:
+    load_run(config.run_dir)
 
 
 @check_files.register

@@ -72,7 +72,8 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
     scores = run_dir / SCORES
     if averaged_steps(run_dir / MODEL)[-1:] != [state.step]:
         scores.unlink(missing_ok=True)  # those of an earlier model
-        deliver(run_dir, checkpoints, count=config.training.average_checkpoints)
+        check = partial(empty_model, config, load_tokenizers(config, run_dir), torch.device("meta"))
+        deliver(run_dir, checkpoints, count=config.training.average_checkpoints, check=check)
         draw_curves(run_dir)
     seconds = format_seconds(state.training_seconds)
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")

@@ -34,10 +34,13 @@ def write_file(path: Path, content: Content, *, key: str = "run_dir") -> None:
 def replace_file(path: Path, content: bytes, *, key: str = "run_dir") -> None:
     """Replace a file; a reader sees the old one or the new one, whole.
 
-    The target of a link is replaced, not the link; a pipe or a device is written to. A file keeps its permissions,
-    and nobody else reads the new content meanwhile. Raises DiskError, which names the option `key` of the path.
+    The target of a link is replaced, not the link; an output that is a pipe or a device is written to. A file keeps its
+    permissions, and nobody else reads the new content meanwhile. Raises DiskError, which names the option `key` of the
+    path, BadFileError for a pipe or a device among the files of a run.
     """
     special = path.exists() and not path.is_file() and not path.is_dir()
+    if special and key == "run_dir":
+        raise BadFileError(f"{path}: is a pipe or a device, where the run has a file; remove it")
     path = Path(os.path.realpath(path)) if path.is_symlink() and not special else path  # also of a loop
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -112,11 +115,16 @@ def remove_unfinished(folder: Path) -> None:
             path.unlink()
 
 
+def check_file(path: Path) -> None:
+    """Raise BadFileError for what is missing, or a pipe or a device, which might never end."""
+    if not path.is_file():
+        raise BadFileError(f"{path}: missing, or not a file; restore it")
+
+
 def read_file(path: Path, largest_bytes: int) -> bytes:
-    """The content of a file; raises BadFileError for one that is larger, missing, or a pipe, which might never end."""
+    """The content of a file; raises BadFileError as `check_file` does, and for one that is larger."""
     try:
-        if not path.is_file():
-            raise BadFileError(f"{path}: missing, or not a file; restore it")
+        check_file(path)
         with path.open("rb") as file:
             content = file.read(largest_bytes + 1)
     except OSError as error:

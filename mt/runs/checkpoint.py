@@ -14,7 +14,16 @@ from torch import Tensor, nn
 from mt.config.loading import checked
 from mt.config.schema import Count, CountOrZero
 from mt.errors import BadFileError, UserError
-from mt.runs.atomic import LARGEST_JSON_BYTES, disk_error, read_file, read_folder, recover, remove_folder, write_folder
+from mt.runs.atomic import (
+    LARGEST_JSON_BYTES,
+    check_file,
+    disk_error,
+    read_file,
+    read_folder,
+    recover,
+    remove_folder,
+    write_folder,
+)
 from mt.runs.folder import BEST, MODEL, OPTIMIZER, STATE, checkpoint_steps, step_folder
 
 Result = TypeVar("Result")
@@ -103,8 +112,7 @@ def read_tensors(content: bytes, *, origin: Path) -> dict[str, Tensor]:
 def tensors_without_values(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file, of whose values nothing is read, on the device "meta". Raises BadFileError."""
     types = {name: dtype for dtype, name in _NAMES.items()}
-    if not path.is_file():
-        raise BadFileError(f"{path}: missing, or not a file; restore it")
+    check_file(path)
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  not a dictionary
@@ -167,10 +175,14 @@ class Checkpoints:
         """The steps that have a folder, ascending; whether it is whole shows only on loading."""
         return checkpoint_steps(self.folder)
 
-    def newest_whole(self, count: int) -> tuple[list[int], list[str]]:
-        """The steps of the newest checkpoints that are whole, ascending, and a line for each passed over."""
+    def newest_whole(self, count: int, check: Callable[..., object]) -> tuple[list[int], list[str]]:
+        """The steps of the newest checkpoints that are whole, ascending, and a line for each passed over.
+
+        `check` raises BadFileError for a `file` of other parameters than the run's, before memory is taken for it.
+        """
 
         def step_if_whole(step: int) -> int:
+            check(file=self.folder / step_folder(step) / MODEL)
             self.load_tensors(step)
             return step
 
@@ -225,7 +237,6 @@ class Checkpoints:
     def _read(self, step: int, *names: str) -> tuple[dict[str, bytes], TrainingState]:
         """Files of a checkpoint and its state. Raises BadFileError unless it is whole and of this step and run."""
         folder = self.folder / step_folder(step)
-        tensors_without_values(folder / MODEL)
         files = read_folder(folder, *names, STATE)
         state = _parse_state(files[STATE], origin=folder / STATE)
         if (state.step, state.origin.run) != (step, self.run):

@@ -5,7 +5,7 @@ Fine-tuning begins with another run's model and tokenizers instead of random par
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from torch import Tensor
 from mt.config.schema import TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
-from mt.runs.atomic import replace_file
+from mt.runs.atomic import check_file, replace_file
 from mt.runs.checkpoint import Checkpoints, memory, read_tensors
 from mt.runs.folder import MODEL, load_run, run_identity, tokenizer_paths
 from mt.training.averaging import average
@@ -25,8 +25,8 @@ _METADATA = "delivery"  # one entry of the file's metadata, because safetensors 
 _CURE = "restore it, or rebuild it with mt-average"
 
 
-def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int) -> None:
-    """Write the mean of the parameters of the newest whole checkpoints as the run's model.
+def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int, check: Callable[..., object]) -> None:
+    """Write the mean of the parameters of the newest whole checkpoints as the run's model; `check` is `newest_whole`'s.
 
     Raises UserError where there is none, BadFileError where all are damaged or of different models or a tokenizer
     was exchanged, DiskError.
@@ -34,7 +34,7 @@ def deliver(run_dir: Path, checkpoints: Checkpoints, *, count: int) -> None:
     if not checkpoints.steps():
         raise UserError(f"{run_dir}: it has no checkpoint to average; train first")
     run = run_identity(run_dir)
-    steps, passed_over = checkpoints.newest_whole(count)
+    steps, passed_over = checkpoints.newest_whole(count, check)
     try:
         weights = average(checkpoints.load_tensors(step) for step in steps)
     except ValueError as error:
@@ -87,9 +87,10 @@ def _checksum(weights: Mapping[str, Tensor]) -> str:
 
 def _read_metadata(path: Path) -> dict[str, Any]:
     try:
+        check_file(path)
         with safetensors.safe_open(path, framework="numpy") as file:
             metadata = json.loads((file.metadata() or {}).get(_METADATA, "{}"))
-    except (OSError, safetensors.SafetensorError, ValueError, RecursionError):
+    except (BadFileError, OSError, safetensors.SafetensorError, ValueError, RecursionError):
         return {}
     return metadata if isinstance(metadata, dict) else {}
 

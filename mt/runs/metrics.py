@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mt.errors import UserError
-from mt.runs.atomic import disk_error, replace_file
+from mt.runs.atomic import disk_error, read_file, replace_file
 from mt.runs.folder import BLEU_CURVE, LOSS_CURVE, METRICS, TENSORBOARD
 
 UNSCHEDULED_VALIDATION = "unscheduled validation"  # the kind of a line that a resumed run drops
+
+LARGEST_METRICS_BYTES = 1 << 28  # of more than half a million lines
 
 
 class MetricsFile:
@@ -102,7 +104,7 @@ def perplexity(nats: float) -> float:
 def _lines(path: Path) -> tuple[list[Mapping[str, Any]], int]:
     """The whole lines of a metrics file and the number of damaged ones; a last line cut short by a crash is dropped."""
     lines: list[Mapping[str, Any]] = []
-    texts = path.read_bytes().split(b"\n")[:-1] if path.is_file() else []
+    texts = read_file(path, LARGEST_METRICS_BYTES).split(b"\n")[:-1] if path.exists() else []
     for text in texts:
         with contextlib.suppress(ValueError, RecursionError):
             line = json.loads(text)

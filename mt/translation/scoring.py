@@ -16,7 +16,7 @@ from typing import Any, Literal
 from mt.data.lines import encode_lines, read_lines
 from mt.errors import UserError
 from mt.reporting import report
-from mt.runs.atomic import disk_error, replace_file
+from mt.runs.atomic import check_file, disk_error, replace_file
 from mt.runs.folder import EVALUATIONS, HYPOTHESES, SCORES, held_out_text
 from mt.translation.evaluation import Scores, corpus_scores, format_scores
 from mt.translation.translator import Translator
@@ -43,11 +43,14 @@ def score_split(
 ) -> None:
     """Translate the test or validation split in the run folder; save the scores with the `decoding` options, and print.
 
-    On the test split they are compared with what is `expected`. Raises UserError when the run has no such split.
+    On the test split they are compared with what is `expected`. Raises UserError when the run has no such split,
+    BadFileError for one that is not a file.
     """
     source, target = (held_out_text(run_dir, split, side) for side in ("source", "target"))
     if not source.exists():
         raise UserError(f"{run_dir}: its data has no {split} split; give source=FILE reference=FILE")
+    check_file(source)
+    check_file(target)
     sources, references = paired_lines(str(source), str(target))
     report(f"translating the {split} split: {len(sources):,} sentences, beam {translator.search.beam_size}")
     about, named = {"scored": f"{split} split of {data_name}", "decoding": decoding}, run_dir / EVALUATIONS / split

@@ -385,10 +385,21 @@ def test_a_completion_that_no_shell_asked_for_is_refused(
 
 
 @pytest.mark.reliability(20)
-@pytest.mark.parametrize("arguments", [["training.max_step=5"], ["model.num_heads=3"], ["+foo=1"], ["data=files"]])
-def test_refuses_fast_and_without_torch(arguments: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        *(("train", [word]) for word in ("training.max_step=5", "model.num_heads=3", "+foo=1", "data=files")),
+        *((name, ["run_dir=gone"]) for name in ("average", "evaluate")),
+        ("attention", ["run_dir=gone", "source=a"]),
+        ("export", ["run_dir=gone", "format=huggingface"]),
+        ("translate", ["run_dir=gone", "source=a"]),
+        ("import_model", ["folder=gone", "run_dir=r", "source_language=en", "target_language=de"]),
+        ("inspect_corpus", ["data=files", "data.train=gone"]),
+    ],
+)
+def test_refuses_fast_and_without_torch(script: str, arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise SystemExit(99)\n", encoding="utf-8")
-    code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; from scripts.train import main; main()"
+    code = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; from scripts.{script} import main; main()"
     started = seconds_of_children()
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -286,6 +286,42 @@ def test_giant_files_and_sizes_take_no_memory(
 
 
 @pytest.mark.reliability(19)
+def test_a_giant_checkpoint_is_left_out_of_the_mean(
+    finished: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its header promises the 40 GB that it has; averaged on request, and at the end of a training."""
+    run_dir, held = tmp_path / "run", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    shutil.copytree(finished[0], run_dir)
+    path = run_dir / "checkpoints/step-16/model.safetensors"
+    header = json.dumps({"x": {"dtype": "F32", "shape": [10 << 30], "data_offsets": [0, 40 << 30]}}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    os.truncate(path, 8 + len(header) + (40 << 30))
+    again = [*finished[1], f"run_dir={run_dir}", "training.max_steps=21", "training.keep_checkpoints=9"]
+    for command, steps in (
+        (lambda: run("average", average, [f"run_dir={run_dir}", "checkpoints=2"]), "12, 20"),
+        (lambda: small_runs.train(again), "12, 20, 21"),
+    ):
+        assert command() == 0
+        error = capfd.readouterr().err
+        assert f"passing over a damaged checkpoint: {path}: tensor" in error
+        assert f"model.safetensors: the mean of the checkpoints at steps {steps}" in error
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held < 300_000  # kilobytes
+
+
+@pytest.mark.reliability(19)
+@pytest.mark.parametrize("name", ["data/test.source", "data/test.target", "evaluation.json"])
+def test_what_is_no_file_of_the_run_is_refused(
+    finished: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    """A pipe would wait for ever."""
+    shutil.copytree(finished[0], tmp_path / "run")
+    (tmp_path / "run" / name).unlink()
+    os.mkfifo(tmp_path / "run" / name)
+    assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=test"]) == 4
+    assert capfd.readouterr().err.split("\n")[-2].startswith(f"error: {tmp_path}/run/{name}: ")
+
+
+@pytest.mark.reliability(19)
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 1.0])
 def test_one_flipped_bit_in_the_delivered_model_is_found(
     finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], share: float

@@ -104,6 +104,15 @@ def test_what_is_no_file_is_not_read(tmp_path: Path, name: str) -> None:
         read_folder(tmp_path / "folder")
 
 
+@pytest.mark.reliability(19)
+def test_a_pipe_is_no_file_of_a_run(tmp_path: Path) -> None:
+    """It would wait for a reader."""
+    os.mkfifo(tmp_path / "evaluation.json")
+    with pytest.raises(BadFileError, match=r"evaluation.json: is a pipe or a device"):
+        replace_file(tmp_path / "evaluation.json", b"{}")
+    assert (tmp_path / "evaluation.json").is_fifo()
+
+
 def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path: Path) -> None:
     link, target = tmp_path / "link", tmp_path / "elsewhere"
     link.symlink_to(target)
@@ -132,7 +141,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        replace_file(pipe, b"through")
+        replace_file(pipe, b"through", key="output")
         assert os.read(reader, 100) == b"through"
     finally:
         os.close(reader)

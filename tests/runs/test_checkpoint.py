@@ -317,7 +317,7 @@ def test_damaged_models_without_a_checksum_never_crash_the_process(tmp_path: Pat
 def test_a_checkpoint_of_another_run_is_not_averaged(tmp_path: Path) -> None:
     save(tmp_path, 1, 2)
     save(tmp_path, 3, run="b", keep=9)
-    steps, [passed_over] = Checkpoints(tmp_path, keep=9, run="a").newest_whole(9)
+    steps, [passed_over] = Checkpoints(tmp_path, keep=9, run="a").newest_whole(9, lambda **_: None)
     assert steps == [1, 2]
     assert "step-3/state.json: is of step 3 of another run" in passed_over
 
@@ -375,8 +375,8 @@ def test_the_average_passes_over_what_is_damaged(tmp_path: Path) -> None:
     save(tmp_path, 1, 2, 3, keep=9)
     (tmp_path / "step-2" / MANIFEST).unlink()
     checkpoints = Checkpoints(tmp_path, keep=9, run="a")
-    assert checkpoints.newest_whole(1) == ([3], [])
-    steps, passed_over = checkpoints.newest_whole(2)
+    assert checkpoints.newest_whole(1, lambda **_: None) == ([3], [])
+    steps, passed_over = checkpoints.newest_whole(2, lambda **_: None)
     assert steps == [1, 3]
     assert len(passed_over) == 1
     assert "step-2" in passed_over[0]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from faults import failing_disk
 
-from mt.errors import DiskError
+from mt.errors import BadFileError, DiskError
 from mt.runs.metrics import MetricsFile, draw_curves, perplexity
 from mt.training.diagnosis import Diagnosis, WatchedMetrics
 
@@ -21,6 +22,16 @@ def lines(path: Path) -> list[Any]:
     text = path.read_text(encoding="utf-8")
     assert not text or text.endswith("\n")
     return [json.loads(line, parse_constant=refuse) for line in text.split("\n")[:-1]]
+
+
+@pytest.mark.reliability(19)
+def test_a_giant_file_takes_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.touch()
+    os.truncate(path, 40 << 30)
+    for read in (lambda: MetricsFile(path, step=0, tensorboard=False), lambda: draw_curves(tmp_path)):
+        with pytest.raises(BadFileError, match=r"metrics\.jsonl: larger than"):
+            read()
 
 
 def test_lines_after_the_checkpoint_go_and_no_other(tmp_path: Path) -> None:
