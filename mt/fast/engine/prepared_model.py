@@ -160,6 +160,7 @@ class PreparedModel:
         self.cross = prepack(*cross, rows=slice(self.d_model, None))  # keys and values of all layers as one product
         self.vocab_size = len(self.target_embedding)
         self.output = _output(model.target_embedding, self.target_embedding, compute_type)
+        model.positions.reserve(1)  # here, so that the first sentence does not wait for a GPU's copy
         self.table = model.positions.table.to(precision)
         d_k = self.d_model // self.num_heads
         self.indexed_attention = IndexedAttention.of(
