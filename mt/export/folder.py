@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mt.data.lines import without_surrogates
 from mt.errors import UserError
 from mt.runs.atomic import disk_error, sync_folder
 from mt.runs.folder import LOCK
@@ -18,6 +19,9 @@ def written_aside(folder: Path, *, key: str = "output") -> Iterator[Path]:
     Raises UserError where `folder` is not free, DiskError for an OSError; both name the option `key`. Raises
     LockedError while another process writes it.
     """
+    written = str(folder.absolute())
+    if not folder.absolute().name or without_surrogates(written) != written:
+        raise UserError(f"{key}: expected the name of a folder, in UTF-8; got {written}")
     aside = folder.absolute().with_name(f".{folder.absolute().name}.part")
     if aside.is_symlink():
         aside.unlink()

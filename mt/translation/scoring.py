@@ -16,7 +16,7 @@ from typing import Any, Literal
 from mt.data.lines import encode_lines, read_lines
 from mt.errors import UserError
 from mt.reporting import report
-from mt.runs.atomic import check_file, disk_error, replace_file
+from mt.runs.atomic import LARGEST_JSON_BYTES, check_file, disk_error, read_file, replace_file
 from mt.runs.folder import EVALUATIONS, HYPOTHESES, SCORES, held_out_text
 from mt.translation.evaluation import Scores, corpus_scores, format_scores
 from mt.translation.translator import Translator
@@ -77,11 +77,16 @@ def score_files(
 
 
 def _own_folder(folder: Path, named: Path, about: Mapping[str, object]) -> Path:
-    """A folder, or `named` with a number, whose scores are of the same text and options, or that has none."""
+    """A folder, or `named` with a number, whose scores are of the same text and options, or that has none.
+
+    Raises BadFileError for scores that are not a file.
+    """
     for number in itertools.count(2):
+        if not (folder / SCORES).exists():
+            break
         try:
-            scores = dict(json.loads((folder / SCORES).read_bytes()))
-        except (OSError, ValueError, TypeError):
+            scores = dict(json.loads(read_file(folder / SCORES, LARGEST_JSON_BYTES)))
+        except (ValueError, TypeError, RecursionError):
             break
         if {key: scores.get(key) for key in about} == about:
             break

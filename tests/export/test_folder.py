@@ -41,3 +41,9 @@ def test_what_a_link_points_to_is_not_deleted(tmp_path: Path) -> None:
     with written_aside(tmp_path / "out") as aside:
         (aside / "a").write_text("new")
     assert [path.name for path in (tmp_path / "outside").iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("name", ["/", "a\udcff"])
+def test_a_folder_needs_a_name_that_every_engine_reads(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="output: expected the name of a folder"), written_aside(tmp_path / name):
+        pass
