@@ -2,10 +2,12 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from mt.api import empty_model, load_tokenizers
+from mt.commands.preparation import loss_on_validation
 from mt.config.schema import AverageConfig
 from mt.runs.checkpoint import Checkpoints
 from mt.runs.delivery import deliver
@@ -13,9 +15,13 @@ from mt.runs.folder import CHECKPOINTS, load_run, run_identity
 
 
 def average(config: AverageConfig) -> None:
-    """Average the newest checkpoints of a run (section 6.1)."""
+    """Average that many of the newest checkpoints of a run; without a number deliver what the training would."""
     run_dir = Path(config.run_dir)
     checkpoints = Checkpoints(run_dir / CHECKPOINTS, keep=1, run=run_identity(run_dir))
     run = load_run(run_dir)
     check = partial(empty_model, run, load_tokenizers(run, run_dir), torch.device("meta"))
-    deliver(run_dir, checkpoints, count=config.checkpoints, check=check)
+    chosen: dict[str, Any] = {"count": config.checkpoints}
+    if config.checkpoints is None:
+        chosen = {"count": run.training.average_checkpoints, "warmup_steps": run.training.warmup_steps}
+        chosen["validation_loss"] = loss_on_validation(run, run_dir)
+    deliver(run_dir, checkpoints, check=check, **chosen)

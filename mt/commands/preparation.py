@@ -2,20 +2,24 @@
 
 import functools
 import zlib
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
 import torch
+from torch import Tensor
 
 from mt import build
+from mt.api import empty_model, load_tokenizers
 from mt.config.loading import to_yaml
 from mt.config.schema import Data, TrainConfig
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.filters import HELD_OUT, FilterSettings, Split
 from mt.data.known_words import save_known_words
-from mt.data.loader import TrainingOrder
+from mt.data.lines import read_lines
+from mt.data.loader import ListedPairs, TrainingOrder
 from mt.data.text_cache import PreparedText, Side, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.doctor.quick import report_corpus_findings
@@ -23,6 +27,7 @@ from mt.fast.workers import in_process
 from mt.model.transformer import Transformer
 from mt.reporting import report
 from mt.runs.atomic import replace_file
+from mt.runs.checkpoint import load_model_tensors
 from mt.runs.delivery import inherit_tokenizers
 from mt.runs.folder import (
     CONFIG,
@@ -35,8 +40,12 @@ from mt.runs.folder import (
     source_words,
     tokenizer_paths,
 )
+from mt.runtime import choose_device
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup
+from mt.training.trainer import validation_loss
 from mt.training.trial import largest_that_fits, try_batches
+
+_VALIDATION_TOKENS = 4096  # in a batch, at most
 
 
 def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager[None] | None = None) -> PreparedText:
@@ -115,6 +124,27 @@ def encoded(config: TrainConfig, text: PreparedText, split: Split, *, epoch: int
         bpe_dropout=sampling,
         seed=(config.seed, epoch or 0),
     )
+
+
+def loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping[str, Tensor]], float] | None:
+    """The loss of a model's parameters on the run's validation text, in nats per token; None without such text."""
+    texts = [held_out_text(run_dir, "validation", side) for side in get_args(Side)]
+    if not all(text.exists() for text in texts):
+        return None
+    tokenizers, device = load_tokenizers(config, run_dir), choose_device(config.device)
+    sides = zip(tokenizers, texts, strict=True)
+    corpus = ListedPairs(*(tokenizer.encode_many(list(read_lines(str(text)))) for tokenizer, text in sides))
+    autocast = build.training_autocast(config.training, device)
+    tokens = min(config.training.batch_tokens, _VALIDATION_TOKENS)
+
+    def loss(parameters: Mapping[str, Tensor]) -> float:
+        model = empty_model(config, tokenizers, device)
+        load_model_tensors(model, parameters, origin=run_dir)
+        criterion = build.validation_loss(model.eval(), config.training)
+        with torch.inference_mode():
+            return validation_loss(criterion, corpus, batch_tokens=tokens, autocast=autocast)[0]
+
+    return loss
 
 
 def training_order(

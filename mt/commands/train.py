@@ -12,7 +12,14 @@ import torch
 
 from mt import build
 from mt.api import empty_model, load_tokenizers, translator_of_run
-from mt.commands.preparation import encoded, fitting_tokens, prepare, report_text, training_order
+from mt.commands.preparation import (
+    encoded,
+    fitting_tokens,
+    loss_on_validation,
+    prepare,
+    report_text,
+    training_order,
+)
 from mt.config.schema import TrainConfig
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder
@@ -72,8 +79,10 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
     scores = run_dir / SCORES
     if averaged_steps(run_dir / MODEL)[-1:] != [state.step]:
         scores.unlink(missing_ok=True)  # those of an earlier model
+        training, loss = config.training, loss_on_validation(config, run_dir)
         check = partial(empty_model, config, load_tokenizers(config, run_dir), torch.device("meta"))
-        deliver(run_dir, checkpoints, count=config.training.average_checkpoints, check=check)
+        limits = {"count": training.average_checkpoints, "warmup_steps": training.warmup_steps}
+        deliver(run_dir, checkpoints, check=check, validation_loss=loss, **limits)
         draw_curves(run_dir)
     seconds = format_seconds(state.training_seconds)
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
@@ -145,12 +154,12 @@ def _train(
 def _validations_at_end(config: TrainConfig, run_dir: Path) -> float:
     """How many greedy validations take as long as all that follows the last step.
 
-    That is a validation, two losses to choose the model by, and the test split; a beam of 4 takes about 2.5 times as
-    long as greedy search.
+    That is a validation, two losses to choose the model by, and the test split; a beam of 4 took 0.8 to 1.5 times as
+    long for a sentence as a validation.
     """
     validation, test = (held_out_text(run_dir, split, "target") for split in ("validation", "test"))
     sizes = [path.stat().st_size if path.exists() else 0 for path in (validation, test)]
-    return 1.5 + (1 + config.decoding.beam_size) / 2 * sizes[1] / max(1, sizes[0])
+    return 1.5 + (5 + config.decoding.beam_size) / 6 * sizes[1] / max(1, sizes[0])
 
 
 def _report_unfitting(config: TrainConfig, steps: int) -> None:

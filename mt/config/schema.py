@@ -327,7 +327,7 @@ class AverageConfig:
     """`mt-average`: the mean of the newest checkpoints' parameters (section 6.1)."""
 
     run_dir: str  # null is the newest run under runs/
-    checkpoints: Count
+    checkpoints: Count | None  # exactly these; null: what the training would deliver, chosen on validation
 
 
 @dataclass(frozen=True, kw_only=True)

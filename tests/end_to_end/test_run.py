@@ -46,7 +46,7 @@ def test_a_run_folder_holds_what_it_promises(finished: tuple[Path, list[str]]) -
         assert (run_dir / name).stat().st_size, name
     steps = {path.name for path in (run_dir / "checkpoints").iterdir()}
     assert steps == {"step-12", "step-16", "step-20", "best"}
-    assert averaged_steps(run_dir / "model.safetensors") == [12, 16, 20]
+    assert averaged_steps(run_dir / "model.safetensors") == [20]  # the loss still falls fast: the mean validates worse
     scores = json.loads((run_dir / "evaluation.json").read_text(encoding="utf-8"))
     assert {"bleu", "bleu_low", "bleu_high", "chrf", "signature", "sentences", "seconds"} <= scores.keys()
     assert scores["sentences"] == 8
@@ -225,6 +225,8 @@ def test_checkpoints_are_averaged_on_request(finished: tuple[Path, list[str]], t
     assert run("average", average, [f"run_dir={run_dir}", "checkpoints=2"]) == 0
     assert averaged_steps(run_dir / "model.safetensors") == [16, 20]
     assert run("average", average, [f"run_dir={run_dir}", "checkpoints=3"]) == 0
+    assert averaged_steps(run_dir / "model.safetensors") == [12, 16, 20]
+    assert run("average", average, [f"run_dir={run_dir}"]) == 0  # as the training did
     assert (run_dir / "model.safetensors").read_bytes() == (finished[0] / "model.safetensors").read_bytes()
 
 
@@ -400,7 +402,7 @@ def test_separate_vocabularies_work_to_the_end(tmp_path: Path, capfd: pytest.Cap
     assert run("translate", translate, [f"run_dir={tmp_path}/run", "source=house tree"]) == 0
     assert run("evaluate", evaluate, [f"run_dir={tmp_path}/run", "split=test"]) == 0
     assert small_runs.train(corpus, "training.max_steps=5") == 0
-    assert averaged_steps(tmp_path / "run/model.safetensors") == [4, 5]
+    assert averaged_steps(tmp_path / "run/model.safetensors") == [5]  # both are of the warm-up
 
 
 def test_a_run_without_test_data_delivers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

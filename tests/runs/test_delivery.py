@@ -1,0 +1,65 @@
+"""Which checkpoints become the delivered model: never those of the warm-up, and not a mean that validates worse."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from mt.runs.checkpoint import Checkpoints, TrainingState
+from mt.runs.delivery import averaged_steps, deliver, read_model
+from mt.runs.folder import run_identity
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> Path:
+    """A run with a checkpoint every 100 steps, in which the only weight is the step."""
+    (tmp_path / "identity.json").write_text(json.dumps({"settings": {}, "tokenizers": {}}), encoding="utf-8")
+    model = nn.Linear(1, 1, bias=False)
+    optimizer = torch.optim.Adam(model.parameters())
+    for step in (100, 200, 300, 400):
+        nn.init.constant_(model.weight, step)
+        checkpoints_of(tmp_path).save(model, optimizer, TrainingState(step=step))
+    return tmp_path
+
+
+def checkpoints_of(run_dir: Path) -> Checkpoints:
+    return Checkpoints(run_dir / "checkpoints", keep=9, run=run_identity(run_dir))
+
+
+@pytest.mark.parametrize(
+    ("limits", "worse", "steps"),
+    [
+        ((3, 0), 0.0, [200, 300, 400]),
+        ((3, 200), 0.0, [300, 400]),  # the end of the warm-up is part of it
+        ((3, 350), 0.0, [400]),
+        ((3, 400), 0.0, [400]),  # none is left, so the newest
+        ((3, 5000), 0.0, [400]),
+        ((3, 0), 0.009, [200, 300, 400]),
+        ((3, 0), 0.011, [400]),
+        ((2, 200), 0.011, [400]),
+    ],
+)
+def test_what_is_delivered(
+    run_dir: Path, capsys: pytest.CaptureFixture[str], limits: tuple[int, int], worse: float, steps: list[int]
+) -> None:
+    count, warmup_steps = limits
+
+    def loss(weights: Mapping[str, Tensor]) -> float:
+        return 2.0 if float(weights["weight"]) == 400 else 2.0 * (1 + worse)
+
+    options: dict[str, Any] = {"count": count, "warmup_steps": warmup_steps, "validation_loss": loss}
+    deliver(run_dir, checkpoints_of(run_dir), check=lambda **_: None, **options)
+    assert averaged_steps(run_dir / "model.safetensors") == steps
+    assert float(read_model(run_dir)["weight"]) == sum(steps) / len(steps)
+    error = capsys.readouterr().err
+    assert f"{'checkpoints at steps' if len(steps) > 1 else 'checkpoint at step'} {', '.join(map(str, steps))}" in error
+    assert ("of step 400 alone 2.0000" in error) == (warmup_steps < 300)
+
+
+def test_without_validation_the_mean_is_delivered(run_dir: Path) -> None:
+    deliver(run_dir, checkpoints_of(run_dir), check=lambda **_: None, count=2)
+    assert averaged_steps(run_dir / "model.safetensors") == [300, 400]
