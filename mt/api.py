@@ -17,7 +17,7 @@ from mt.errors import BadFileError, UserError
 from mt.model.transformer import Transformer
 from mt.runs.checkpoint import check_tensor_file, load_model_tensors, tensors_without_values
 from mt.runs.delivery import read_model
-from mt.runs.folder import CONFIG, MODEL, check_ensemble, check_run, load_run, run_identity, tokenizer_paths
+from mt.runs.folder import CONFIG, MODEL, check_ensemble, load_run, run_identity, tokenizer_paths
 from mt.runtime import choose_device
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator as LineTranslator
@@ -50,8 +50,7 @@ class Translator:
         Raises UserError for folders or settings that do not fit, BadFileError for a damaged run.
         """
         run_dir = Path(folder)
-        for key, each in (("folder", folder), *(("ensemble", other) for other in ensemble)):
-            check_run(str(each), key)
+        check_ensemble(str(folder), [str(each) for each in ensemble], key="folder")
         settings = checked(Decoding, asdict(load_run(run_dir).decoding) | dict(decoding or {}))
         if n_best < 1:
             raise UserError(f"n_best={n_best} is less than 1")
@@ -88,10 +87,9 @@ def translator_of_run(
 ) -> LineTranslator:
     """The translator that a finished run delivered, with the run's own search settings unless others are given.
 
-    The models of the runs in `ensemble` decide with it. Raises UserError for a folder that is not a run and for runs
-    of different vocabularies, BadFileError for a damaged one.
+    The models of the runs in `ensemble`, which have its vocabulary (`check_ensemble`), decide with it. Raises UserError
+    for a folder that is not a run, BadFileError for a damaged one.
     """
-    check_ensemble([run_dir, *ensemble])
     models = [trained_model(each, choose_device(device)) for each in (run_dir, *ensemble)]
     config = load_run(run_dir)
     return build.translator(

@@ -62,16 +62,9 @@ def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int
     """A new model, initialised by the run's seed; without a `source_vocab_size` both sides share one vocabulary."""
     seed_everything(config.seed, 0)
     return make_transformer(
+        **vars(config.model),
         vocab_size=vocab_size,
         source_vocab_size=source_vocab_size,
-        num_layers=config.model.num_layers,
-        d_model=config.model.d_model,
-        d_ff=config.model.d_ff,
-        num_heads=config.model.num_heads,
-        dropout=config.model.dropout,
-        initialisation=config.model.initialisation,
-        activation=config.model.activation,
-        output_bias=config.model.output_bias,
         pad=PAD,
         attention=fused_attention,
         make_dropout=Dropout,
@@ -159,13 +152,12 @@ def translator(
 def search(decoding: schema.Decoding, *, byte_fallback: bool, num_hypotheses: int = 1) -> Search:
     """The search that `decoding` describes; with `byte_fallback` the unknown token is never needed."""
     names = {field.name for field in fields(Search)} & {field.name for field in fields(schema.Decoding)}
-    settings: dict[str, Any] = {name: getattr(decoding, name) for name in names - {"sampling", "early_stopping"}}
+    settings: dict[str, Any] = {name: getattr(decoding, name) for name in names - {"sampling"}}
     return Search(
         bos=BOS,
         eos=EOS,
         forbidden=[PAD, BOS, UNKNOWN] if byte_fallback else [PAD, BOS],
         sampling=None if decoding.sampling is None else Sampling(**vars(decoding.sampling)),
-        early_stopping=bool(decoding.early_stopping),
         num_hypotheses=num_hypotheses,
         rank=ranked_extensions,
         **settings,

@@ -1,8 +1,6 @@
 """mt-evaluate: sacreBLEU scores on raw references, printed and saved."""
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from mt.api import translator_of_run
 from mt.config.schema import EvaluateConfig
@@ -12,7 +10,7 @@ from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
 from mt.runs.folder import load_run
 from mt.translation.evaluation import check_scorable, corpus_scores, format_scores
-from mt.translation.scoring import Expectation, paired_lines, score_files, score_split
+from mt.translation.scoring import paired_lines, score_files, score_split
 
 
 def evaluate(config: EvaluateConfig) -> None:
@@ -29,12 +27,11 @@ def evaluate(config: EvaluateConfig) -> None:
     run_dir = Path(str(config.run_dir))
     check_scorable(language)
     translator = translator_of_run(run_dir, config.decoding, config.device, processes=True)
-    options: dict[str, Any] = {"language": language, "decoding": asdict(config.decoding)}
     if config.source is not None:
         found, own = recognise(list(read_lines(config.source))), run.data.source_language.lower()[:2]
         if run.data.target_language.lower()[:2] in found and own not in found:
             report(f"warning: {config.source} looks like {' or '.join(found)}, but the run translates from {own}")
-        score_files(run_dir, translator, config.source, str(config.reference), **options)
+        files = config.source, str(config.reference)
+        score_files(run_dir, translator, *files, language=language, decoding=config.decoding)
         return
-    expected = Expectation(**vars(run.expected)) if run.expected else None
-    score_split(run_dir, translator, config.split, data_name=run.data.name, expected=expected, **options)
+    score_split(run_dir, translator, config.split, run, language=language, decoding=config.decoding)

@@ -54,10 +54,7 @@ def _(config: ImportConfig) -> None:
 
 @check_files.register
 def _(config: TranslateConfig) -> None:
-    check_run(config.run_dir)
-    for run_dir in config.ensemble:
-        check_run(run_dir, key="ensemble")
-    check_ensemble([config.run_dir, *config.ensemble])
+    check_ensemble(config.run_dir, config.ensemble)
     if config.input != "-":
         _check_readable("input", config.input)
         _check_plain(config)

@@ -3,10 +3,9 @@
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -43,7 +42,7 @@ from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica, launche
 from mt.training.schedule import peak_learning_rate
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished, validation_loss
 from mt.translation.evaluation import check_scorable, corpus_bleu
-from mt.translation.scoring import Expectation, score_split
+from mt.translation.scoring import score_split
 
 
 def train(config: TrainConfig) -> None:
@@ -88,9 +87,8 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
     if held_out_text(run_dir, "test", "source").exists() and not scores.exists():
         translator = translator_of_run(run_dir, config.decoding, config.device)
-        expected = Expectation(**vars(config.expected)) if config.expected else None
-        options: dict[str, Any] = {"language": config.data.target_language, "decoding": asdict(config.decoding)}
-        score_split(run_dir, translator, "test", data_name=config.data.name, expected=expected, **options)
+        language = config.data.target_language
+        score_split(run_dir, translator, "test", config, language=language, decoding=config.decoding)
 
 
 def _ranks(config: TrainConfig) -> ProcessGroup:

@@ -64,13 +64,19 @@ def _translate(
     left: int | None,
 ) -> None:
     """Translate lines into the output, `left` of them where that is known, and report the speed."""
-    guesses = _Guesses(Path(config.run_dir))
+    known = load_known_words(source_words(Path(config.run_dir)))
+    guesses = 0  # lines with words that training never saw, if the run lists those that it saw
+    unknown: dict[int, list[str]] = {}  # the words of the first such lines, by number
     read, kept = itertools.tee(enumerate(lines, start=first_number))
 
     def texts() -> Iterator[str]:
+        nonlocal guesses
         for number, line in read:
             text = records.text(line, number)
-            guesses.look(number, text)
+            if known is not None and (words := unknown_words(text, known)):
+                guesses += 1
+                if guesses <= _MOST_NAMED:
+                    unknown[number] = words
             yield text
 
     start = time.monotonic()
@@ -85,36 +91,23 @@ def _translate(
         count, tokens = count + 1, tokens + len(translation.tokens)
         progress.advance(1)
     progress.close()
-    guesses.report(lines=count)
+    if guesses:
+        _report_guesses(guesses, unknown, lines=count)
     if config.source is None:
         seconds = time.monotonic() - start
         rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {tokens / max(seconds, 1e-9):,.0f} subwords/s"
         report(f"{config.run_dir}: {count:,} {'line' if count == 1 else 'lines'} in {format_seconds(seconds)}, {rate}")
 
 
-class _Guesses:
-    """The lines with words that training never saw, if the run lists those that it saw."""
-
-    def __init__(self, run_dir: Path) -> None:
-        self._known = load_known_words(source_words(run_dir))
-        self._count = 0
-        self._first: dict[int, list[str]] = {}  # the words of the first such lines, by number
-
-    def look(self, number: int, text: str) -> None:
-        if self._known is not None and (words := unknown_words(text, self._known)):
-            self._count += 1
-            if self._count <= _MOST_NAMED:
-                self._first[number] = words
-
-    def report(self, *, lines: int) -> None:
-        """Report in one line which of the translations are guesses."""
-        words = next(iter(self._first.values()), [])
-        if words and lines == 1:
-            named = ", ".join(words[:_MOST_NAMED]) + (", …" if len(words) > _MOST_NAMED else "")
-            report(f"words that training never saw, so their translation is a guess: {named}")
-        elif words:
-            named = ", ".join(map(str, self._first)) + (", …" if self._count > _MOST_NAMED else "")
-            report(f"lines with words that training never saw, a guess: {self._count:,} of {lines:,}, lines {named}")
+def _report_guesses(count: int, unknown: dict[int, list[str]], *, lines: int) -> None:
+    """Report in one line which of the translations are guesses, as the first `unknown` words by line say."""
+    if lines == 1:
+        [words] = unknown.values()
+        named = ", ".join(words[:_MOST_NAMED]) + (", …" if len(words) > _MOST_NAMED else "")
+        report(f"words that training never saw, so their translation is a guess: {named}")
+    else:
+        named = ", ".join(map(str, unknown)) + (", …" if count > _MOST_NAMED else "")
+        report(f"lines with words that training never saw, a guess: {count:,} of {lines:,}, lines {named}")
 
 
 def _result(config: TranslateConfig, one: Translation) -> Result:

@@ -228,7 +228,7 @@ class Decoding:
     max_output_tokens: Count | None  # the end not counted; the longest output for any source
     precision: Literal["auto", "fp32", "bf16", "int8"]  # of matrix products; auto: bf16 on a GPU that has it, else fp32
     no_repeat_ngram_size: Count | None  # no n-gram of this length occurs twice in an output
-    early_stopping: bool | None  # true ends a search at beam_size finished hypotheses, although a better one may come
+    early_stopping: bool  # true ends a search at beam_size finished hypotheses, although a better one may come
     sampling: Sampling | None  # instead of a search; decoding=sampling sets it
 
 

@@ -58,7 +58,7 @@ def _search_settings(decoding: Decoding, longest: int) -> dict[str, Any]:
     settings: dict[str, Any] = {"num_beams": decoding.beam_size, "do_sample": False, "max_length": longest}
     if decoding.beam_size > 1:
         settings["length_penalty"] = decoding.length_penalty
-        settings["early_stopping"] = bool(decoding.early_stopping) or "never"
+        settings["early_stopping"] = decoding.early_stopping or "never"
     if decoding.min_output_tokens:
         settings["min_new_tokens"] = decoding.min_output_tokens
     if decoding.no_repeat_ngram_size:

@@ -111,15 +111,18 @@ def newest_run(delivered: bool, runs: str = "runs") -> str:
     return str(max(folders, key=lambda folder: (folder / proof).stat().st_mtime))
 
 
-def check_ensemble(run_dirs: Sequence[str | Path]) -> None:
-    """Refuse runs whose tokenizers differ from the first's: their probabilities have no mean. Raises UserError."""
-    first, *others = [Path(run_dir) for run_dir in run_dirs]
-    expected = _tokenizer_checksums(first)
-    for other in others:
-        if _tokenizer_checksums(other) != expected:
+def check_ensemble(run_dir: str, ensemble: Sequence[str], key: str = "run_dir") -> None:
+    """Refuse what is not a finished run, and runs of `ensemble` with other tokenizers than the first. Raises UserError.
+
+    The probabilities of other subwords have no mean.
+    """
+    check_run(run_dir, key)
+    for other in ensemble:
+        check_run(other, "ensemble")
+        if _tokenizer_checksums(Path(other)) != _tokenizer_checksums(Path(run_dir)):
             raise UserError(
-                f"ensemble: {other} does not have the vocabulary of {first} ({' or '.join(TOKENIZERS)} differs); train "
-                "the runs on the same data with the same tokenizer settings"
+                f"ensemble: {other} does not have the vocabulary of {run_dir} ({' or '.join(TOKENIZERS)} differs); "
+                "train the runs on the same data with the same tokenizer settings"
             )
 
 

@@ -7,7 +7,6 @@ import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Literal
 
 from mt.data.lines import encode_lines
@@ -37,9 +36,7 @@ class StreamOutput:
     def __enter__(self) -> "StreamOutput":  # noqa: PYI034  the shape checks cannot read Self
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if self._stream is not sys.stdout.buffer:
             with contextlib.suppress(OSError):  # of what could not be written
                 self._stream.close()
@@ -70,9 +67,7 @@ class FileOutput(StreamOutput):
         self.finished_lines, end_bytes = finished(self._part, numbered=numbered) if key else (0, 0)
         self._stream.truncate(end_bytes)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         if error is None:
             os.fsync(self._stream.fileno())
             self._part.replace(self._path)

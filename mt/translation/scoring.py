@@ -9,10 +9,11 @@ import itertools
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from mt.config.schema import Decoding, Expected, TrainConfig
 from mt.data.lines import encode_lines, read_lines
 from mt.errors import UserError
 from mt.reporting import report
@@ -22,28 +23,12 @@ from mt.translation.evaluation import Scores, corpus_scores, format_scores
 from mt.translation.translator import Translator
 
 
-@dataclass(frozen=True)
-class Expectation:
-    """The BLEU on the test split that a recipe promises, and which form of BLEU that is."""
-
-    bleu: float
-    tolerance: float
-    form: Literal["sacrebleu", "tokenised_compound_split"]
-
-
 def score_split(
-    run_dir: Path,
-    translator: Translator,
-    split: str,
-    *,
-    language: str,
-    data_name: str,
-    decoding: Mapping[str, object],
-    expected: Expectation | None = None,
+    run_dir: Path, translator: Translator, split: str, run: TrainConfig, *, language: str, decoding: Decoding
 ) -> None:
     """Translate the test or validation split in the run folder; save the scores with the `decoding` options, and print.
 
-    On the test split they are compared with what is `expected`. Raises UserError when the run has no such split,
+    On the test split they are compared with what the run expects. Raises UserError when the run has no such split,
     BadFileError for one that is not a file.
     """
     source, target = (held_out_text(run_dir, split, side) for side in ("source", "target"))
@@ -53,24 +38,19 @@ def score_split(
     check_file(target)
     sources, references = paired_lines(str(source), str(target))
     report(f"translating the {split} split: {len(sources):,} sentences, beam {translator.search.beam_size}")
-    about, named = {"scored": f"{split} split of {data_name}", "decoding": decoding}, run_dir / EVALUATIONS / split
+    about = {"scored": f"{split} split of {run.data.name}", "decoding": asdict(decoding)}
+    named = run_dir / EVALUATIONS / split
     folder = _own_folder(run_dir if split == "test" else named, named, about)
-    expected = expected if split == "test" else None
+    expected = run.expected if split == "test" else None
     _score(folder, translator, sources, references, language=language, about=about, expected=expected)
 
 
 def score_files(
-    run_dir: Path,
-    translator: Translator,
-    source: str,
-    reference: str,
-    *,
-    language: str,
-    decoding: Mapping[str, object],
+    run_dir: Path, translator: Translator, source: str, reference: str, *, language: str, decoding: Decoding
 ) -> None:
     """Translate a file; save and print the scores against a reference file. Raises UserError."""
     sources, references = paired_lines(source, reference)
-    about = {"scored": f"{source} against {reference}", "decoding": decoding}
+    about = {"scored": f"{source} against {reference}", "decoding": asdict(decoding)}
     named = run_dir / EVALUATIONS / Path(reference).name
     folder = _own_folder(named, named, about)
     _score(folder, translator, sources, references, language=language, about=about)
@@ -103,7 +83,7 @@ def paired_lines(first: str, second: str) -> tuple[list[str], list[str]]:
     return sides
 
 
-def compare(expected: Expectation, scores: Scores) -> str:
+def compare(expected: Expected, scores: Scores) -> str:
     """Return a line that says whether BLEU is within the tolerance of what a recipe expects.
 
     A score far above does not reproduce it either: something differs from the recipe.
@@ -125,7 +105,7 @@ def _score(
     *,
     language: str,
     about: Mapping[str, object],
-    expected: Expectation | None = None,
+    expected: Expected | None = None,
 ) -> None:
     start = time.monotonic()
     hypotheses = [translation.text for translation in translator.translate_all(sources)]

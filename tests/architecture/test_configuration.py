@@ -110,7 +110,7 @@ def test_every_option_is_used() -> None:
     assert not unread(DECLARED)
 
 
-@pytest.mark.parametrize("name", ["Training", "Model", "Tokenizer", "TrainConfig", "TranslateConfig", "HubData"])
+@pytest.mark.parametrize("name", ["Training", "Decoding", "Tokenizer", "TrainConfig", "TranslateConfig", "HubData"])
 @pytest.mark.parametrize("planted", ["count", "norm", "encode", "append"])
 def test_an_unused_option_is_seen_although_other_objects_have_its_name(name: str, planted: str) -> None:
     assert unread({**DECLARED, name: DECLARED[name] | {planted}}) == {f"{name}.{planted}"}

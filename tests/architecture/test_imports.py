@@ -25,7 +25,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.runs": {"mt.config", "mt.reporting", "mt.runtime", "mt.training.averaging"},
     "mt.training": {"mt.data.batch", "mt.data.loader", "mt.model", "mt.reporting", "mt.runs", "mt.runtime"},
     "mt.translation": {"mt.data", "mt.model", "mt.reporting", "mt.runtime", "mt.search"},
-    "mt.translation.scoring": {"mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"},
+    "mt.translation.scoring": {
+        *("mt.config", "mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"),
+    },
     "mt.fast": {"mt.model", "mt.search", "mt.training.loss", "mt.runtime"},
     "mt.fast.native": {"mt.search.candidates"},
     "mt.export": {"mt.config", "mt.data", "mt.model", "mt.reporting", "mt.runs", "mt.search", "mt.translation"},

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,12 +11,12 @@ import pytest
 from composed import composed
 
 from mt.commands import attention, evaluate
-from mt.config.schema import AttentionConfig, Decoding, EvaluateConfig, TrainConfig
+from mt.config.schema import AttentionConfig, Decoding, EvaluateConfig, Expected, TrainConfig
 from mt.data.tokenizer import Tokenizer
 from mt.errors import DiskError, UserError
 from mt.search.search import Search
 from mt.translation.output import StreamOutput
-from mt.translation.scoring import Expectation, score_split
+from mt.translation.scoring import score_split
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator
 
@@ -59,7 +60,7 @@ def split_of(run_dir: Path) -> Path:
 
 
 def test_scores_are_saved_and_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    score_split(split_of(tmp_path / "run"), Echo(), "test", language="zh", data_name="toy", decoding={})
+    score_split(split_of(tmp_path / "run"), Echo(), "test", toy_run(), language="zh", decoding=DECODING)
     saved = json.loads((tmp_path / "run/evaluation.json").read_bytes())
     assert "tok:zh" in saved["signature"]
     assert saved["bleu"] == pytest.approx(100)
@@ -79,9 +80,8 @@ def test_scores_are_saved_and_printed(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_the_test_split_is_compared_with_what_the_recipe_promises(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], bleu: float, form: Any, verdict: str
 ) -> None:
-    expected = Expectation(bleu=bleu, tolerance=1.0, form=form)
-    options: dict[str, Any] = {"language": "de", "data_name": "toy", "decoding": {}}
-    score_split(split_of(tmp_path / "run"), Echo(), "test", expected=expected, **options)
+    run = replace(toy_run(), expected=Expected(bleu=bleu, tolerance=1.0, form=form))
+    score_split(split_of(tmp_path / "run"), Echo(), "test", run, language="de", decoding=DECODING)
     assert verdict in capsys.readouterr().out
 
 
@@ -89,7 +89,7 @@ def test_scores_are_printed_where_they_cannot_be_saved(tmp_path: Path, capsys: p
     run_dir = split_of(tmp_path / "run")
     (run_dir / "hypotheses.txt").mkdir()  # as good as a full disk, and root is refused too
     with pytest.raises(DiskError):
-        score_split(run_dir, Echo(), "test", language="de", data_name="toy", decoding={})
+        score_split(run_dir, Echo(), "test", toy_run(), language="de", decoding=DECODING)
     assert "BLEU 100.00" in capsys.readouterr().out
 
 

@@ -101,10 +101,9 @@ def test_models_in_training_are_put_into_evaluation(tokenizer: Tokenizer, config
 
 
 def test_early_stopping_reaches_the_search(config: TrainConfig) -> None:
-    """From the setting to the search; unset is off."""
-    settings = [replace(config.decoding, early_stopping=setting) for setting in (True, False, None)]
+    settings = [replace(config.decoding, early_stopping=setting) for setting in (True, False)]
     found = [build.search(setting, byte_fallback=True).early_stopping for setting in settings]
-    assert found == [True, False, False]
+    assert found == [True, False]
 
 
 @pytest.mark.parametrize("byte_fallback", [True, False])

@@ -84,7 +84,7 @@ class MarianMT:
                 num_beams=beam_size,
                 do_sample=False,
                 length_penalty=self.search["length_penalty"],
-                early_stopping=bool(self.search["early_stopping"]),
+                early_stopping=self.search["early_stopping"],
                 max_new_tokens=longest,
             )
         rows = [row[1:] for row in found.tolist()]
