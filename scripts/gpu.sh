@@ -28,7 +28,7 @@ stage() { # stage NAME COMMAND...: run, and continue after a failure
 speed() { # speed SIZE: ours against the other systems, 25,000 tokens a side as in the paper, 37,000 subwords
     "$PYTHON" scripts/benchmark.py "${data[@]}" "model=$1" "training=paper_$1" "name=$1" device=cuda "systems_python=$SYSTEMS" "output=$OUT" \
         "run_dir=$RUN/benchmark-$1" tokenizer.vocab_size=36992 'precisions=[bf16]' \
-        'systems=[ours,ours_padded,ours_packed,torch,torch_compiled,hf_marian,hf_marian_compiled]' rounds=5 steps_per_round=40
+        'systems=[ours,torch,torch_compiled,hf_marian,hf_marian_compiled]' rounds=5 steps_per_round=40
 }
 
 train() { # a real training to its BLEU

@@ -1,4 +1,7 @@
-"""Our side of the training benchmark: the step that `mt-train` makes, on the same batches as the other systems."""
+"""Our side of the training benchmark: the step that `mt-train` makes, on the same pairs as the other systems.
+
+Padded on a CPU, where these few pairs fill rows badly; packed and compiled on a GPU.
+"""
 
 import functools
 from typing import Any
@@ -9,7 +12,7 @@ import torch
 from mt.benchmark.workers.training import TokenBatch, read_token_batches, timed_training
 from mt.benchmark.workers.worker import Answer, Handler, Request, serve, task_device, versions
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.batching import Lengths, pack, row_lengths, split_evenly, split_for_ranks
+from mt.data.batching import Lengths, pack, row_lengths, split_for_ranks
 from mt.data.tokenizer import PAD
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.compiled import compile_layers
@@ -22,28 +25,25 @@ from mt.runtime import autocast
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import TrainingLoss, train_step
 
-# (packed, compiled); without a name neither on a CPU, where these few pairs fill rows badly, and both on a GPU.
-VARIANTS = {"padded": (False, False), "packed": (True, False), "compiled": (True, True)}
-
 Pair = tuple[np.ndarray, np.ndarray]  # ids of source and target
 
 
 def prepare(task: Request) -> tuple[Answer, Handler]:
-    """Take `variant` (empty or of `VARIANTS`) and what the task says of model, batches, loss and device."""
+    """Take what the task says of model, batches, loss, device and whether rows are `packed`."""
     keep_freed_memory()
     torch.manual_seed(1)
     device = task_device(task)
     on_gpu = device.type == "cuda"
-    packed, compiled = VARIANTS[task["variant"]] if task["variant"] else (on_gpu, on_gpu)
     read = [_pairs(batch) for batch in read_token_batches(task["batches"])]
     threads = step_threads(device)
     parts = threads.count if threads else 1
+    packed = task["packed"]
     batches = _packed(read, task["pack_length"], parts) if packed else [_padded(pairs, parts) for pairs in read]
     if on_gpu:
         batches = [[batch.pinned() for batch in micro_batches] for micro_batches in batches]
     fast: dict[str, Any] = {"attention": fused_attention, "make_dropout": Dropout}
     model = make_transformer(**task["sizes"], **fast, pad=PAD).to(device).train()
-    if compiled:
+    if on_gpu:
         compile_layers(model, static_shapes=packed)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
     loss = TrainingLoss(model, label_smoothing=float(task["label_smoothing"]), loss=chunked_loss)
@@ -76,23 +76,19 @@ def _padded(pairs: list[Pair], parts: int) -> list[Batch]:
 
 
 def _packed(batches: list[list[Pair]], pack_length: int, parts: int) -> list[list[Batch]]:
-    """All their pairs in the same number of batches of packed rows, each in about equal parts."""
+    """All their pairs in at most as many batches of packed rows, each in equal parts, the last ones filled up."""
     pairs = [pair for batch in batches for pair in batch]
     lengths = _lengths(pairs)
     longest = int(lengths.max())
     pack_length = row_lengths(longest, pack_length=pack_length, batch_tokens=max(longest, pack_length))[1]
     rows = pack(np.arange(len(pairs)), lengths, pack_length=pack_length)
-    size = split_evenly(len(rows), most=-(-len(rows) // len(batches)))
-    part = split_evenly(size, most=size, ranks=parts)
+    size = -(-len(rows) // (len(batches) * parts))
     read = [[pairs[i] for i in row] for row in rows]
-    made = [read[start : start + size] for start in range(0, len(read), size)]
-    return [
-        [
-            make_packed_batch(batch[start : start + part], pack_length=pack_length, rows=part)
-            for start in range(0, len(batch), part)
-        ]
-        for batch in made
+    made = [
+        make_packed_batch(read[start : start + size], pack_length=pack_length, rows=size)
+        for start in range(0, len(read), size)
     ]
+    return [made[start : start + parts] for start in range(0, len(made), parts)]
 
 
 if __name__ == "__main__":

@@ -27,15 +27,16 @@ def benchmark(config: BenchmarkConfig) -> None:
     batches = _token_batches(config, run_dir)
     file = run_dir / "batches.pt"
     torch.save([tuple(batch) for batch in batches], file)
-    names = ("num_layers", "d_model", "d_ff", "num_heads", "dropout")
+    device = choose_device(config.device).type
     task = {
-        "device": choose_device(config.device).type,
+        "device": device,
         "batches": str(file),
         "label_smoothing": config.training.label_smoothing,
         "pack_length": config.training.pack_length,
+        "packed": device == "cuda",
         "sizes": {
             "vocab_size": config.tokenizer.vocab_size,  # also where the corpus supports fewer subwords
-            **{name: getattr(config.model, name) for name in names},
+            **{name: getattr(config.model, name) for name in ("num_layers", "d_model", "d_ff", "num_heads", "dropout")},
         },
     }
     with started([_system(name, python, task) for name in config.systems], logs=run_dir) as (workers, about):
@@ -48,7 +49,7 @@ def benchmark(config: BenchmarkConfig) -> None:
     shown = training_table(outcome, systems=config.systems, precisions=config.precisions)
     write_report(
         Path(config.output),
-        f"training-{config.name}-{task['device']}",
+        f"training-{config.name}-{device}",
         title=f"Training speed: {config.name}",
         body=f"{_described(config, batches)}\n\n{shown}\n\n{TRAINING_LEGEND}",
         outcome=outcome,
@@ -72,14 +73,11 @@ def _token_batches(config: BenchmarkConfig, run_dir: Path) -> list[TokenBatch]:
 
 
 def _system(name: str, python: str, task: dict[str, Any]) -> System:
-    """A name is that of a system, or continues with the variant."""
-    system = next(system for system in ("ours", "torch", "hf_marian") if name.startswith(system))
-    module, python = (
-        ("mt.benchmark.ours_training", sys.executable)
-        if system == "ours"
-        else ("mt.benchmark.workers.training", python)
-    )
-    return System(name, module, python, {**task, "system": system, "variant": name.removeprefix(system).lstrip("_")})
+    if name == "ours":
+        return System(name, "mt.benchmark.ours_training", sys.executable, task)
+    compiled = name.endswith("_compiled")
+    task = {**task, "system": name.removesuffix("_compiled"), "compiled": compiled}
+    return System(name, "mt.benchmark.workers.training", python, task)
 
 
 def _described(config: BenchmarkConfig, batches: list[TokenBatch]) -> str:

@@ -51,9 +51,7 @@ Positive = Annotated[float, Bounds(0, inf, open_low=True, open_high=True)]
 File = Annotated[str, FilePath()]
 Sentence = Annotated[str, Verbatim()]
 Auto = Literal["auto"]
-# `ours` is padded on a CPU, packed and compiled on a GPU.
-Ours = Literal["ours", "ours_padded", "ours_packed", "ours_compiled"]
-System = Literal[Ours, "torch", "torch_compiled", "hf_marian", "hf_marian_compiled"]
+System = Literal["ours", "torch", "torch_compiled", "hf_marian", "hf_marian_compiled"]
 DecodingSystem = Literal[
     "ours_fp32", "ours_bf16", "ours_int8", "huggingface", "ctranslate2_float32", "ctranslate2_int8"
 ]

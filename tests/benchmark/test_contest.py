@@ -94,6 +94,6 @@ def test_systems_that_cannot_start_are_reported_and_left_out(shared: Path, capsy
 
 
 def test_the_interpreter_of_the_other_systems_has_to_exist(tmp_path: Path) -> None:
-    assert systems_python(["ours", "ours_packed"], str(tmp_path / "python")) == str(tmp_path / "python")
+    assert systems_python(["ours", "ours_int8"], str(tmp_path / "python")) == str(tmp_path / "python")
     with pytest.raises(UserError, match=r"systems_python: .* does not exist; make benchmark sets it up"):
         systems_python(["ours", "torch"], str(tmp_path / "python"))

@@ -13,7 +13,6 @@ from mt.benchmark.contest import Outcome
 from mt.benchmark.report import training_table
 from mt.benchmark.workers import training
 from mt.benchmark.workers.training import TokenBatch, read_token_batches
-from mt.config.schema import Ours
 
 
 def token_batch(lengths: list[int], *, seed: int) -> TokenBatch:
@@ -31,7 +30,7 @@ def task(tmp_path: Path) -> dict[str, Any]:
     torch.save([tuple(token_batch([3, 5, 1], seed=1)), tuple(token_batch([4, 4], seed=2))], file)
     sizes = {"vocab_size": VOCAB_SIZE, "num_layers": 1, "d_model": 16, "d_ff": 24, "num_heads": 2, "dropout": 0.0}
     task = {"device": "cpu", "batches": str(file), "label_smoothing": 0.1, "pack_length": 8, "sizes": sizes}
-    return {**task, "variant": ""}
+    return {**task, "packed": False, "compiled": False}
 
 
 def test_batches_are_read_as_they_were_written(task: dict[str, Any]) -> None:
@@ -41,22 +40,17 @@ def test_batches_are_read_as_they_were_written(task: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "variant"),
-    [("ours", ""), ("ours", "padded"), ("ours", "packed"), ("torch", ""), ("hf_marian", "")],
+    ("system", "packed"),
+    [("ours", False), ("ours", True), ("torch", False), ("hf_marian", False)],
 )
-def test_every_system_trains_on_the_same_tokens(task: dict[str, Any], system: str, variant: str) -> None:
+def test_every_system_trains_on_the_same_tokens(task: dict[str, Any], system: str, packed: bool) -> None:
     prepare = ours_training.prepare if system == "ours" else training.prepare
-    about, answer = prepare({**task, "system": system, "variant": variant})
+    about, answer = prepare({**task, "system": system, "packed": packed})
     assert about["parameters"] > VOCAB_SIZE * 16
     first, second = (answer({"precision": "fp32"}) for _ in range(2))
     assert first["tokens"] == 44
     assert 0 < first["mfu"] < 1
     assert 0 < second["loss"] < first["loss"] < 2 * np.log(VOCAB_SIZE)  # it learns
-
-
-def test_every_variant_of_ours_is_known() -> None:
-    variants = {name.removeprefix("ours").removeprefix("_") for name in Ours.__args__}
-    assert variants == {"", *ours_training.VARIANTS}
 
 
 def test_the_arithmetic_is_that_of_the_formulas() -> None:

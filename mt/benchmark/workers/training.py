@@ -172,11 +172,11 @@ class MarianMT(nn.Module):
 
 
 def prepare(task: Request) -> tuple[Answer, Handler]:
-    """Take `system`, `variant` (empty or `compiled`), `sizes`, `batches`, `label_smoothing`, `device` from the task."""
+    """Take `system`, whether it is `compiled`, `sizes`, `batches`, `label_smoothing` and `device` from the task."""
     torch.manual_seed(1)
     device = task_device(task)
     model = {"torch": TorchTransformer, "hf_marian": MarianMT}[task["system"]](task["sizes"]).to(device).train()
-    forward: Callable[[Tensor, Tensor], Tensor] = torch.compile(model) if task["variant"] == "compiled" else model
+    forward: Callable[[Tensor, Tensor], Tensor] = torch.compile(model) if task["compiled"] else model
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
     def step(batch: TokenBatch, precision: torch.dtype) -> Tensor:
