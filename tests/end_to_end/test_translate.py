@@ -228,7 +228,7 @@ def test_a_run_gives_a_translator(finished: Path) -> None:
     sampling = {"beam_size": 1, "sampling": {"temperature": 0.5, "seed": 1}}
     sampled = Translator.from_run(str(finished), ensemble=[finished], decoding=sampling, n_best=9)
     assert len(sampled.translate(["house"])[0].others) == 8
-    assert len(sampled._lines.decoders.starts) == 2
+    assert len(sampled._lines.decoders) == 2
 
 
 @pytest.mark.parametrize(
