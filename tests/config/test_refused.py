@@ -12,7 +12,7 @@ from composed import FILES, Captured
 
 from mt.commands.entry_point import run
 from mt.config.loading import known_keys
-from mt.config.names import _ELSEWHERE
+from mt.config.names import names_elsewhere
 from mt.config.schema import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -281,7 +281,7 @@ def test_the_name_of_another_toolkit_gets_ours_back(
     assert capfd.readouterr().err == f"error: unknown option {typed}; did you mean {meant}?\n"
 
 
-@pytest.mark.parametrize("option", _ELSEWHERE)
+@pytest.mark.parametrize("option", names_elsewhere())
 def test_the_table_of_names_gives_options_that_exist(option: str) -> None:
     known = {key for schema in COMMANDS.values() for key, _ in known_keys(schema)}
     assert option in known
