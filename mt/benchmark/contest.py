@@ -1,7 +1,7 @@
 """A contest: every system in a process of its own, asked in turn, round after round, idle while others run.
 
 Measured one after another, systems would meet different conditions (another process's load, heat, clock rates); in
-turns, all meet the same ones. The protocol is a line of JSON each way (`mt/benchmark/workers/worker.py`).
+turns, all meet the same ones. The protocol is a line of JSON each way (`mt/benchmark/worker.py`).
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from mt.errors import UserError
 from mt.reporting import report
 
 _ROOT = Path(__file__).resolve().parents[2]
+_OTHER_SYSTEMS = _ROOT / "scripts/systems"  # in the repository alone
 
 
 class ContestError(Exception):
@@ -26,11 +28,10 @@ class ContestError(Exception):
 
 @dataclass(frozen=True)
 class System:
-    """How to start a system: its worker's module, the interpreter, the first request, and more environment."""
+    """How to start a system: the interpreter and its arguments, the first request, and more environment."""
 
     name: str
-    module: str
-    python: str
+    command: Sequence[str]
     task: Mapping[str, Any]
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -44,16 +45,16 @@ class Worker:
         try:
             with log.open("wb") as errors:
                 self._process = subprocess.Popen(  # noqa: S603  the contest's own command
-                    [system.python, "-m", system.module],
+                    system.command,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=errors,
-                    env={**os.environ, "PYTHONUNBUFFERED": "1", **system.environment},
+                    env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(_ROOT), **system.environment},
                     cwd=_ROOT,
                     encoding="utf-8",
                 )
         except OSError as error:
-            raise ContestError(f"{self.name}: cannot start {system.python}: {error.strerror}") from error
+            raise ContestError(f"{self.name}: cannot start {system.command[0]}: {error.strerror}") from error
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request and wait for its answer. Raises ContestError."""
@@ -151,8 +152,15 @@ def run_contest(entries: Sequence[Entry], *, rounds: int) -> Outcome:
     return outcome
 
 
-def systems_python(systems: Sequence[str], path: str) -> str:
-    """The interpreter of the other systems, where any is asked for. Raises UserError when it is missing."""
-    if any(not name.startswith("ours") for name in systems) and not Path(path).exists():
-        raise UserError(f"systems_python: {path} does not exist; make benchmark sets it up")
-    return str(Path(path).absolute())
+def programs(systems: Sequence[str], *, job: str, python: str) -> tuple[list[str], list[str]]:
+    """The commands that start our side of the `job` (training, decoding) and that of another system.
+
+    Raises UserError when others are asked for and their `python`, or the repository, is missing.
+    """
+    if any(not name.startswith("ours") for name in systems):
+        if not _OTHER_SYSTEMS.is_dir():
+            raise UserError("systems: the others are measured from a checkout of the repository; give those of ours")
+        if not Path(python).exists():
+            raise UserError(f"systems_python: {python} does not exist; make benchmark sets it up")
+    ours = [sys.executable, "-m", f"mt.benchmark.ours_{job}"]
+    return ours, [str(Path(python).absolute()), str(_OTHER_SYSTEMS / f"{job}.py")]

@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 
 from mt.api import translator_of_run
-from mt.benchmark.workers.decoding import Subwords, timed_translation
-from mt.benchmark.workers.worker import Answer, Handler, Request, serve, versions
+from mt.benchmark.timed_translation import Subwords, timed_translation
+from mt.benchmark.worker import Answer, Handler, Request, serve, versions
 from mt.config.schema import Decoding
 from mt.fast.memory import keep_freed_memory
 from mt.translation.segments import Segment

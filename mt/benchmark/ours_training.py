@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from mt.benchmark.workers.training import TokenBatch, read_token_batches, timed_training
-from mt.benchmark.workers.worker import Answer, Handler, Request, serve, task_device, versions
+from mt.benchmark.timed_training import TokenBatch, read_token_batches, timed_training
+from mt.benchmark.worker import Answer, Handler, Request, serve, task_device, versions
 from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.batching import Lengths, pack, row_lengths, split_for_ranks
 from mt.data.tokenizer import PAD

@@ -1,16 +1,15 @@
 """mt-benchmark: our training step against the other systems', on the same batches, in turns on this machine."""
 
 import itertools
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from mt.benchmark.contest import Entry, System, run_contest, started, systems_python
+from mt.benchmark.contest import Entry, System, programs, run_contest, started
 from mt.benchmark.report import TRAINING_LEGEND, environment, training_table, write_report
-from mt.benchmark.workers.training import TokenBatch
+from mt.benchmark.timed_training import TokenBatch
 from mt.commands.preparation import filtered_text, train_tokenizers, training_order
 from mt.config.schema import BenchmarkConfig
 from mt.runs.folder import check_same_run
@@ -22,7 +21,7 @@ def benchmark(config: BenchmarkConfig) -> None:
 
     Raises UserError when the other systems' environment is missing or no system finishes, DiskError.
     """
-    python = systems_python(config.systems, config.systems_python)
+    ours, others = programs(config.systems, job="training", python=config.systems_python)
     run_dir = Path(config.run_dir).absolute()
     batches = _token_batches(config, run_dir)
     file = run_dir / "batches.pt"
@@ -39,7 +38,7 @@ def benchmark(config: BenchmarkConfig) -> None:
             **{name: getattr(config.model, name) for name in ("num_layers", "d_model", "d_ff", "num_heads", "dropout")},
         },
     }
-    with started([_system(name, python, task) for name in config.systems], logs=run_dir) as (workers, about):
+    with started([_system(name, ours, others, task) for name in config.systems], logs=run_dir) as (workers, about):
         # The precisions of one system share its process and its model.
         pairs = itertools.product(config.precisions, workers.items())
         entries = [
@@ -72,12 +71,11 @@ def _token_batches(config: BenchmarkConfig, run_dir: Path) -> list[TokenBatch]:
     return [TokenBatch(batch.source, batch.target_input, batch.target_output) for batch in taken]
 
 
-def _system(name: str, python: str, task: dict[str, Any]) -> System:
+def _system(name: str, ours: list[str], others: list[str], task: dict[str, Any]) -> System:
     if name == "ours":
-        return System(name, "mt.benchmark.ours_training", sys.executable, task)
+        return System(name, ours, task)
     compiled = name.endswith("_compiled")
-    task = {**task, "system": name.removesuffix("_compiled"), "compiled": compiled}
-    return System(name, "mt.benchmark.workers.training", python, task)
+    return System(name, others, {**task, "system": name.removesuffix("_compiled"), "compiled": compiled})
 
 
 def _described(config: BenchmarkConfig, batches: list[TokenBatch]) -> str:

@@ -1,7 +1,6 @@
 """mt-benchmark-decode: our translator against other systems with the same weights, in turns on this machine."""
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.api import load_tokenizers
-from mt.benchmark.contest import Entry, System, run_contest, started, systems_python
+from mt.benchmark.contest import Entry, System, programs, run_contest, started
 from mt.benchmark.report import DECODING_LEGEND, Setting, decoding_tables, environment, write_report
 from mt.config.schema import BenchmarkDecodeConfig, TrainConfig
 from mt.data.lines import read_lines
@@ -32,7 +31,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
         raise UserError(
             f"decoding.length_penalty_form={form}: the other systems know only power; leave it out, or give power"
         )
-    python = systems_python(config.systems, config.systems_python)
+    commands = programs(config.systems, job="decoding", python=config.systems_python)
     run_dir = Path(config.run_dir).absolute()
     run = load_run(run_dir)
     sources, references = _test_split(run_dir, config.sentences)
@@ -48,7 +47,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
             "max_extra_tokens": config.decoding.max_extra_tokens,
             "search": asdict(config.decoding),
         }
-        with started(list(_systems(config, run_dir, python, task)), logs=Path(folder)) as (workers, about):
+        with started(list(_systems(config, run_dir, commands, task)), logs=Path(folder)) as (workers, about):
             entries = [
                 Entry(setting.entry(name), worker, setting.request(len(sources), config.single_sentences))
                 for setting in settings
@@ -79,7 +78,9 @@ def _test_split(run_dir: Path, count: int) -> tuple[list[str], list[str]]:
     return sources, references
 
 
-def _systems(config: BenchmarkDecodeConfig, run_dir: Path, python: str, task: dict[str, Any]) -> Iterator[System]:
+def _systems(
+    config: BenchmarkDecodeConfig, run_dir: Path, commands: tuple[list[str], list[str]], task: dict[str, Any]
+) -> Iterator[System]:
     """The systems, CTranslate2 both with one translator and with one for each thread."""
     for system in config.systems:
         engine, _, variant = system.partition("_")
@@ -87,7 +88,6 @@ def _systems(config: BenchmarkDecodeConfig, run_dir: Path, python: str, task: di
         folder = run_dir if ours else export_folder(run_dir, engine)
         if not folder.exists():
             raise UserError(f"{engine}: {folder} is missing; mt-export format={engine} run_dir={run_dir} writes it")
-        module = "mt.benchmark.ours_decoding" if ours else "mt.benchmark.workers.decoding"
         layouts = {"": (1, config.threads)}
         if engine == "ctranslate2":
             sizes = ((count, config.threads // count) for count in (1, config.threads))
@@ -103,7 +103,7 @@ def _systems(config: BenchmarkDecodeConfig, run_dir: Path, python: str, task: di
                 "precision": variant,
             }
             environment = {"OMP_NUM_THREADS": str(threads)}
-            yield System(system + layout, module, sys.executable if ours else python, request, environment)
+            yield System(system + layout, commands[0] if ours else commands[1], request, environment)
 
 
 def _bleu(outputs: list[list[str]], references: list[str], tokenizer: Tokenizer, run: TrainConfig) -> float:

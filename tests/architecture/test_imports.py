@@ -47,7 +47,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("mt.api", "mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.reporting", "mt.runtime"),
         *("mt.training", "mt.translation"),
     },
-    "mt.benchmark.workers": set(),  # they run in the environment of the other systems too
+    "mt.benchmark.worker": set(),  # this and the next two run in the environment of the other systems too
+    "mt.benchmark.timed_training": {"mt.benchmark.worker"},
+    "mt.benchmark.timed_translation": {"mt.benchmark.worker"},
 }
 # What runs before torch is imported, so that a wrong command line is answered at once.
 WITHOUT_TORCH = {
@@ -58,14 +60,8 @@ WITHOUT_TORCH = {
 # Libraries that one room keeps to itself, so that it can be exchanged there.
 KEPT = {
     "sentencepiece": {"mt/data/tokenizer.py", "mt/export/vocabulary.py"},
-    "transformers": {
-        *(
-            "mt/export/huggingface.py",
-            "mt/benchmark/workers/training.py",
-            "mt/benchmark/workers/decoding.py",
-        )
-    },
-    "ctranslate2": {"mt/export/ctranslate2.py", "mt/benchmark/workers/decoding.py"},
+    "transformers": {"mt/export/huggingface.py"},
+    "ctranslate2": {"mt/export/ctranslate2.py"},
     "google.protobuf": {"mt/export/vocabulary.py"},
     "datasets": {"mt/data/hub.py"},
     "sacrebleu": {"mt/translation/evaluation.py"},
@@ -131,7 +127,7 @@ def test_packages_know_only_whom_they_may(path: Path) -> None:
         ("mt.commands.train", {"mt.commands.evaluate", "mt.commands.evaluate.score_split"}),
         ("mt.config.checks", {"mt.runs.folder", "mt.runs.folder.check_run"}),
         ("mt.runs.folder", {"mt", "mt.api"}),
-        ("mt.benchmark.workers.worker", {"mt.build"}),
+        ("mt.benchmark.worker", {"mt.build"}),
     ],
 )
 def test_a_stranger_is_seen(module: str, imported: set[str]) -> None:

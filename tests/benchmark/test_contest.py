@@ -1,17 +1,18 @@
 """Systems in processes of their own, asked in turns; the failure of one does not affect the others."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from mt.benchmark.contest import Entry, System, Worker, run_contest, started, systems_python
+from mt.benchmark.contest import Entry, System, Worker, programs, run_contest, started
 from mt.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM = """
 import sys
-from mt.benchmark.workers.worker import serve
+from mt.benchmark.worker import serve
 
 def prepare(task):
     print("a library says hello")  # must not reach the answers
@@ -40,7 +41,7 @@ def shared(tmp_path: Path) -> Path:
 
 def system(shared: Path, name: str, **task: int) -> System:
     environment = {"PYTHONPATH": f"{shared.parent}:{ROOT}"}
-    return System(name, "answering", sys.executable, {"shared": str(shared), "name": name, **task}, environment)
+    return System(name, [sys.executable, "-m", "answering"], {"shared": str(shared), "name": name, **task}, environment)
 
 
 def entries(workers: dict[str, Worker]) -> list[Entry]:
@@ -85,7 +86,7 @@ def test_without_a_system_that_finishes_there_is_no_outcome(shared: Path) -> Non
 
 
 def test_systems_that_cannot_start_are_reported_and_left_out(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    systems = [System("x", "answering", "/nowhere/python", {}), System("y", "no_such_module", sys.executable, {})]
+    systems = [System("x", ["/nowhere/python"], {}), System("y", [sys.executable, "-m", "no_such_module"], {})]
     with started(systems, logs=shared.parent) as (workers, about):
         assert workers == {}
     assert about["x"]["failed"] == "x: cannot start /nowhere/python: No such file or directory"
@@ -94,6 +95,18 @@ def test_systems_that_cannot_start_are_reported_and_left_out(shared: Path, capsy
 
 
 def test_the_interpreter_of_the_other_systems_has_to_exist(tmp_path: Path) -> None:
-    assert systems_python(["ours", "ours_int8"], str(tmp_path / "python")) == str(tmp_path / "python")
+    python = str(tmp_path / "python")
+    for job in ("training", "decoding"):
+        ours, others = programs(["ours", "ours_int8"], job=job, python=python)
+        assert find_spec(ours[-1])
+        assert others[0] == python
+        assert Path(others[1]).is_file()
     with pytest.raises(UserError, match=r"systems_python: .* does not exist; make benchmark sets it up"):
-        systems_python(["ours", "torch"], str(tmp_path / "python"))
+        programs(["ours", "torch"], job="training", python=python)
+
+
+def test_an_installed_package_measures_its_own_side_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("mt.benchmark.contest._OTHER_SYSTEMS", tmp_path / "scripts/systems")
+    assert programs(["ours"], job="training", python="python")
+    with pytest.raises(UserError, match="from a checkout of the repository"):
+        programs(["ours", "torch"], job="training", python=sys.executable)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mt.benchmark.contest import Outcome
 from mt.benchmark.report import Setting, decoding_tables
-from mt.benchmark.workers.decoding import timed_translation
+from mt.benchmark.timed_translation import timed_translation
 
 SENTENCES = [["a", "b", "c"], ["d"], ["e", "f"]]
 

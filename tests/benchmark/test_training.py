@@ -11,8 +11,8 @@ from tiny_models import BOS, EOS, PAD, VOCAB_SIZE, sentences
 from mt.benchmark import ours_training
 from mt.benchmark.contest import Outcome
 from mt.benchmark.report import training_table
-from mt.benchmark.workers import training
-from mt.benchmark.workers.training import TokenBatch, read_token_batches
+from mt.benchmark.timed_training import TokenBatch, read_token_batches
+from scripts.systems import training
 
 
 def token_batch(lengths: list[int], *, seed: int) -> TokenBatch:

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from mt.benchmark.workers.worker import measured
+from mt.benchmark.worker import measured
 from mt.fast.workers import WorkerProcesses
 
 MEBIBYTE = 2**20

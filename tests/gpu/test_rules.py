@@ -19,8 +19,8 @@ from torch import Tensor
 from translators import make_translator, small_tokenizer
 
 from mt.benchmark import ours_training
-from mt.benchmark.workers import training
-from mt.benchmark.workers.decoding import timed_translation
+from mt.benchmark.timed_training import read_token_batches
+from mt.benchmark.timed_translation import timed_translation
 from mt.data.loader import TrainingOrder
 from mt.data.tokenizer import Tokenizer
 from mt.fast.chunked_loss import chunked_loss
@@ -255,7 +255,7 @@ def test_the_training_benchmark_is_on_the_device(variant: str, tmp_path: Path, d
     sizes = {"vocab_size": VOCAB_SIZE, "num_layers": 1, "d_model": 16, "d_ff": 24, "num_heads": 2, "dropout": 0.0}
     task = {"device": str(CUDA), "batches": str(tmp_path / "batches.pt"), "label_smoothing": 0.1, "pack_length": 64}
     with (
-        mock.patch.object(training, "best_product", return_value=1.0),
+        mock.patch("mt.benchmark.timed_training.best_product", return_value=1.0),
         mock.patch.object(torch, "set_float32_matmul_precision") as tf32,
     ):
         _, answer = ours_training.prepare({**task, "sizes": sizes, "variant": variant})
@@ -265,7 +265,7 @@ def test_the_training_benchmark_is_on_the_device(variant: str, tmp_path: Path, d
     tf32.assert_called_with("high")
     assert not device.unpinned
     assert len(device.synchronisations) == 2 + 2, "two steps, and the clock is read twice when all is done"
-    assert all(each.is_pinned() for each in training.read_token_batches(task["batches"], pin=True)[0])
+    assert all(each.is_pinned() for each in read_token_batches(task["batches"], pin=True)[0])
 
 
 def test_the_decoding_benchmark_waits_before_it_reads_the_clock(tmp_path: Path, device: Device) -> None:

@@ -1,58 +1,22 @@
-"""The decoding benchmark: what every system is asked, and the other systems, with the weights of our run.
-
-Sentences come and go as written subwords, so that every system reads the same ones, though their ids differ.
-"""
+"""The other systems of the decoding benchmark, with the weights of our run; run by `mt-benchmark-decode`."""
 
 import json
-import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from mt.benchmark.workers.worker import Answer, Handler, Request, measured, serve, task_device, versions
-
-Subwords = list[str]
-Translate = Callable[..., list[Subwords]]
-
-
-def timed_translation(translate: Translate, task: Request) -> Handler:
-    """Answer requests with `beam_size` and `batch` over the sentences in the task's file.
-
-    With a batch of 1 every sentence is a call of its own, and the answer has the median latency. Outputs are lists, so
-    a GPU has finished when a call returns. Generated tokens count the end of sentence.
-    """
-    sentences: list[Subwords] = json.loads(Path(task["sentences"]).read_text(encoding="utf-8"))
-
-    def answer(request: Request) -> Answer:
-        asked = sentences[: request["sentences"]]
-        settings = {"beam_size": request["beam_size"], "batch": request["batch"]}
-        outputs: list[Subwords] = []
-        seconds: list[float] = []
-
-        def run() -> None:
-            for group in [[one] for one in asked] if request["batch"] == 1 else [asked]:
-                start = time.perf_counter()
-                outputs.extend(translate(group, longest=max(map(len, group)) + task["max_extra_tokens"], **settings))
-                seconds.append(time.perf_counter() - start)
-
-        figures: Answer = measured(run, torch.device(task["device"]))
-        if request["batch"] == 1:
-            figures["latency"] = statistics.median(seconds)
-        tokens = sum(len(output) + 1 for output in outputs)
-        return {**figures, "sentences": len(asked), "tokens": tokens, "outputs": outputs}
-
-    return answer
+from mt.benchmark.timed_translation import Subwords, timed_translation
+from mt.benchmark.worker import Answer, Handler, Request, serve, task_device, versions
 
 
 class MarianMT:
     """`MarianMTModel.generate` of transformers; as its users do, batches are cut from sentences sorted by length."""
 
     def __init__(self, task: Request) -> None:
-        from transformers import MarianMTModel  # noqa: PLC0415  CTranslate2 is measured without
+        from transformers import MarianMTModel  # CTranslate2 is measured without
 
         torch.set_num_threads(task["threads"])
         self.search = task["search"]
@@ -96,7 +60,7 @@ class CTranslate2:
     """`ctranslate2.Translator` with `workers` parallel translators of `threads` threads each."""
 
     def __init__(self, task: Request) -> None:
-        import ctranslate2  # noqa: PLC0415  transformers is measured without
+        import ctranslate2  # transformers is measured without
 
         self.length_penalty = task["search"]["length_penalty"]
         self.translator: Any = ctranslate2.Translator(
