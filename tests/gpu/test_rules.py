@@ -247,8 +247,8 @@ def test_what_a_gpu_runs_can_run(name: str, device: Device) -> None:
     assert device.synchronisations
 
 
-@pytest.mark.parametrize("variant", ["padded", "packed"])
-def test_the_training_benchmark_is_on_the_device(variant: str, tmp_path: Path, device: Device) -> None:
+@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
+def test_the_training_benchmark_is_on_the_device(packed: bool, tmp_path: Path, device: Device) -> None:
     batch = torch.randint(4, VOCAB_SIZE, (300, 30))
     batch[:, -1] = 3
     torch.save([(batch, batch, batch)] * 2, tmp_path / "batches.pt")
@@ -258,7 +258,7 @@ def test_the_training_benchmark_is_on_the_device(variant: str, tmp_path: Path, d
         mock.patch("mt.benchmark.timed_training.best_product", return_value=1.0),
         mock.patch.object(torch, "set_float32_matmul_precision") as tf32,
     ):
-        _, answer = ours_training.prepare({**task, "sizes": sizes, "variant": variant})
+        _, answer = ours_training.prepare({**task, "sizes": sizes, "packed": packed})
         answer({"precision": "bf16"})
         device.synchronisations.clear()
         answer({"precision": "bf16"})
