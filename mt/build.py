@@ -1,15 +1,16 @@
 """The only module where configuration becomes objects. It reads no disk and knows no other process."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 
 from mt.config import schema
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
+from mt.data.filters import Split
 from mt.data.hub import HubCorpus
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import UserError
@@ -37,25 +38,27 @@ from mt.translation.translator import Translator
 _report_once = functools.cache(report)  # training starts decoding at every validation
 _LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
 
-Splits = tuple[list[Corpus], Corpus | None, Corpus | None]
 Tokenizers = tuple[Tokenizer, Tokenizer]  # of source and target
 
 
-def corpora(data: schema.Data) -> Splits:
-    """The corpora for training, validation and test. Raises UserError for a run that has none."""
+def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
+    """The corpora for training, and where given for validation and test. Raises UserError for a run that has none."""
+    splits: dict[Split, Any]
     if isinstance(data, schema.BuiltinData):
-        return [builtin_corpus("train")], builtin_corpus("validation"), builtin_corpus("test")
+        return {split: [builtin_corpus(split)] for split in get_args(Split)}
     if isinstance(data, schema.NoData):
         raise UserError("data.kind: an imported run has no corpora of its own; give data=files data.train=...")
     languages = {"source_language": data.source_language, "target_language": data.target_language}
     if isinstance(data, schema.FilesData):
-        train: list[Corpus] = [FileCorpus(**vars(corpus), **languages) for corpus in data.train]
-        test = None if data.test is None else FileCorpus(**vars(data.test), **languages)
-        return train, FileCorpus(**vars(data.validation), **languages), test
+        splits = {"train": [FileCorpus(**vars(corpus), **languages) for corpus in data.train]}
+        splits["validation"] = [FileCorpus(**vars(data.validation), **languages)]
+        if data.test is not None:
+            splits["test"] = [FileCorpus(**vars(data.test), **languages)]
+        return splits
     names = ("path", "subset", "revision", "source_column", "target_column")
     hub = functools.partial(HubCorpus, **{name: getattr(data, name) for name in names}, **languages)
-    splits = [None if split is None else hub(split=split) for split in (data.validation_split, data.test_split)]
-    return [hub(split=data.train_split)], splits[0], splits[1]
+    splits = {"train": data.train_split, "validation": data.validation_split, "test": data.test_split}
+    return {split: [hub(split=name)] for split, name in splits.items() if name is not None}
 
 
 def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int | None) -> Transformer:

@@ -17,10 +17,7 @@ def inspect(config: InspectConfig) -> None:
 
     The second has the numbers of all suspect lines. Raises UserError for corpora that cannot be read, DiskError.
     """
-    train, validation, test = build.corpora(config.data)
-    splits = {"train": train}
-    splits |= {name: [corpus] for name, corpus in (("validation", validation), ("test", test)) if corpus is not None}
-    examination = examine(splits, max_length_ratio=config.data.filters.max_length_ratio)
+    examination = examine(build.corpora(config.data), max_length_ratio=config.data.filters.max_length_ratio)
     corpora = examination.corpora
     found = findings(examination, declared=(config.data.source_language, config.data.target_language))
     print(text(corpora, found), flush=True)

@@ -20,7 +20,7 @@ from mt.data.filters import HELD_OUT, FilterSettings, Split
 from mt.data.known_words import save_known_words
 from mt.data.lines import read_lines
 from mt.data.loader import ListedPairs, TrainingOrder
-from mt.data.text_cache import PreparedText, Side, prepare_text
+from mt.data.text_cache import HELD_OUT_FILE, PreparedText, Side, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.doctor.quick import report_corpus_findings
 from mt.fast.workers import in_process
@@ -73,11 +73,8 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
 
 def filtered_text(data: Data) -> PreparedText:
     """The filtered text of all splits, in the cache folder. Raises UserError, DiskError."""
-    train, validation, test = build.corpora(data)
     return prepare_text(
-        train=train,
-        validation=validation,
-        test=test,
+        build.corpora(data),
         filters=FilterSettings(**{field.name: getattr(data.filters, field.name) for field in fields(FilterSettings)}),
         cache_dir=Path(data.cache_dir),
     )
@@ -87,7 +84,7 @@ def report_text(config: TrainConfig, text: PreparedText, too_long: int, *, resum
     """Report what the filters dropped, `too_long` pairs among it, and at first what the corpus doctor finds."""
     report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
     if text.report.dropped.get(HELD_OUT):
-        report(f"the training pairs dropped as {HELD_OUT} are listed in {text.held_out_path}")
+        report(f"the training pairs dropped as {HELD_OUT} are listed in {text.folder / HELD_OUT_FILE}")
     if not resumed:
         languages = config.data.source_language, config.data.target_language
         report_corpus_findings(text, languages=languages, max_length_ratio=config.data.filters.max_length_ratio)

@@ -67,18 +67,23 @@ class FileCorpus:
                 how.append(hashlib.file_digest(stream, hashlib.blake2b).hexdigest())
         return f"files {how!r}"
 
-    def count_pairs(self) -> int:
-        """Return the number of pairs; sides of unequal length are a UserError with both paths and counts."""
+    def count_sides(self) -> tuple[int, int]:
+        """Return the number of source and of target texts. Raises UserError when there are none."""
         counts = [self._count_rows(path) for path in self._paths()]
         for path, count in zip(self._paths(), counts, strict=True):
             if count == 0:
                 raise UserError(f"{path}: holds no {'pair' if self.file else 'line'}; give a file with text")
-        if counts[0] != counts[-1]:
+        return counts[0], counts[-1]
+
+    def count_pairs(self) -> int:
+        """Return the number of pairs; sides of unequal length are a UserError with both paths and counts."""
+        sources, targets = self.count_sides()
+        if sources != targets:
             raise UserError(
-                f"{self.source} has {counts[0]} lines but {self.target} has {counts[-1]}; "
+                f"{self.source} has {sources} lines but {self.target} has {targets}; "
                 "the two sides of a corpus must match line by line"
             )
-        return counts[0]
+        return sources
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Yield (source, target) in the files' order."""
@@ -103,11 +108,9 @@ class FileCorpus:
         return max(0, count_lines(path) - header)
 
     def _side_by_side(self) -> Iterator[tuple[str, str]]:
-        assert self.source is not None
-        assert self.target is not None
-        sources, targets = read_lines(self.source), read_lines(self.target)
+        source, target = map(read_lines, self._paths())
         try:
-            yield from zip(sources, targets, strict=True)
+            yield from zip(source, target, strict=True)
         except ValueError:
             self.count_pairs()  # raises the error for the user
             raise

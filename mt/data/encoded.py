@@ -5,10 +5,10 @@ the index at which each sentence begins (`source.offsets.npy`).
 """
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import chain, compress, islice
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,12 @@ from jaxtyping import Int, Integer
 
 from mt.data.cache import Facts, cached_folder
 from mt.data.filters import Split
-from mt.data.lines import read_lines
-from mt.data.text_cache import PreparedText
+from mt.data.lines import blocks, read_lines
+from mt.data.text_cache import PreparedText, Side
 from mt.data.tokenizer import Tokenizer
 from mt.reporting import Progress
 
-SIDES = ("source", "target")
+SIDES: tuple[Side, Side] = ("source", "target")
 CHUNK_PAIRS = 4096  # also the pairs that share a random seed: another number gives other samples
 _FORMAT = 5
 
@@ -42,8 +42,8 @@ def encode_corpus(
 ) -> "EncodedCorpus":
     """Encode a split into a folder of `cache_dir`, or reuse the one made from the same text and tokenizers.
 
-    With `max_tokens` the pairs are for training: those with more subwords on a side, or with none, are dropped and
-    counted; with None every line stays a pair. `bpe_dropout` above 0 samples the subwords, a pure function of the
+    With `max_tokens` the pairs are for training: those with more subwords on a side, which are counted, or with none
+    are dropped; with None every line stays a pair. `bpe_dropout` above 0 samples the subwords, a pure function of the
     texts and `seed` (for example run seed and epoch); without, `num_threads` encode (-1: one for each core). Of such
     samples `cache_dir` keeps the newest two, so it must be a folder inside the run's own.
 
@@ -76,23 +76,15 @@ class EncodedCorpus:
     `source_lengths` and `target_lengths` count subwords, without begin and end marks.
     """
 
-    source_lengths: Int[np.ndarray, " pairs"]
-    target_lengths: Int[np.ndarray, " pairs"]
-
     def __init__(self, folder: Path, facts: Facts) -> None:
         """Map a folder of the cache into memory."""
         self.folder = folder
         self.dropped_too_long: int = facts["dropped_too_long"]
-        self.dropped_empty: int = facts["dropped_empty"]
         (self._source_ids, self._source_offsets), (self._target_ids, self._target_offsets) = (
             _map_side(folder, side, np.dtype(facts["dtype"])) for side in SIDES
         )
-        self.source_lengths = np.diff(self._source_offsets).astype(np.int32)
-        self.target_lengths = np.diff(self._target_offsets).astype(np.int32)
-
-    def __len__(self) -> int:
-        """Return the number of pairs."""
-        return len(self.source_lengths)
+        self.source_lengths: Int[np.ndarray, " pairs"] = np.diff(self._source_offsets).astype(np.int32)
+        self.target_lengths: Int[np.ndarray, " pairs"] = np.diff(self._target_offsets).astype(np.int32)
 
     def source(self, index: int) -> Integer[np.ndarray, " subwords"]:
         """Return the source ids of a pair, without begin and end marks."""
@@ -116,20 +108,20 @@ def _write(
 ) -> Facts:
     """Write the ids and offsets of both sides of the pairs to keep."""
     all_lengths = [np.zeros((2, 1), dtype=np.int64)]  # the first sentence begins at 0
-    too_long = empty = 0
+    too_long = 0
+    chunks = (blocks(read_lines(str(text.path(split, side))), CHUNK_PAIRS) for side in SIDES)
     with (
         (folder / "source.ids").open("wb") as source_file,
         (folder / "target.ids").open("wb") as target_file,
         closing(Progress("encoding", total=text.sizes[split], unit="pairs")) as progress,
     ):
-        for number, lines in enumerate(_chunks(text, split)):
+        for number, lines in enumerate(zip(*chunks, strict=True)):
             ids = [encode(side_lines, number, side) for side, side_lines in enumerate(lines)]
             lengths = np.array([list(map(len, side_ids)) for side_ids in ids])
             kept: Any = np.ones(lengths.shape[1], dtype=bool)
             if max_tokens is not None:
                 has_text = (lengths > 0).all(axis=0)
                 kept = has_text & (lengths <= max_tokens).all(axis=0)
-                empty += int((~has_text).sum())
                 too_long += int((has_text & ~kept).sum())
             for file, side_ids in zip((source_file, target_file), ids, strict=True):
                 file.write(np.fromiter(chain.from_iterable(compress(side_ids, kept.tolist())), dtype).tobytes())
@@ -137,11 +129,4 @@ def _write(
             progress.advance(len(kept))
     for side, offsets in zip(SIDES, np.concatenate(all_lengths, axis=1).cumsum(axis=1), strict=True):
         np.save(folder / f"{side}.offsets.npy", offsets)
-    return {"dropped_too_long": too_long, "dropped_empty": empty, "dtype": dtype.str}
-
-
-def _chunks(text: PreparedText, split: Split) -> Iterator[tuple[list[str], list[str]]]:
-    """The lines of both sides, `CHUNK_PAIRS` at a time."""
-    source, target = (read_lines(str(text.path(split, side))) for side in ("source", "target"))
-    while chunk := list(islice(source, CHUNK_PAIRS)):
-        yield chunk, list(islice(target, CHUNK_PAIRS))
+    return {"dropped_too_long": too_long, "dtype": dtype.str}

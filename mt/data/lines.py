@@ -11,13 +11,16 @@ import lzma
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mt.errors import UserError
+
+Item = TypeVar("Item")
 
 STANDARD_INPUT = "-"
 COMPRESSED_SUFFIXES = (".gz", ".xz", ".bz2")
@@ -83,6 +86,13 @@ def encode_lines(lines: Sequence[str], *, at_file_start: bool) -> bytes:
     if at_file_start and text.startswith("\ufeff"):
         text = "\ufeff" + text
     return text.encode("utf-8")
+
+
+def blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Yield lines, or pairs of them, `size` at a time; the last block may be smaller."""
+    remaining = iter(items)
+    while block := list(islice(remaining, size)):
+        yield block
 
 
 def without_surrogates(text: str) -> str:

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from mt.data.cache import Facts, cached_folder
 from mt.data.corpus import Corpus
 from mt.data.filters import FilterReport, FilterSettings, HeldOut, Pair, PairFilter, Split
-from mt.data.lines import encode_lines
+from mt.data.lines import blocks, encode_lines
 from mt.errors import UserError
 from mt.reporting import Progress
 
@@ -44,28 +43,14 @@ class PreparedText:
         """The number of pairs of each split that there is."""
         return {"train": self.report.kept, **self.report.held_out}
 
-    @property
-    def held_out_path(self) -> Path:
-        """The list of training pairs removed because validation or test has them: one JSON object per pair."""
-        return self.folder / HELD_OUT_FILE
 
-
-def prepare_text(
-    *,
-    train: Sequence[Corpus],
-    validation: Corpus | None,
-    test: Corpus | None,
-    filters: FilterSettings,
-    cache_dir: Path,
-) -> PreparedText:
+def prepare_text(splits: Mapping[Split, Sequence[Corpus]], *, filters: FilterSettings, cache_dir: Path) -> PreparedText:
     """Return the filtered text of all corpora, from the cache when it is there. Only training pairs are filtered.
 
-    All corpora are counted before anything is written.
+    `splits` has the corpora for training, and for validation and test where there are any; all are counted before
+    anything is written.
     Raises UserError for a corpus that cannot be used or of which no pair is left, DiskError when writing fails.
     """
-    splits: dict[Split, Sequence[Corpus]] = {"train": train}
-    splits |= {"validation": [validation]} if validation is not None else {}
-    splits |= {"test": [test]} if test is not None else {}
     fingerprints = {split: [corpus.fingerprint() for corpus in corpora] for split, corpora in splits.items()}
     origin = [FORMAT_VERSION, asdict(filters), fingerprints]
     write = partial(_write_splits, splits=splits, filters=filters)
@@ -100,10 +85,8 @@ def _write_splits(folder: Path, *, splits: Mapping[Split, Sequence[Corpus]], fil
 def _blocks(corpora: Sequence[Corpus]) -> Iterator[tuple[str, int, list[Pair]]]:
     """Yield the corpora in blocks with the corpus' name and the number, from 1, of the block's first pair in it."""
     for corpus in corpora:
-        pairs, first_number = corpus.pairs(), 1
-        while block := list(islice(pairs, BLOCK_PAIRS)):
-            yield corpus.name, first_number, block
-            first_number += len(block)
+        for number, block in enumerate(blocks(corpus.pairs(), BLOCK_PAIRS)):
+            yield corpus.name, 1 + number * BLOCK_PAIRS, block
 
 
 def _write_pairs(streams: Sequence[BinaryIO], pairs: Sequence[Pair]) -> None:

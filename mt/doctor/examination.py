@@ -4,15 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
-from pathlib import Path
+from itertools import islice
 
 import numpy as np
 from jaxtyping import Int64
 
 from mt.data.corpus import Corpus, FileCorpus
-from mt.data.filters import HeldOut, is_copy, is_length_outlier, normalise, seen_before
-from mt.data.lines import count_lines, read_lines
+from mt.data.filters import HeldOut, Split, is_copy, is_length_outlier, normalise, seen_before
+from mt.data.lines import blocks
 from mt.doctor.checks import BLANK, COPY, DUPLICATE, LEAK, LENGTH_RATIO, OTHER_LANGUAGE, PAIR, SIDES, damaged_lines
 from mt.doctor.languages import Table, in_other_language, learn_difference, recognise
 from mt.doctor.shifts import Alignment, align
@@ -55,36 +54,33 @@ class Examination:
 
 
 def examine(
-    splits: Mapping[str, Sequence[Corpus]],
-    *,
-    max_length_ratio: float,
-    most_pairs: int | None = None,
+    splits: Mapping[Split, Sequence[Corpus]], *, max_length_ratio: float, most_pairs: int | None = None
 ) -> Examination:
     """Examine the corpora of each split (`train`, and `validation` and `test` where given).
 
     With `most_pairs`, about that number of pairs of each split is examined, in blocks evenly spread.
     Raises UserError for a corpus that cannot be read; sides of unequal length are no error.
     """
-    lines = {split: [_count_sides(corpus) for corpus in corpora] for split, corpora in splits.items()}
-    sizes = {split: sum(map(min, counts)) for split, counts in lines.items()}
+    counted = {split: [(corpus, _count_sides(corpus)) for corpus in corpora] for split, corpora in splits.items()}
+    sizes: dict[str, int] = {split: sum(min(lines) for _, lines in corpora) for split, corpora in counted.items()}
     strides = {split: -(-size // (most_pairs or size)) for split, size in sizes.items()}
     stride = max(strides["train"], -(-sizes["train"] // _SAMPLE_PAIRS))
-    sample = [pair for corpus in splits["train"] for _, pairs in _blocks(corpus, stride) for pair in pairs]
+    sample = [pair for corpus in counted["train"] for _, pairs in _blocks(*corpus, stride) for pair in pairs]
     difference = learn_difference([pair for pair in sample if normalise(pair[0]) != normalise(pair[1])])
     held_out = HeldOut()
-    for split in splits.keys() - {"train"}:
-        for corpus in splits[split]:
-            for first, pairs in _blocks(corpus, strides[split]):
+    for split in counted.keys() - {"train"}:
+        for corpus, lines in counted[split]:
+            for first, pairs in _blocks(corpus, lines, strides[split]):
                 held_out.add(split, pairs, first_number=first)
     examined = []
     total = sum(size // strides[split] for split, size in sizes.items())
     with closing(Progress("examining the corpora", total=total, unit="pairs")) as progress:
-        for split, corpora in splits.items():
+        for split, corpora in counted.items():
             searched = held_out if split == "train" else HeldOut()
             examiner = _Examiner(difference=difference, held_out=searched, max_length_ratio=max_length_ratio)
-            for corpus, (source_lines, target_lines) in zip(corpora, lines[split], strict=True):
-                found = Examined(split, corpus.name, source_lines, target_lines)
-                examiner.examine(found, _blocks(corpus, strides[split]), progress)
+            for corpus, lines in corpora:
+                found = Examined(split, corpus.name, *lines)
+                examiner.examine(found, _blocks(corpus, lines, strides[split]), progress)
                 examined.append(found)
     sources, targets = zip(*sample, strict=True)
     return Examination(examined, sizes, (recognise(sources), recognise(targets)))
@@ -148,33 +144,15 @@ class _Examiner:
 
 
 def _count_sides(corpus: Corpus) -> tuple[int, int]:
-    """Return the number of source and of target lines, which differ only where two text files do.
-
-    Raises UserError for a corpus that cannot be read or is empty.
-    """
-    files = _text_files(corpus)
-    if all(Path(path).is_file() for path in files):
-        counts = [count_lines(path) for path in files]
-        if files and all(counts):
-            return counts[0], counts[1]
+    """Return the number of source and of target lines, which differ only where two text files do. Raises UserError."""
+    if isinstance(corpus, FileCorpus):
+        return corpus.count_sides()
     pairs = corpus.count_pairs()
     return pairs, pairs
 
 
-def _blocks(corpus: Corpus, stride: int) -> Iterator[tuple[int, list[Pair]]]:
+def _blocks(corpus: Corpus, lines: tuple[int, int], stride: int) -> Iterator[tuple[int, list[Pair]]]:
     """Yield each `stride`-th block of pairs with the number, from 1, of its first, to the end of the shorter side."""
-    files = _text_files(corpus)
-    pairs = zip(*map(read_lines, files), strict=False) if files else corpus.pairs()
-    for number in count():
-        block = list(islice(pairs, BLOCK_PAIRS))
-        if not block:
-            return
+    for number, block in enumerate(blocks(islice(corpus.pairs(), min(lines)), BLOCK_PAIRS)):
         if number % stride == 0:
             yield 1 + number * BLOCK_PAIRS, block
-
-
-def _text_files(corpus: Corpus) -> list[str]:
-    """The two files of a corpus of text files, else none."""
-    if isinstance(corpus, FileCorpus) and corpus.source is not None and corpus.target is not None:
-        return [corpus.source, corpus.target]
-    return []

@@ -1,6 +1,7 @@
 """The doctor's quick check before a training: the filtered text, or blocks of a long one, is examined."""
 
 from mt.data.corpus import Corpus, FileCorpus
+from mt.data.filters import Split
 from mt.data.text_cache import PreparedText
 from mt.doctor.examination import examine
 from mt.doctor.findings import findings
@@ -16,7 +17,7 @@ def report_corpus_findings(prepared: PreparedText, *, languages: tuple[str, str]
 
     `languages` are the codes of the source and the target language.
     """
-    splits: dict[str, list[Corpus]] = {}
+    splits: dict[Split, list[Corpus]] = {}
     for split in prepared.sizes:
         source, target = (str(prepared.path(split, side)) for side in ("source", "target"))
         splits[split] = [FileCorpus(source=source, target=target, source_language="", target_language="")]

@@ -21,7 +21,7 @@ from mt.data.corpus import Corpus, FileCorpus
 from mt.data.encoded import encode_corpus
 from mt.data.filters import FilterSettings
 from mt.data.lines import read_lines
-from mt.data.text_cache import PreparedText, prepare_text
+from mt.data.text_cache import HELD_OUT_FILE, PreparedText, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.errors import DiskError, UserError
 
@@ -42,14 +42,10 @@ def generated(pairs: list[Pair], identity: str | None = None) -> GeneratedCorpus
 
 
 def prepare(cache_dir: Path, **changed: Any) -> PreparedText:
-    settings: dict[str, Any] = {
-        "train": [generated(TRAIN)],
-        "validation": generated(VALIDATION),
-        "test": generated(TEST),
-        "filters": ALL_ON,
-        "cache_dir": cache_dir,
-    }
-    return prepare_text(**{**settings, **changed})
+    splits = {"train": [generated(TRAIN)], "validation": [generated(VALIDATION)], "test": [generated(TEST)]}
+    splits = {split: changed.pop(split, corpora) for split, corpora in splits.items()}
+    given = {split: corpora for split, corpora in splits.items() if corpora}
+    return prepare_text(given, **{"filters": ALL_ON, "cache_dir": cache_dir, **changed})
 
 
 def folders(cache_dir: Path) -> list[Path]:
@@ -81,7 +77,7 @@ def test_only_training_is_filtered_and_every_text_comes_back_exactly(tmp_path: P
 
 def test_removed_held_out_pairs_are_listed_with_their_numbers(tmp_path: Path) -> None:
     text = prepare(tmp_path, train=[generated(TRAIN), generated([TRAIN[7]], "second")])
-    leaks = [json.loads(line) for line in read_lines(str(text.held_out_path))]
+    leaks = [json.loads(line) for line in read_lines(str(text.folder / HELD_OUT_FILE))]
     common = {"split": "validation", "split_number": 3, "source": "\ufeffSatz Nummer 7", "target": "sentence number 7"}
     assert leaks == [{"corpus": "generated", "number": number, **common} for number in (8, 1)]
 
@@ -100,7 +96,7 @@ def test_unchanged_text_is_reused_and_any_change_makes_another(tmp_path: Path) -
         {"filters": replace(ALL_ON, remove_duplicates=False)},
         {"filters": replace(ALL_ON, remove_held_out=False)},
         {"test": None},
-        {"validation": generated(TEST), "test": generated(VALIDATION)},
+        {"validation": [generated(TEST)], "test": [generated(VALIDATION)]},
         {"train": [generated(TRAIN), generated(TRAIN)]},
         {"train": [generated(TRAIN[:50])]},
     ):
@@ -214,8 +210,8 @@ def test_sides_of_unequal_length_stop_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "a.en").write_text("one\n")
     paths = {"source": str(tmp_path / "a.de"), "target": str(tmp_path / "a.en")}
     unequal = FileCorpus(**paths, source_language="de", target_language="en")
-    splits: list[dict[str, Corpus | list[Corpus]]] = [
-        {"train": [generated(TRAIN), unequal]}, {"validation": unequal}, {"test": unequal},
+    splits: list[dict[str, list[Corpus]]] = [
+        {"train": [generated(TRAIN), unequal]}, {"validation": [unequal]}, {"test": [unequal]},
     ]  # fmt: skip
     for split in splits:
         with pytest.raises(UserError, match=r"a.de has 2 lines but .*a.en has 1; the two sides"):

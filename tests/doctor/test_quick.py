@@ -22,14 +22,12 @@ def toy() -> dict[str, list[Pair]]:
 
 def prepared(folder: Path, splits: dict[str, list[Pair]], **changes: Any) -> PreparedText:
     corpora = {
-        name: GeneratedCorpus(name=name, identity=repr(pairs), make_pairs=lambda pairs=pairs: pairs)
+        name: [GeneratedCorpus(name=name, identity=repr(pairs), make_pairs=lambda pairs=pairs: pairs)]
         for name, pairs in splits.items()
     }
     on = {"remove_copies": True, "remove_duplicates": True, "remove_held_out": True}
     return prepare_text(
-        train=[corpora["train"]],
-        validation=corpora["validation"],
-        test=corpora["test"],
+        corpora,
         filters=FilterSettings(**({"max_length_ratio": 3.0} | on | changes)),
         cache_dir=folder,
     )
