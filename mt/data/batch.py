@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.nn import functional
 
 from mt.data.tokenizer import BOS, EOS, PAD
 
@@ -61,62 +62,45 @@ class Batch:
 
 def source_tensor(sentences: Sequence[Ids]) -> Int[Tensor, "batch source"]:
     """Sentences as subwords + EOS, padded on the right to the longest."""
-    return _padded(sentences, after=EOS)
+    longest = max((len(sentence) for sentence in sentences), default=0)
+    table = np.full((len(sentences), longest + 1), PAD, dtype=np.int64)
+    for row, sentence in zip(table, sentences, strict=True):
+        row[: len(sentence)] = sentence
+        row[len(sentence)] = EOS
+    return torch.from_numpy(table)
 
 
 def make_batch(sources: Sequence[Ids], targets: Sequence[Ids]) -> Batch:
     """Pairs of sentences as one batch; token counts include the EOS."""
-    target_output = _padded(targets, after=EOS)
-    return Batch(
-        source=source_tensor(sources),
-        target_input=_padded(targets, before=BOS),
-        target_output=target_output,
-        label_indices=target_output.flatten().nonzero().flatten(),
-        source_tokens=sum(len(source) + 1 for source in sources),
-        target_tokens=sum(len(target) + 1 for target in targets),
-    )
+    return _batch(source_tensor(sources), source_tensor(targets))
 
 
 def make_packed_batch(packed_rows: Sequence[Sequence[tuple[Ids, Ids]]], *, pack_length: int, rows: int) -> Batch:
     """Packed rows of pairs as one batch, each `pack_length` long on either side, with empty ones up to `rows`."""
-    tables = {side: np.full((rows, pack_length), PAD, dtype=np.int64) for side in ("source", "input", "output")}
-    segments = {side: np.full((rows, pack_length), -1, dtype=np.int64) for side in ("source", "target")}
+    tokens = np.full((2, rows, pack_length), PAD, dtype=np.int64)
+    segments = np.full_like(tokens, -1)
     for row, pairs in enumerate(packed_rows):
-        source_end = target_end = 0
-        for number, (source, target) in enumerate(pairs):
-            start, source_end = source_end, source_end + len(source) + 1
-            tables["source"][row, start : source_end - 1] = source
-            tables["source"][row, source_end - 1] = EOS
-            segments["source"][row, start:source_end] = number
-            start, target_end = target_end, target_end + len(target) + 1
-            tables["input"][row, start] = BOS
-            tables["input"][row, start + 1 : target_end] = target
-            tables["output"][row, start : target_end - 1] = target
-            tables["output"][row, target_end - 1] = EOS
-            segments["target"][row, start:target_end] = number
-    label_indices = np.flatnonzero(tables["output"] != PAD)
+        for side, sentences in enumerate(zip(*pairs, strict=True)):
+            end = 0
+            for number, sentence in enumerate(sentences):
+                start, end = end, end + len(sentence) + 1
+                tokens[side, row, start : end - 1] = sentence
+                tokens[side, row, end - 1] = EOS
+                segments[side, row, start:end] = number
+    source_segments, target_segments = torch.from_numpy(segments)
+    batch = _batch(*torch.from_numpy(tokens))
+    return replace(batch, source_segments=source_segments, target_segments=target_segments)
+
+
+def _batch(source: Int[Tensor, "batch source"], target_output: Int[Tensor, "batch target"]) -> Batch:
+    """Before each token comes the one before it, before the first of a sentence BOS."""
+    before = functional.pad(target_output, (1, -1), value=EOS)
+    label_indices = target_output.flatten().nonzero().flatten()
     return Batch(
-        source=torch.from_numpy(tables["source"]),
-        target_input=torch.from_numpy(tables["input"]),
-        target_output=torch.from_numpy(tables["output"]),
-        label_indices=torch.from_numpy(label_indices),
-        source_tokens=int((tables["source"] != PAD).sum()),
+        source=source,
+        target_input=before.masked_fill(before == EOS, BOS).masked_fill(target_output == PAD, PAD),
+        target_output=target_output,
+        label_indices=label_indices,
+        source_tokens=int(source.count_nonzero()),
         target_tokens=len(label_indices),
-        source_segments=torch.from_numpy(segments["source"]),
-        target_segments=torch.from_numpy(segments["target"]),
     )
-
-
-def _padded(
-    sentences: Sequence[Ids], *, before: int | None = None, after: int | None = None
-) -> Int[Tensor, "batch length"]:
-    start = 0 if before is None else 1
-    longest = max((len(sentence) for sentence in sentences), default=0)
-    table = np.full((len(sentences), longest + 1), PAD, dtype=np.int64)
-    if before is not None:
-        table[:, 0] = before
-    for row, sentence in zip(table, sentences, strict=True):
-        row[start : start + len(sentence)] = sentence
-        if after is not None:
-            row[len(sentence)] = after
-    return torch.from_numpy(table)

@@ -8,10 +8,12 @@ import functools
 import itertools
 import math
 import random
+import re
 from collections.abc import Callable, Mapping
 
-SPACE = "▁"  # what a normalised text has for a space, before every word
-_LONGEST_WORD_CHARACTERS = 100  # the time to split a word grows with its square: what is longer is cut there
+# A normalised text has "▁" for a space, before every word. The time to split a word grows with its square: what is
+# longer than 100 characters is cut there.
+_WORD = re.compile("▁[^▁]{0,99}|[^▁]{1,100}")
 _REMEMBERED_WORDS = 1 << 17
 _NONE = math.inf
 
@@ -35,7 +37,7 @@ class Segmenter:
         """The ids of a normalised text, each merge left out with probability `alpha`, in (0, 1]."""
         log_kept = math.log1p(-alpha) if alpha < 1 else -math.inf
         draw, ids = chance.random, []
-        for word in _words(text):
+        for word in _WORD.findall(text):
             tries, whole = self._whole(word)
             kept = math.log(1.0 - draw()) / log_kept  # merges before the first that is left out: geometric
             ids += whole if kept >= tries else self._with_dropout(word, int(kept), alpha, draw)
@@ -75,12 +77,3 @@ class Segmenter:
             known = self._ids.get(symbol)
             numbered += self._spell(symbol) if known is None else [known]
         return numbered
-
-
-def _words(text: str) -> list[str]:
-    first, *others = text.split(SPACE)
-    words = [first, *(SPACE + other for other in others)] if first else [SPACE + other for other in others]
-    if len(text) <= _LONGEST_WORD_CHARACTERS or max(map(len, words)) <= _LONGEST_WORD_CHARACTERS:
-        return words
-    starts = ((word, start) for word in words for start in range(0, len(word), _LONGEST_WORD_CHARACTERS))
-    return [word[start : start + _LONGEST_WORD_CHARACTERS] for word, start in starts]

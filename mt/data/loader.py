@@ -108,23 +108,22 @@ class TrainingOrder:
         longest = int(token_lengths(corpus).max(initial=1))
         if self.pack_length:
             both = batching.row_lengths(longest, pack_length=self.pack_length, batch_tokens=self.batch_tokens)
-            lengths = dict.fromkeys(reversed(both))
-            rows = [self._rows(n, micro_batch_tokens) * self.threads for n in lengths]
+            sizes = [(self._rows(n, micro_batch_tokens) * self.threads, n) for n in dict.fromkeys(reversed(both))]
         else:
             micro_batch_tokens = min(micro_batch_tokens * self.threads, self.batch_tokens)
             if self.world_size > 1:  # what split_for_ranks may take, at most
                 share = -(-self.batch_tokens // self.world_size) + longest
                 micro_batch_tokens = min(micro_batch_tokens, share + share // 64 + 1)
             lengths = dict.fromkeys((longest, min(longest, _SHORT_TOKENS)))
-            rows = [max(1, micro_batch_tokens // n) for n in lengths]
+            sizes = [(max(1, micro_batch_tokens // n), n) for n in lengths]
         batches = []
-        for count, length in zip(rows, lengths, strict=True):
-            sentence = [UNKNOWN] * (length - 1)
+        for rows, length in sizes:
+            sentences = [[UNKNOWN] * (length - 1)] * rows
             if self.pack_length:
-                pairs = [[(sentence, sentence)]] * count
-                batches.append(make_packed_batch(pairs, pack_length=length, rows=count))
+                pairs = [[pair] for pair in zip(sentences, sentences, strict=True)]
+                batches.append(make_packed_batch(pairs, pack_length=length, rows=rows))
             else:
-                batches.append(make_batch([sentence] * count, [sentence] * count))
+                batches.append(make_batch(sentences, sentences))
         return batches
 
     def _rows(self, pack_length: int, micro_batch_tokens: int) -> int:
