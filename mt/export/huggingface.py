@@ -128,7 +128,6 @@ class HuggingFaceEngine:
             attn_implementation="eager",  # config.json could name one to download
         ).eval()
         self.tokenizer: Any = transformers.MarianTokenizer.from_pretrained(folder, local_files_only=True)
-        self.pad: int = self.model.config.pad_token_id
         self.eos: int = self.model.config.eos_token_id
         self.start: int = self.model.config.decoder_start_token_id
 
@@ -138,12 +137,9 @@ class HuggingFaceEngine:
 
     def greedy(self, sources: Sequence[Sequence[int]], *, longest: int) -> list[list[int]]:
         """`generate` with the folder's own generation configuration, but a beam of 1."""
-        width = max(map(len, sources)) + 1
-        ids = torch.tensor([[*source, self.eos, *[self.pad] * (width - len(source) - 1)] for source in sources])
-        mask = torch.tensor([[1] * (len(source) + 1) + [0] * (width - len(source) - 1) for source in sources])
+        inputs = self.tokenizer.pad({"input_ids": [[*source, self.eos] for source in sources]}, return_tensors="pt")
         outputs = self.model.generate(
-            input_ids=ids,
-            attention_mask=mask,
+            **inputs,
             num_beams=1,
             do_sample=False,
             early_stopping=False,

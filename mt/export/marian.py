@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 LOGITS_BIAS = "final_logits_bias"
@@ -58,21 +58,18 @@ def to_marian(
     return {name: tensor.contiguous() for name, tensor in found.items()}
 
 
-def from_marian(tensors: Mapping[str, Tensor], *, num_layers: int) -> dict[str, Tensor]:
-    """The parameters of the layers, from Marian's. Raises KeyError for a missing one."""
-    order = sines_then_cosines(tensors["model.encoder.layers.0.fc1.weight"].shape[1])
-    back = torch.argsort(order)
-    return {
-        ours: torch.cat([_permuted(tensors[name], back, axes) for name in theirs])
-        for ours, theirs, axes in _layer_parameters(num_layers)
-    }
+def from_marian(
+    tensors: Mapping[str, Tensor], *, num_layers: int, rows: Int[Tensor, " vocabulary"]
+) -> dict[str, Tensor]:
+    """Our parameters from Marian's, without the output bias; `rows` gives for each of our subwords Marian's token id.
 
-
-def embedding_from_marian(
-    embedding: Float[Tensor, "marian_vocabulary d_model"], rows: Int[Tensor, " vocabulary"]
-) -> Float[Tensor, "vocabulary d_model"]:
-    """The embedding whose row i is Marian's row `rows[i]`, with the features interleaved."""
-    return embedding[rows][:, torch.argsort(sines_then_cosines(embedding.shape[1]))].contiguous()
+    Raises KeyError for a missing one.
+    """
+    back = torch.argsort(sines_then_cosines(tensors[SHARED].shape[1]))
+    found = {TARGET_EMBEDDING: tensors[SHARED][rows][:, back].contiguous()}
+    for ours, theirs, axes in _layer_parameters(num_layers):
+        found[ours] = torch.cat([_permuted(tensors[name], back, axes) for name in theirs])
+    return found
 
 
 def layer_shapes(*, num_layers: int, d_model: int, d_ff: int) -> dict[str, tuple[int, ...]]:

@@ -14,15 +14,7 @@ from mt.config.schema import Bounds, CountOrZero, Fraction, Size
 from mt.data.lines import without_surrogates
 from mt.data.tokenizer import PAD
 from mt.errors import BadFileError, UserError
-from mt.export.marian import (
-    LOGITS_BIAS,
-    OUTPUT_BIAS,
-    SHARED,
-    TARGET_EMBEDDING,
-    embedding_from_marian,
-    from_marian,
-    layer_shapes,
-)
+from mt.export.marian import LOGITS_BIAS, OUTPUT_BIAS, SHARED, from_marian, layer_shapes
 from mt.export.vocabulary import SPECIAL_SUBWORDS, SpecialIds, marian_ids
 from mt.runs.atomic import LARGEST_JSON_BYTES, read_file
 from mt.runs.checkpoint import read_tensors, tensors_without_values
@@ -86,7 +78,6 @@ class _Generation:
 class MarianFolder:
     """What a folder holds; `tokens` are the written forms in the order of their ids, `tensors` in fp32."""
 
-    path: Path
     model_options: dict[str, Any]
     special: SpecialIds
     tokens: list[str]
@@ -119,7 +110,6 @@ def read_marian_folder(folder: Path) -> MarianFolder:
     # The id that is both <pad> and the start has a logit, which only our BOS gets.
     bias = special.pad == special.start or (LOGITS_BIAS in tensors and bool(tensors[LOGITS_BIAS].any()))
     return MarianFolder(
-        path=folder,
         model_options={**options, "output_bias": bias},
         special=special,
         tokens=tokens,
@@ -138,8 +128,7 @@ def read_weights(found: MarianFolder, *, vocab_size: int) -> dict[str, Tensor]:
     """The parameters of our model, for a vocabulary of this size."""
     tensors, num_tokens = found.tensors, len(found.tokens)
     ids = torch.tensor(marian_ids(found.special, num_tokens, vocab_size=vocab_size))
-    parameters = from_marian(tensors, num_layers=found.model_options["num_layers"])
-    parameters[TARGET_EMBEDDING] = embedding_from_marian(tensors[SHARED], ids)
+    parameters = from_marian(tensors, num_layers=found.model_options["num_layers"], rows=ids)
     if found.model_options["output_bias"]:
         bias = tensors.get(LOGITS_BIAS, torch.zeros(1, num_tokens))[0][ids]
         bias[len(SPECIAL_SUBWORDS) + num_tokens - len({*vars(found.special).values()}) :] = _NEVER

@@ -18,20 +18,9 @@ from mt.model.transformer import Transformer
 
 # Exact types: a subclass may compute something else.
 _PAPER = (
-    Transformer,
-    TokenEmbedding,
-    SinusoidalPositions,
-    Stack,
-    EncoderLayer,
-    DecoderLayer,
-    PostNorm,
-    MultiHeadAttention,
-    Positions,
-    FeedForward,
-    nn.ModuleList,
-    nn.Linear,
-    nn.LayerNorm,
-)
+    Transformer, TokenEmbedding, SinusoidalPositions, Stack, EncoderLayer, DecoderLayer, PostNorm, MultiHeadAttention,
+    Positions, FeedForward, nn.ModuleList, nn.Linear, nn.LayerNorm,
+)  # fmt: skip
 
 
 def unknown_part(model: nn.Module) -> str | None:

@@ -62,13 +62,14 @@ class SinusoidalPositions(Positions):
         self, x: Float[Tensor, "batch length d_model"], ids: Int[Tensor, "#batch length"]
     ) -> Float[Tensor, "batch length d_model"]:
         """Add the encodings of the position ids."""
-        return x + self._table(x.shape[1])[ids]
+        return x + self.encodings(x.shape[1])[ids]
 
     def reserve(self, length: int) -> None:
         """Enlarge the table where it is shorter than `length`."""
-        self._table(length)
+        self.encodings(length)
 
-    def _table(self, length: int) -> Float[Tensor, "longer d_model"]:
+    def encodings(self, length: int) -> Float[Tensor, "longer d_model"]:
+        """The table, of at least this length."""
         table = self.table  # other threads may replace it too
         if length > table.shape[0]:
             self.table = table = positional_encoding(max(512, 2 * length), table.shape[1]).to(table)

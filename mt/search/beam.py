@@ -62,7 +62,16 @@ def beam_search(
     Raises DivergedError if a sentence has no output with a finite score.
     """
     limits = max_lengths.numpy()
-    beam = _Beam.of_empty_prefixes(limits, beam_size=beam_size, bos=bos)
+    log_probabilities = np.full((len(limits), beam_size), -np.inf, dtype=np.float32)
+    log_probabilities[:, 0] = 0.0  # of the empty prefix, the only one of each sentence
+    beam = _Beam(
+        sentences=np.arange(len(limits)),
+        limits=limits,
+        length=0,
+        log_probabilities=log_probabilities,
+        prefixes=np.zeros((len(limits), beam_size, limits.max()), dtype=np.int64),
+        newest=np.full(log_probabilities.size, bos),
+    )
     finished = FinishedHypotheses(
         max_lengths=limits,
         num_kept=num_hypotheses,
@@ -89,21 +98,6 @@ class _Beam:
     log_probabilities: Float[np.ndarray, "sentences beam"]
     prefixes: Int[np.ndarray, "sentences beam longest"]
     newest: Int[np.ndarray, " rows"]
-
-    @classmethod
-    def of_empty_prefixes(cls, limits: Int[np.ndarray, " sentences"], *, beam_size: int, bos: int) -> "_Beam":
-        """Return the beam before the first step: each sentence has one live prefix, the empty one."""
-        count = len(limits)
-        log_probabilities = np.full((count, beam_size), -np.inf, dtype=np.float32)
-        log_probabilities[:, 0] = 0.0
-        return cls(
-            sentences=np.arange(count),
-            limits=limits,
-            length=0,
-            log_probabilities=log_probabilities,
-            prefixes=np.zeros((count, beam_size, limits.max()), dtype=np.int64),
-            newest=np.full(count * beam_size, bos),
-        )
 
     def rows(self) -> Prefixes:
         """Return the prefixes row by row."""

@@ -73,11 +73,7 @@ class FinishedHypotheses:
             self._to_beat[sentence] = kept[-1].score
 
     def improvable(
-        self,
-        *,
-        sentences: Int[np.ndarray, " some"],
-        log_probabilities: Float[np.ndarray, " some"],
-        length: int,
+        self, *, sentences: Int[np.ndarray, " some"], log_probabilities: Float[np.ndarray, " some"], length: int
     ) -> Bool[np.ndarray, " some"]:
         """Return whether live prefixes of this length with these log-probabilities may still change what is kept.
 

@@ -40,7 +40,7 @@ class BatchedDecoder:
         width = self.rows_per_sentence if steps else 1
         if self.slots_to_rows is not None:
             tokens = tokens[self.slots_to_rows]
-        position = model.positions(steps + 1)[steps]
+        position = model.positions.encodings(steps + 1)[steps]
         x = model.embed(model.target_embedding, tokens.view(slots, -1)[:, :width], position)
         self.cache.open(slots, width=width)
         x = self._through_layers(x).flatten(0, 1)

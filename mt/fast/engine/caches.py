@@ -25,11 +25,12 @@ class SelfAttentionCache:
     def __init__(self, model: PreparedModel, *, slots: int, rows: int) -> None:
         self.model, self.attention, self.slots, self.rows = model, model.indexed_attention, slots, rows
         self.steps = 0
-        self.keys_values = self._memory(_RESERVED_STEPS * rows)
-        self.indices: Int[Tensor, "slots rows steps"] = self._own_indices(0).repeat(slots, 1, 1)
+        shape = (len(model.decoder), 2, slots, 0, model.d_model)
+        self.keys_values = torch.empty(shape, dtype=model.precision, device=model.device)
+        self.indices: Int[Tensor, "slots rows steps"] = torch.empty(slots, rows, 0, dtype=torch.int32).to(model.device)
         self.counts: Int[Tensor, " slots"] = torch.zeros(slots, dtype=torch.int32)
         """The entries of each row of a slot; for the kernel."""
-        self._lay_out()
+        self._enlarge()
 
     def open(self, slots: int, *, width: int) -> None:
         """Begin an entry for each of the first `width` rows of the first slots; the other rows take the last of those.
@@ -79,27 +80,19 @@ class SelfAttentionCache:
         self.keys_values[:, :, new, :end] = self.keys_values[:, :, old, :end]
         self.indices[new] = self.indices[old]
 
-    def _memory(self, entries: int) -> Float[Tensor, "layers 2 slots entries d_model"]:
-        """Memory for this number of entries in a slot; zeros for the mask, as what it excludes must be finite."""
-        shape = (len(self.model.decoder), 2, self.slots, entries, self.model.d_model)
-        make = torch.zeros if self.attention is None else torch.empty
-        return make(shape, dtype=self.model.precision, device=self.model.device)
-
     def _enlarge(self) -> None:
-        entries = self.keys_values.shape[3]
-        larger = self._memory(entries + _RESERVED_STEPS * self.rows)
-        larger[:, :, :, :entries] = self.keys_values
-        self.keys_values = larger
-        self.indices = torch.cat([self.indices, self._own_indices(entries).expand(self.slots, -1, -1)], dim=2)
-        self._lay_out()
+        """Make room for more steps, in which each row's indices are first those of the entries that it will write.
 
-    def _own_indices(self, begin: int) -> Int[Tensor, "1 rows steps"]:
-        """What every row's indices are for steps to come: the entries that the row will write itself."""
-        entries = torch.arange(begin, begin + _RESERVED_STEPS * self.rows, dtype=torch.int32, device=self.model.device)
-        return entries.view(1, _RESERVED_STEPS, self.rows).transpose(1, 2)
-
-    def _lay_out(self) -> None:
-        """Keys and values in heads, for each layer and all together."""
+        Without a kernel the room is filled with zeros, because what the mask excludes must be finite.
+        """
+        old, added = self.keys_values, _RESERVED_STEPS * self.rows
+        layers, two, slots, entries, d_model = old.shape
+        own = torch.arange(entries, entries + added, dtype=torch.int32, device=old.device)
+        own = own.view(_RESERVED_STEPS, self.rows).T.expand(slots, -1, -1)
+        self.indices = torch.cat([self.indices, own], dim=2)
+        make = old.new_zeros if self.attention is None else old.new_empty
+        self.keys_values = make(layers, two, slots, entries + added, d_model)
+        self.keys_values[:, :, :, :entries] = old
         in_heads = self.keys_values.unflatten(-1, (self.model.num_heads, -1)).transpose(-3, -2)
         self.of_layers = [(layer[0], layer[1]) for layer in in_heads.unbind()]
         self.structure = cache_structure(in_heads, self.counts)
@@ -112,10 +105,8 @@ class CrossAttentionCache:
         self.model = model
         self.lengths: list[int] = (source != model.pad).sum(dim=1).tolist()
         self.keys_values = model.encode(source.to(model.device, non_blocking=True)).contiguous()
-        self.mask: Float[Tensor, "slots 1 1 source"] | None = None
-        """0 for the tokens of each sentence, minus infinity after its end; not for the kernel, which takes `counts`."""
         self.counts: Int[Tensor, " slots"] = torch.zeros(len(source), dtype=torch.int32)
-        """The tokens of the sentences."""
+        """The tokens of the sentences; for the kernel."""
         self.structure = cache_structure(self.keys_values, self.counts)
         self.narrow(len(source))
 
@@ -131,7 +122,7 @@ class CrossAttentionCache:
         width = round_up(max(self.lengths[:count]), WIDTH)
         self.attended = self.keys_values[:, :, :count, :, :width].unbind()
         self.counts[:count] = torch.tensor(self.lengths[:count], dtype=torch.int32)
-        if self.model.indexed_attention is None:
+        if self.model.indexed_attention is None:  # 0 for the tokens of each sentence, minus infinity after its end
             device = self.keys_values.device
             ends = on_device(self.lengths[:count], device)[:, None, None, None]
             self.mask = self.keys_values.new_zeros(count, 1, 1, width)
@@ -142,7 +133,6 @@ class CrossAttentionCache:
         key, value = self.attended[layer]
         if self.model.indexed_attention is not None:
             return self.model.indexed_attention(query, key, value, self.counts[: len(key)])
-        assert self.mask is not None
         return attend(query.unflatten(-1, (self.model.num_heads, -1)).transpose(-3, -2), key, value, self.mask)
 
 

@@ -8,12 +8,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mt.fast.engine.prepacked_linear import PrepackedLinear
-from mt.fast.native.layers import DecoderInOneCall, IndexedAttention, LayerKernels, NormOfSum
-from mt.fast.native.tiled_linear import COLUMNS, ComputeType
+from mt.fast.native.layers import DecoderInOneCall, IndexedAttention, NormOfSum
+from mt.fast.native.tiled_linear import COLUMNS, ComputeType, TiledLinear
 from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import FeedForward
 from mt.model.inspection import unknown_part
-from mt.model.positions import SinusoidalPositions, positional_encoding
+from mt.model.positions import SinusoidalPositions
 from mt.model.residual import PostNorm
 from mt.model.stacks import DecoderLayer, EncoderLayer
 from mt.model.transformer import Transformer
@@ -120,14 +120,14 @@ class PreparedDecoderLayer:
         self.cross_norm = PreparedNorm(layer.cross_attention_residual, prepack)
         self.feed_forward = PreparedFeedForward(layer.feed_forward, layer.feed_forward_residual, prepack)
 
-    def kernels(self) -> LayerKernels:
-        """Those of the layer's parts, from which it can be computed in one call; there are none for swish."""
+    def kernels(self) -> list[TiledLinear | NormOfSum]:
+        """Those of the layer's parts, from which it is computed in one call; none if one is missing, or for swish."""
         last = self.feed_forward
-        if last.activation != "relu":
-            return (None,)
         linears = (self.projection, self.output, self.cross_query, self.cross_output, last.inner, last.outer)
         norms = (self.norm, self.cross_norm, last.norm)
-        return *(linear.tiles for linear in linears), *(norm.of_sum for norm in norms)
+        parts = (*(linear.tiles for linear in linears), *(norm.of_sum for norm in norms))
+        found = [part for part in parts if part is not None]
+        return found if len(found) == len(parts) and last.activation == "relu" else []
 
 
 class PreparedModel:
@@ -144,7 +144,6 @@ class PreparedModel:
     def __init__(self, model: Transformer, *, precision: torch.dtype, compute_type: ComputeType | None = None) -> None:
         if part := unknown_part(model):
             raise ValueError(f"the fast engine does not support this model: {part}")
-        assert isinstance(model.positions, SinusoidalPositions)
         self.pad = model.pad
         self.precision = precision
         self.num_heads = model.decoder.layers[0].self_attention.num_heads
@@ -160,14 +159,16 @@ class PreparedModel:
         self.cross = prepack(*cross, rows=slice(self.d_model, None))  # keys and values of all layers as one product
         self.vocab_size = len(self.target_embedding)
         self.output = _output(model.target_embedding, self.target_embedding, compute_type)
-        model.positions.reserve(1)  # here, so that the first sentence does not wait for a GPU's copy
-        self.table = model.positions.table.to(precision)
+        self.positions = SinusoidalPositions(d_model=self.d_model).to(self.target_embedding)
+        self.positions.reserve(1)  # here, so that the first sentence does not wait for a GPU's copy
         d_k = self.d_model // self.num_heads
         self.indexed_attention = IndexedAttention.of(
             num_heads=self.num_heads, d_k=d_k, precision=precision, device=self.device
         )
         kernels = [layer.kernels() for layer in self.decoder]
-        self.decoder_in_one_call = DecoderInOneCall.of(kernels, self.indexed_attention)
+        self.decoder_in_one_call = None
+        if self.indexed_attention is not None and all(kernels):
+            self.decoder_in_one_call = DecoderInOneCall(kernels, self.indexed_attention)
 
     @property
     def device(self) -> torch.device:
@@ -183,7 +184,7 @@ class PreparedModel:
         if self.indexed_attention is None:
             source = functional.pad(source, (0, -source.shape[1] % WIDTH), value=self.pad)
         mask = torch.zeros_like(source, dtype=self.precision).masked_fill_(source == self.pad, -math.inf)[:, None, None]
-        positions = self.positions(source.shape[1])[: source.shape[1]]
+        positions = self.positions.encodings(source.shape[1])[: source.shape[1]]
         x = self.embed(self.source_embedding, source, positions)
         lengths = (source != self.pad).sum(dim=1).to(torch.int32)
         for layer in self.encoder:
@@ -202,13 +203,6 @@ class PreparedModel:
     def logits(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows vocabulary"]:
         """The pre-softmax linear transformation."""
         return self.output(x)[..., : self.vocab_size]
-
-    def positions(self, length: int) -> Float[Tensor, "longer d_model"]:
-        """The position table, of at least this length."""
-        table = self.table  # other threads may replace it too
-        if length > table.shape[0]:
-            self.table = table = positional_encoding(max(512, 2 * length), self.d_model).to(table)
-        return table
 
 
 def _output(

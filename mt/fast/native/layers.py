@@ -27,7 +27,7 @@ class NormOfSum:
     """LayerNorm(x + y) with fp32 gains and biases. Make it with `of`, which returns None without a kernel."""
 
     def __init__(self, function: Any, weight: Tensor, bias: Tensor, epsilon: float) -> None:
-        self.function, self.weight, self.bias, self.epsilon = function, weight, bias, epsilon
+        self.function, self.weight, self.bias = function, weight, bias
         self.structure = Norm(weight.data_ptr(), bias.data_ptr(), epsilon)
 
     @classmethod
@@ -42,10 +42,9 @@ class NormOfSum:
         self, x: Float[Tensor, "*rows d_model"], y: Float[Tensor, "*rows d_model"]
     ) -> Float[Tensor, "*rows d_model"]:
         """Normalise the last dimension of the sum, in one pass over the rows; both are contiguous."""
-        out, d_model = torch.empty_like(x), x.shape[-1]
-        weight, bias = self.weight.data_ptr(), self.bias.data_ptr()
-        rows = x.numel() // d_model
-        self.function(x.data_ptr(), y.data_ptr(), weight, bias, self.epsilon, out.data_ptr(), rows, d_model)
+        out, norm, d_model = torch.empty_like(x), self.structure, x.shape[-1]
+        given = (x.data_ptr(), y.data_ptr(), norm.gain, norm.bias, norm.epsilon)
+        self.function(*given, out.data_ptr(), x.numel() // d_model, d_model)
         return out
 
 
@@ -87,25 +86,13 @@ class IndexedAttention:
         return out
 
 
-LayerKernels = Sequence[TiledLinear | NormOfSum | None]
-"""The kernels of a layer in the order of the structures in layers.c, each None where none is available."""
-
-
 class DecoderInOneCall:
-    """All decoder layers of figure 1. Make it with `of`, which returns None where a kernel is missing."""
+    """All decoder layers of figure 1, from the kernels of each in the order of the structures in layers.c."""
 
-    def __init__(self, layers: Sequence[LayerKernels], *, num_heads: int, d_k: int) -> None:
+    def __init__(self, layers: Sequence[Sequence[TiledLinear | NormOfSum]], attention: IndexedAttention) -> None:
         self.kernels = layers  # own the memory that the structures point to
-        self.num_heads, self.d_k = num_heads, d_k
-        structures = (DecoderLayer(*(each.structure for each in layer if each)) for layer in layers)
-        self.layers = (DecoderLayer * len(layers))(*structures)
-
-    @classmethod
-    def of(cls, layers: Sequence[LayerKernels], attention: IndexedAttention | None) -> "DecoderInOneCall | None":
-        """The function of layers.c for these layers."""
-        if attention is None or any(None in layer for layer in layers):
-            return None
-        return cls(layers, num_heads=attention.num_heads, d_k=attention.d_k)
+        self.num_heads, self.d_k = attention.num_heads, attention.d_k
+        self.layers = (DecoderLayer * len(layers))(*(DecoderLayer(*(one.structure for one in each)) for each in layers))
 
     def __call__(
         self,

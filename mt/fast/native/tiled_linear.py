@@ -78,13 +78,8 @@ def fits_tiles(
     depth = _LINE_BYTES // {"fp32": 4, "bf16": 2}.get(compute_type, 1)
     if not suitable or weight.shape[0] % COLUMNS or weight.shape[1] % depth or compute_type not in compute_types():
         return False
-    return compute_type != "int8x8" or not _is_uneven(weight)
-
-
-def _is_uneven(weight: Float[Tensor, "out_features in_features"]) -> bool:
-    """Whether some input features have far smaller weights than others: they may be those of outliers in x."""
-    largest = weight.abs().amax(dim=0)
-    return bool(largest.min() * _MOST_UNEVEN < largest.max())
+    largest = weight.abs().amax(dim=0)  # of each input feature
+    return compute_type != "int8x8" or not largest.min() * _MOST_UNEVEN < largest.max()
 
 
 @functools.cache
