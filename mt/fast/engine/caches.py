@@ -27,10 +27,12 @@ class SelfAttentionCache:
         self.steps = 0
         shape = (len(model.decoder), 2, slots, 0, model.d_model)
         self.keys_values = torch.empty(shape, dtype=model.precision, device=model.device)
-        self.indices: Int[Tensor, "slots rows steps"] = torch.empty(slots, rows, 0, dtype=torch.int32).to(model.device)
+        self.indices: Int[Tensor, "slots rows steps"] = torch.empty(
+            (slots, rows, 0), dtype=torch.int32, device=model.device
+        )
         self.counts: Int[Tensor, " slots"] = torch.zeros(slots, dtype=torch.int32)
         """The entries of each row of a slot; for the kernel."""
-        self._enlarge()
+        self._enlarge(slots)
 
     def open(self, slots: int, *, width: int) -> None:
         """Begin an entry for each of the first `width` rows of the first slots; the other rows take the last of those.
@@ -38,7 +40,7 @@ class SelfAttentionCache:
         The contents of the slots after these are lost.
         """
         if self.steps == self.indices.shape[2]:
-            self._enlarge()
+            self._enlarge(slots)
         first = self.steps * self.rows
         if width < self.rows:
             self.indices[:, width:, self.steps] = first + width - 1
@@ -80,19 +82,20 @@ class SelfAttentionCache:
         self.keys_values[:, :, new, :end] = self.keys_values[:, :, old, :end]
         self.indices[new] = self.indices[old]
 
-    def _enlarge(self) -> None:
-        """Make room for more steps, in which each row's indices are first those of the entries that it will write.
+    def _enlarge(self, slots: int) -> None:
+        """Make room for more steps of the first slots, in which a row's indices are those of the entries it will write.
 
         Without a kernel the room is filled with zeros, because what the mask excludes must be finite.
         """
         old, added = self.keys_values, _RESERVED_STEPS * self.rows
-        layers, two, slots, entries, d_model = old.shape
+        layers, two, _, entries, d_model = old.shape
         own = torch.arange(entries, entries + added, dtype=torch.int32, device=old.device)
         own = own.view(_RESERVED_STEPS, self.rows).T.expand(slots, -1, -1)
-        self.indices = torch.cat([self.indices, own], dim=2)
+        self.indices = torch.cat([self.indices[:slots], own], dim=2)
+        self.counts = self.counts[:slots]
         make = old.new_zeros if self.attention is None else old.new_empty
         self.keys_values = make(layers, two, slots, entries + added, d_model)
-        self.keys_values[:, :, :, :entries] = old
+        self.keys_values[:, :, :, :entries] = old[:, :, :slots]
         in_heads = self.keys_values.unflatten(-1, (self.model.num_heads, -1)).transpose(-3, -2)
         self.of_layers = [(layer[0], layer[1]) for layer in in_heads.unbind()]
         self.structure = cache_structure(in_heads, self.counts)
