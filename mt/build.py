@@ -30,7 +30,7 @@ from mt.search.next_token import NextToken
 from mt.search.sampling import Sampling
 from mt.search.search import Search
 from mt.training.consistency import RDrop, SimCut
-from mt.training.schedule import decay, learning_rate, peak_learning_rate
+from mt.training.schedule import decay, learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention
 from mt.translation.translator import Translator
@@ -107,7 +107,7 @@ def schedule(config: schema.TrainConfig) -> Callable[[int], float]:
     sizes = {"d_model": config.model.d_model, "warmup_steps": training.warmup_steps}
     factor = training.learning_rate_factor
     if training.learning_rate is not None:
-        factor = training.learning_rate / peak_learning_rate(**sizes)
+        factor = training.learning_rate / learning_rate(training.warmup_steps, **sizes)
     decayed = functools.partial(decay, max_steps=training.max_steps, fraction=training.decay_fraction)
     return lambda step: learning_rate(step, **sizes, factor=factor) * decayed(step)
 

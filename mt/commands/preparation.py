@@ -15,11 +15,12 @@ from mt import build
 from mt.api import empty_model, load_tokenizers
 from mt.config.loading import to_yaml
 from mt.config.schema import Data, TrainConfig
+from mt.data.batch import make_batch
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.filters import HELD_OUT, FilterSettings, Split
 from mt.data.known_words import save_known_words
-from mt.data.lines import read_lines
-from mt.data.loader import ListedPairs, TrainingOrder
+from mt.data.lines import blocks, read_lines
+from mt.data.loader import TrainingOrder
 from mt.data.text_cache import HELD_OUT_FILE, PreparedText, Side, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.doctor.quick import report_corpus_findings
@@ -45,7 +46,7 @@ from mt.training.processes import SINGLE_PROCESS, ProcessGroup
 from mt.training.trainer import validation_loss
 from mt.training.trial import largest_that_fits, try_batches
 
-_VALIDATION_TOKENS = 4096  # in a batch, at most
+_VALIDATION_PAIRS = 16  # in a batch
 
 
 def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager[None] | None = None) -> PreparedText:
@@ -130,16 +131,17 @@ def loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping[
         return None
     tokenizers, device = load_tokenizers(config, run_dir), choose_device(config.device)
     sides = zip(tokenizers, texts, strict=True)
-    corpus = ListedPairs(*(tokenizer.encode_many(list(read_lines(str(text)))) for tokenizer, text in sides))
+    encoded_sides = (tokenizer.encode_many(list(read_lines(str(text)))) for tokenizer, text in sides)
+    pairs = sorted(zip(*encoded_sides, strict=True), key=lambda pair: max(map(len, pair)))
+    batches = [make_batch(*zip(*block, strict=True)) for block in blocks(pairs, _VALIDATION_PAIRS)]
     autocast = build.training_autocast(config.training, device)
-    tokens = min(config.training.batch_tokens, _VALIDATION_TOKENS)
 
     def loss(parameters: Mapping[str, Tensor]) -> float:
         model = empty_model(config, tokenizers, device)
         load_model_tensors(model, parameters, origin=run_dir)
         criterion = build.validation_loss(model.eval(), config.training)
         with torch.inference_mode():
-            return validation_loss(criterion, corpus, batch_tokens=tokens, autocast=autocast)[0]
+            return validation_loss(criterion, batches, autocast=autocast)[0]
 
     return loss
 

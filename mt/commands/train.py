@@ -21,7 +21,7 @@ from mt.commands.preparation import (
 )
 from mt.config.schema import TrainConfig
 from mt.data.lines import read_lines
-from mt.data.loader import TrainingOrder
+from mt.data.loader import TrainingOrder, validation_batches
 from mt.data.text_cache import PreparedText
 from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
@@ -39,7 +39,7 @@ from mt.runtime import choose_device, choose_precision
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
 from mt.training.limits import Clock, unfitting_intervals
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica, launched_as
-from mt.training.schedule import peak_learning_rate
+from mt.training.schedule import learning_rate
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished, validation_loss
 from mt.translation.evaluation import check_scorable, corpus_bleu
 from mt.translation.scoring import score_split
@@ -170,8 +170,8 @@ def _report_unfitting(config: TrainConfig, steps: int) -> None:
     long = ", ".join(f"training.{name}={value}" for name, (value, _) in found.items())
     fitting = " ".join(f"training.{name}={value}" for name, (_, value) in found.items())
     if "warmup_steps" in found:
-        d_model, factor = config.model.d_model, training.learning_rate_factor
-        peak = peak_learning_rate(d_model=d_model, warmup_steps=training.warmup_steps, factor=factor)
+        sizes = {"d_model": config.model.d_model, "warmup_steps": training.warmup_steps}
+        peak = learning_rate(training.warmup_steps, **sizes, factor=training.learning_rate_factor)
         same_peak = "" if training.learning_rate else f" training.learning_rate={peak:.2g}"
         fitting += f"{same_peak}, the warm-up in a new run_dir"
     limit = "" if steps == training.max_steps else f" (about, in training.max_minutes={training.max_minutes:g})"
@@ -264,7 +264,7 @@ def _validation(
         model.to(device)
         greedy = build.translator(config, decoding, [model], tokenizers)
         hypotheses = [translation.text for translation in greedy.translate_all(sources)]
-        smoothed, nll = validation_loss(loss, corpus, batch_tokens=batch_tokens, autocast=autocast)
+        smoothed, nll = validation_loss(loss, validation_batches(corpus, batch_tokens=batch_tokens), autocast=autocast)
         bleu = corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)
         model.to(rests_on)
         return Validation(loss=smoothed, nll=nll, bleu=bleu)

@@ -35,25 +35,6 @@ class Pairs(Protocol):
         """The target's subword ids."""
 
 
-class ListedPairs:
-    """Pairs in memory, from the subword ids of each sentence."""
-
-    dropped_too_long = 0
-
-    def __init__(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> None:
-        self._sources, self._targets = sources, targets
-        self.source_lengths = np.array([len(source) for source in sources], np.int32)
-        self.target_lengths = np.array([len(target) for target in targets], np.int32)
-
-    def source(self, index: int) -> Integer[np.ndarray, " subwords"]:
-        """The source's subword ids."""
-        return np.array(self._sources[index], np.int32)
-
-    def target(self, index: int) -> Integer[np.ndarray, " subwords"]:
-        """The target's subword ids."""
-        return np.array(self._targets[index], np.int32)
-
-
 class StepBatches(NamedTuple):
     """One optimizer step: its epoch, the batch that follows it, this rank's micro-batches, all ranks' real tokens."""
 

@@ -14,7 +14,7 @@ from mt.data.filters import HeldOut, Split, is_copy, is_length_outlier, normalis
 from mt.data.lines import blocks
 from mt.doctor.checks import BLANK, COPY, DUPLICATE, LEAK, LENGTH_RATIO, OTHER_LANGUAGE, PAIR, SIDES, damaged_lines
 from mt.doctor.languages import Table, in_other_language, learn_difference, recognise
-from mt.doctor.shifts import Alignment, align
+from mt.doctor.shifts import Shift, align
 from mt.reporting import Progress
 
 BLOCK_PAIRS = 2048
@@ -40,7 +40,8 @@ class Examined:
     """The numbers of the pairs of a held-out split that are in this corpus."""
     lengths: Int64[np.ndarray, "side pairs"] = field(default_factory=lambda: np.zeros((2, 0), np.int64))
     """In characters, of all examined pairs."""
-    alignment: Alignment = field(default_factory=lambda: Alignment(0.0, [], []))
+    correlation: float = 0.0  # of the lengths of the sides
+    shifts: list[Shift] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,8 @@ class _Examiner:
             numbers.append(first + np.arange(len(pairs)))
             progress.advance(len(pairs))
         found.lengths = np.concatenate(lengths).T
-        alignment, lines = align(*found.lengths), np.concatenate(numbers)
-        shifts = [replace(shift, line=int(lines[shift.line - 1])) for shift in alignment.shifts]
-        found.alignment = replace(alignment, shifts=shifts)
+        (found.correlation, shifts), lines = align(*found.lengths), np.concatenate(numbers)
+        found.shifts = [replace(shift, line=int(lines[shift.line - 1])) for shift in shifts]
 
     def _suspects(self, found: Examined, pairs: list[Pair]) -> dict[tuple[str, str], list[int]]:
         """Return the indices of what is suspect in a block, in order, by kind and side."""

@@ -57,11 +57,10 @@ def _apart(one: Examined) -> list[str]:
     if one.source_lines != one.target_lines:
         counts = f"the source side has {one.source_lines:,} lines and the target side {one.target_lines:,}"
         messages.append(f"{counts}: training will refuse it")
-    messages += [_shift_sentence(shift) for shift in one.alignment.shifts[:MOST_SHIFTS]]
-    correlation = one.alignment.correlation
+    messages += [_shift_sentence(shift) for shift in one.shifts[:MOST_SHIFTS]]
     varied = one.lengths.shape[1] >= LEAST_CORRELATED_PAIRS and (one.lengths.std(axis=1) > 0).all()
-    if varied and not messages and correlation < LEAST_CORRELATION:
-        messages.append(f"the lengths of the two sides hardly correlate ({correlation:.2f}): the right files?")
+    if varied and not messages and one.correlation < LEAST_CORRELATION:
+        messages.append(f"the lengths of the two sides hardly correlate ({one.correlation:.2f}): the right files?")
     return messages
 
 

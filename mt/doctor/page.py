@@ -1,24 +1,17 @@
-"""What the doctor found as text for a terminal, and as one HTML page with pictures and examples, without a network."""
+"""What the doctor found as text for a terminal, and as one HTML page with examples, without a network."""
 
-import base64
 import html
-import io
 from collections.abc import Sequence
 
-import matplotlib as mpl
 import numpy as np
 
 from mt.doctor.checks import CHECKS, SIDES
 from mt.doctor.examination import Examined
 from mt.doctor.findings import Finding
-from mt.doctor.shifts import WINDOW_LINES
-
-mpl.use("Agg")
-from matplotlib import pyplot as plt  # the backend comes first
 
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse}td{padding:.15rem .7rem;border-bottom:1px solid #ddd}
-img{max-width:100%}pre{background:#f4f4f4;padding:.7rem;overflow-x:auto}"""
+pre{background:#f4f4f4;padding:.7rem;overflow-x:auto}"""
 
 
 def text(corpora: Sequence[Examined], findings: Sequence[Finding]) -> str:
@@ -39,32 +32,14 @@ def text(corpora: Sequence[Examined], findings: Sequence[Finding]) -> str:
 
 
 def page(corpora: Sequence[Examined], findings: Sequence[Finding], title: str) -> str:
-    """Return the text as an HTML page, with a picture and examples of each corpus."""
+    """Return the text as an HTML page, with examples from each corpus."""
     parts = [f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title><style>{_STYLE}</style>"]
     parts.append(f"<h1>{html.escape(title)}</h1><pre>{html.escape(text(corpora, findings))}</pre>")
     for one in corpora:
         parts.append(f"<h2>{html.escape(one.split)}: {html.escape(one.name)}</h2>")
-        parts.append(f'<img alt="lengths and alignment" src="data:image/png;base64,{_picture(one)}"><table>')
+        parts.append("<table>")
         for (kind, side), examples in one.examples.items():
             for line, example in zip(one.suspects[kind, side], examples, strict=False):
                 parts.append(f"<tr><td>{kind}, {side}, line {line:,}<td>{html.escape(example[:300])}")
         parts.append("</table>")
     return "\n".join(parts) + "\n"
-
-
-def _picture(one: Examined) -> str:
-    """Return a base64 PNG: sentence lengths, and the correlation of the lengths of the two sides along the file."""
-    figure, (histogram, along) = plt.subplots(1, 2, figsize=(12, 3.4), layout="constrained")
-    longest = max(10, int(np.quantile(one.lengths, 0.995)))
-    histogram.hist(np.minimum(one.lengths, longest).T, bins=min(60, longest), histtype="step", label=SIDES)
-    histogram.legend()
-    histogram.set(xlabel="length in characters", ylabel="lines")
-    starts = 1 + WINDOW_LINES * np.arange(len(one.alignment.correlations))
-    along.plot(starts, one.alignment.correlations, marker=".", linewidth=1)
-    for shift in one.alignment.shifts:
-        along.axvline(shift.line, color="red", linestyle="--")
-    along.set(xlabel="line", ylabel="correlation of lengths", ylim=(-0.35, 1.05))
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=90)
-    plt.close(figure)
-    return base64.b64encode(stream.getvalue()).decode("ascii")

@@ -29,19 +29,10 @@ class Shift:
     shift: int
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """What the lengths show; `correlations` has one entry for each `WINDOW_LINES` pairs, as they are in the file."""
-
-    correlation: float
-    correlations: list[float]
-    shifts: list[Shift]
-
-
 def align(
     source_characters: Integer[np.ndarray, " pairs"], target_characters: Integer[np.ndarray, " pairs"]
-) -> Alignment:
-    """Return how well the lengths of the sides go together, and where the sides are shifted against each other."""
+) -> tuple[float, list[Shift]]:
+    """Return the correlation of the lengths of the sides, and where the sides are shifted against each other."""
     source, target = (np.log1p(side).astype(np.float32) for side in (source_characters, target_characters))
     [whole] = _correlations(source, target, len(source))
     fits = np.array([_correlations(source, _move(target, shift)) for shift in _SHIFTS])
@@ -57,7 +48,7 @@ def align(
             line = 1 + begin + _change(source, target, before=_SHIFTS[current], after=_SHIFTS[best], rows=rows)
             shifts.append(Shift(line=line, before=_SHIFTS[current], shift=_SHIFTS[best]))
             current = best
-    return Alignment(whole, fits[0].tolist(), shifts)
+    return whole, shifts
 
 
 def _change(source: Lengths, target: Lengths, *, before: int, after: int, rows: slice) -> int:

@@ -46,12 +46,7 @@ class Clock:
 
 
 def unfitting_intervals(
-    steps: int,
-    *,
-    warmup_steps: int,
-    validate_every_steps: int,
-    checkpoint_every_steps: int,
-    average_checkpoints: int,
+    steps: int, *, warmup_steps: int, validate_every_steps: int, checkpoint_every_steps: int, average_checkpoints: int
 ) -> dict[str, tuple[int, int]]:
     """The options that do not fit a run of `steps`, each with its value and one that would fit.
 

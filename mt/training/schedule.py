@@ -4,14 +4,9 @@
 def learning_rate(step: int, *, d_model: int, warmup_steps: int, factor: float = 1.0) -> float:
     """Equation (3): factor · d_model^-½ · min(step^-½, step · warmup_steps^-1½).
 
-    `step` counts optimizer updates from 1; `factor` is 1 in the paper.
+    `step` counts optimizer updates from 1; `factor` is 1 in the paper. The peak is at step `warmup_steps`.
     """
     return factor * d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
-
-
-def peak_learning_rate(*, d_model: int, warmup_steps: int, factor: float = 1.0) -> float:
-    """The highest rate of equation (3), reached at step `warmup_steps`: factor / √(d_model · warmup_steps)."""
-    return factor * (d_model * warmup_steps) ** -0.5
 
 
 def decay(step: int, *, max_steps: int, fraction: float) -> float:

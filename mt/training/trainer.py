@@ -2,14 +2,15 @@
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from mt.data.loader import Pairs, StepBatches, TrainingOrder, validation_batches
+from mt.data.batch import Batch
+from mt.data.loader import StepBatches, TrainingOrder
 from mt.errors import DivergedError, StoppedError
 from mt.reporting import Progress, format_seconds
 from mt.runs.checkpoint import Checkpoints, TrainingState, Window
@@ -311,13 +312,13 @@ def is_finished(state: TrainingState, *, max_steps: int, patience: int | None) -
 
 
 def validation_loss(
-    loss: TrainingLoss, corpus: Pairs, *, batch_tokens: int, autocast: Callable[[], AbstractContextManager[None]]
+    loss: TrainingLoss, batches: Iterable[Batch], *, autocast: Callable[[], AbstractContextManager[None]]
 ) -> tuple[float, float]:
     """Smoothed loss and negative log-likelihood over a corpus, in nats per target token."""
     device = next(loss.parameters()).device
     sums: list[Tensor] = []  # read at the end, so that nobody waits for a GPU after each batch
     tokens = 0
-    for batch in validation_batches(corpus, batch_tokens=batch_tokens):
+    for batch in batches:
         with autocast():
             sums.append(loss(batch.to(device))[1])
         tokens += batch.target_tokens

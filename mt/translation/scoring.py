@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from mt.config.schema import Decoding, Expected, TrainConfig
 from mt.data.lines import encode_lines, read_lines
@@ -112,19 +111,13 @@ def _score(
     seconds = time.monotonic() - start
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
     lines = [format_scores(scores), *([] if expected is None else [compare(expected, scores)])]
-    try:
-        values = {**about, **asdict(scores), "signature": scores.bleu_signature, "seconds": round(seconds, 3)}
-        _save(folder, hypotheses, values)
-    finally:
-        print("\n".join(lines), flush=True)  # also when the disk is full
-
-
-def _save(folder: Path, hypotheses: list[str], values: Mapping[str, Any]) -> None:
-    """Write the hypotheses and their scores into a folder. Raises DiskError."""
+    values = {**about, **asdict(scores), "signature": scores.bleu_signature, "seconds": round(seconds, 3)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        replace_file(folder / HYPOTHESES, encode_lines(hypotheses, at_file_start=True))
+        replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
+        report(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {folder}/{SCORES}, {folder}/{HYPOTHESES}")
     except OSError as error:
         raise disk_error(folder, error) from error
-    replace_file(folder / HYPOTHESES, encode_lines(hypotheses, at_file_start=True))
-    replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
-    report(f"{len(hypotheses):,} sentences in {values['seconds']:.1f} s; {folder}/{SCORES}, {folder}/{HYPOTHESES}")
+    finally:
+        print("\n".join(lines), flush=True)  # also when the disk is full

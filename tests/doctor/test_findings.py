@@ -138,7 +138,7 @@ def test_a_lost_line_is_located(tmp_path: Path, toy: dict[str, list[Pair]], miss
     assert f"{PAIRS:,} lines" in unequal.message
     assert f"{PAIRS - 1:,}" in unequal.message
     assert "one line missing on the target side" in shifted.message
-    [shift] = corpora[0].alignment.shifts
+    [shift] = corpora[0].shifts
     assert shift.shift == -1
     assert abs(shift.line - missing) <= 20
 
@@ -148,7 +148,7 @@ def test_shifts_add_up_and_end() -> None:
     source = random_numbers.integers(10, 120, 6000)
     target = (source * random_numbers.lognormal(0.1, 0.15, 6000)).astype(np.int64)
     moved = np.concatenate((target[:1000], target[1002:3000], target[2998:]))
-    shifts = align(source[: len(moved)], moved).shifts
+    shifts = align(source[: len(moved)], moved)[1]
     assert [(shift.before, shift.shift) for shift in shifts] == [(0, -2), (-2, 0)]
     assert abs(shifts[0].line - 1000) < 20
     assert abs(shifts[1].line - 3000) < 20
@@ -158,7 +158,7 @@ def test_sorted_lines_are_not_called_shifted() -> None:
     random_numbers = np.random.default_rng(1)
     source = np.sort(random_numbers.integers(5, 200, 6000))
     target = (source * random_numbers.lognormal(0.1, 0.2, 6000)).astype(np.int64)
-    assert align(source, target).shifts == []
+    assert align(source, target)[1] == []
 
 
 def table_of_dates(lines: int) -> tuple[np.ndarray, np.ndarray]:
@@ -174,7 +174,7 @@ def test_a_table_of_long_and_short_lines_in_turn_is_not_called_shifted() -> None
     target = (source * random_numbers.lognormal(0.1, 0.15, 6000)).astype(np.int64)
     for start in (1000, 3000, 5000):
         source[start : start + 80], target[start : start + 80] = table_of_dates(80)
-    assert align(source, target).shifts == []
+    assert align(source, target)[1] == []
 
 
 def test_a_table_before_sorted_lines_which_fit_at_any_shift_is_not_called_shifted() -> None:
@@ -182,7 +182,7 @@ def test_a_table_before_sorted_lines_which_fit_at_any_shift_is_not_called_shifte
     source = np.sort(random_numbers.integers(10, 120, 6000))
     target = (source * random_numbers.lognormal(0.1, 0.15, 6000)).astype(np.int64)
     source[100:260], target[100:260] = table_of_dates(160)
-    assert align(source, target).shifts == []
+    assert align(source, target)[1] == []
 
 
 @pytest.mark.parametrize(
@@ -219,6 +219,6 @@ def test_the_command_writes_its_two_files(tmp_path: Path, monkeypatch: pytest.Mo
     assert report["findings"] == []
     assert report["suspects"]
     page = (tmp_path / "seen/report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png;base64,") == 3
+    assert page.count("<h2>") == 3
     assert "no findings" in page
     assert "http" not in page

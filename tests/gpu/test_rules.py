@@ -21,7 +21,7 @@ from translators import make_translator, small_tokenizer
 from mt.benchmark import ours_training
 from mt.benchmark.timed_training import read_token_batches
 from mt.benchmark.timed_translation import timed_translation
-from mt.data.loader import TrainingOrder
+from mt.data.loader import TrainingOrder, validation_batches
 from mt.data.tokenizer import Tokenizer
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.dropout import Dropout
@@ -148,7 +148,7 @@ def test_a_validation_waits_once(device: Device) -> None:
         device.synchronisations.clear()
         cast = functools.partial(autocast, place, torch.float32)
         with torch.inference_mode():
-            found += [*validation_loss(loss, CORPUS, batch_tokens=128, autocast=cast)]
+            found += [*validation_loss(loss, validation_batches(CORPUS, batch_tokens=128), autocast=cast)]
     assert found[:2] == pytest.approx(found[2:], rel=1e-5)
     assert len(device.synchronisations) == 1, device.synchronisations
 
