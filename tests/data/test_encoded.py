@@ -134,7 +134,7 @@ def test_dropout_is_decided_by_the_seed_and_keeps_the_text(made: dict[str, Path]
     assert contents(joined) != contents(first)
     assert int(first.source_lengths.sum()) > int(plain.source_lengths.sum())
     tokenizer = Tokenizer.load(made["shared_vocab"])
-    for index in range(0, len(plain), 7):
+    for index in range(0, len(plain.source_lengths), 7):
         assert tokenizer.decode(first.source(index)) == tokenizer.decode(plain.source(index))
     # Chunks and sides draw from streams of their own.
     repeated = write_lines(tmp_path / "same", [" ".join(ENGLISH)] * (CHUNK_PAIRS + 1))

@@ -23,7 +23,7 @@ from mt.training.diagnosis import Diagnosis, Symptom, WatchedMetrics, unigram_en
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.schedule import learning_rate
 from mt.training.step import TrainingLoss
-from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation
+from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, validation_loss
 
 SYMBOLS, D_MODEL, WARMUP_STEPS = 12, 32, 100
 
@@ -53,7 +53,7 @@ def train(
     batch = read_batch(held_out, np.arange(len(held_out.pairs)))
 
     def validate() -> Validation:
-        smoothed, nll = (float(total) / batch.target_tokens for total in loss(batch))
+        smoothed, nll = validation_loss(loss, [batch], autocast=contextlib.nullcontext)
         return Validation(loss=smoothed, nll=nll, bleu=0.0 if make_loss is unshifted else 90.0)
 
     order = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=300, micro_batch_tokens=300, seed=5)
