@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import torch
 
 from mt.config import schema
+from mt.config.checks import check_max_positions
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
 from mt.data.filters import Split
 from mt.data.hub import HubCorpus
@@ -21,9 +22,10 @@ from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.fast.native.ranking import ranked_extensions
 from mt.fast.workers import Workers
+from mt.model.architecture import Architecture
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.inspection import unknown_part
-from mt.model.transformer import Transformer, make_transformer
+from mt.model.transformer import Transformer
 from mt.reporting import report
 from mt.runtime import autocast, choose_precision, decoding_precision, seed_everything
 from mt.search.next_token import NextToken
@@ -64,7 +66,7 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
 def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int | None) -> Transformer:
     """A new model, initialised by the run's seed; without a `source_vocab_size` both sides share one vocabulary."""
     seed_everything(config.seed, 0)
-    return make_transformer(
+    architecture = Architecture(
         **vars(config.model),
         vocab_size=vocab_size,
         source_vocab_size=source_vocab_size,
@@ -72,6 +74,7 @@ def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int
         attention=fused_attention,
         make_dropout=Dropout,
     )
+    return architecture.transformer()
 
 
 def training_loss(model: Transformer, training: schema.Training) -> TrainingLoss:
@@ -136,6 +139,7 @@ def translator(
 
     On a CPU the searches run in threads; with `processes` large numbers of sentences are shared among processes.
     """
+    check_max_positions(config.model, decoding)
     device = next(models[0].parameters()).device
     threads = torch.get_num_threads() if device.type == "cpu" else 1
     return Translator(

@@ -6,7 +6,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from mt.model.transformer import Transformer, make_transformer
+from mt.model.architecture import Architecture
+from mt.model.transformer import Transformer
 
 PAD, UNKNOWN, BOS, EOS, FIRST_PIECE = 0, 1, 2, 3, 4
 VOCAB_SIZE = 23
@@ -16,7 +17,7 @@ def tiny_model(*, seed: int = 0, dtype: torch.dtype = torch.float64, **changes: 
     """A small model in evaluation, every parameter random: biases and gains too, which begin as 0 and 1."""
     sizes: dict[str, Any] = {"num_layers": 2, "d_model": 16, "d_ff": 24, "num_heads": 4, "dropout": 0.0}
     torch.manual_seed(seed)
-    model = make_transformer(**({"vocab_size": VOCAB_SIZE, "pad": PAD} | sizes | changes))
+    model = Architecture(**({"vocab_size": VOCAB_SIZE, "pad": PAD} | sizes | changes)).transformer()
     for parameter in model.parameters():
         nn.init.normal_(parameter, mean=float(parameter.ndim == 1), std=0.3)
     return model.to(dtype).eval()

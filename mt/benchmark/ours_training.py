@@ -20,7 +20,7 @@ from mt.fast.dropout import Dropout
 from mt.fast.fused_attention import fused_attention
 from mt.fast.memory import keep_freed_memory
 from mt.fast.step_threads import step_threads
-from mt.model.transformer import make_transformer
+from mt.model.architecture import Architecture
 from mt.runtime import autocast
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import TrainingLoss, train_step
@@ -42,7 +42,7 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     if on_gpu:
         batches = [[batch.pinned() for batch in micro_batches] for micro_batches in batches]
     fast: dict[str, Any] = {"attention": fused_attention, "make_dropout": Dropout}
-    model = make_transformer(**task["sizes"], **fast, pad=PAD).to(device).train()
+    model = Architecture(**task["sizes"], **fast, pad=PAD).transformer().to(device).train()
     if on_gpu:
         compile_layers(model, static_shapes=packed)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)

@@ -31,10 +31,15 @@ def check_combinations(config: Any) -> None:
 
 @check_combinations.register
 def _(model: Model) -> None:
-    if model.d_model % model.num_heads:
+    if model.d_model % model.num_heads and None in (model.d_k, model.d_v):
         raise UserError(f"model.num_heads: {model.num_heads} heads do not divide model.d_model = {model.d_model}")
-    if model.d_model % 2:
+    if model.positions == "sinusoidal" and model.d_model % 2:
         raise UserError(f"model.d_model: must be even, for pairs of sine and cosine (section 3.5); got {model.d_model}")
+    d_k = model.d_k or model.d_model // model.num_heads
+    if model.positions == "rotary" and d_k % 2:
+        raise UserError(f"model.d_k: must be even with model.positions=rotary, for pairs of features; got {d_k}")
+    if model.positions in ("relative", "rotary") and model.score != "scaled_dot":
+        raise UserError(f"model.score: model.positions={model.positions} works with scaled_dot only, not {model.score}")
 
 
 @check_combinations.register
@@ -102,6 +107,12 @@ def _(config: TrainConfig) -> None:
             f"data.filters.max_tokens: a sentence of {max_tokens} subwords and its end "
             f"do not fit training.micro_batch_tokens = {micro_batch_tokens}"
         )
+    check_max_positions(config.model, config.decoding)
+    if max_tokens + 1 > config.model.max_positions and config.model.positions == "learned":
+        raise UserError(
+            f"data.filters.max_tokens: a sentence of {max_tokens} subwords and its end "
+            f"do not fit model.max_positions = {config.model.max_positions}"
+        )
     if training.consistency == "rdrop" and config.model.dropout == 0:
         raise UserError("training.consistency=rdrop: its two passes differ by dropout; give model.dropout above 0")
     if config.decoding.sampling is not None:
@@ -142,6 +153,18 @@ def _(config: EvaluateConfig) -> None:
 def _(config: ExportConfig) -> None:
     if config.format == "huggingface" and config.quantization != "float32":
         raise UserError(f"quantization: {config.quantization} is for format=ctranslate2; format=huggingface is float32")
+
+
+def check_max_positions(model: Model, decoding: Decoding) -> None:
+    """Refuse a search for longer sentences than a model has learned positions for. Raises UserError."""
+    longest = decoding.max_source_tokens + decoding.max_extra_tokens
+    if decoding.max_output_tokens is not None:
+        longest = max(decoding.max_source_tokens, min(longest, decoding.max_output_tokens))
+    if model.positions == "learned" and longest + 1 > model.max_positions:
+        raise UserError(
+            f"decoding.max_source_tokens: a source or translation may have {longest + 1} tokens, its end counted, more "
+            f"than model.max_positions = {model.max_positions}; give less, or decoding.max_output_tokens too"
+        )
 
 
 def shard_numbers(shard: str) -> tuple[int, int]:

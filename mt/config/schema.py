@@ -42,6 +42,7 @@ class Verbatim:
 Count = Annotated[int, Bounds(1, inf)]
 CountOrZero = Annotated[int, Bounds(0, inf)]
 Size = Annotated[int, Bounds(1, 1_000_000)]  # of a model or a search: beyond, no machine answers
+Layers = Annotated[int, Bounds(1, 1000)]
 Tokens = Annotated[int, Bounds(1, 1_000_000_000)]  # in a batch, padding counted
 Coverage = Annotated[float, Bounds(0.98, 1)]
 Fraction = Annotated[float, Bounds(0, 1, open_high=True)]
@@ -159,13 +160,24 @@ class Tokenizer:
 class Model:
     """Section 3, with the symbols of table 3: N, d_model, d_ff, h, P_drop."""
 
-    num_layers: Annotated[int, Bounds(1, 1000)]  # N, of the encoder and of the decoder
+    num_layers: Layers  # N, of the encoder and of the decoder
+    num_encoder_layers: Layers | None  # null: num_layers
+    num_decoder_layers: Layers | None  # null: num_layers; a shallow decoder translates faster
     d_model: Annotated[int, Bounds(1, 100_000)]  # width of the layers
     d_ff: Size  # inner width of the feed-forward networks
-    num_heads: Size  # h, attention heads; they divide d_model
+    num_heads: Size  # h, attention heads; they divide d_model unless d_k and d_v are given
+    d_k: Size | None  # width of a head's queries and keys; null: d_model / num_heads
+    d_v: Size | None  # width of a head's values; null: d_model / num_heads
     dropout: Fraction  # P_drop
     initialisation: Literal["glorot", "fan_in"]  # of the layers' matrices: Glorot-uniform, or uniform in ±1/√fan_in
-    activation: Literal["relu", "swish"]  # in the feed-forward networks; relu is the paper's
+    positions: Literal["sinusoidal", "learned", "relative", "rotary", "alibi", "none"]  # sinusoidal: section 3.5
+    max_positions: Size  # of learned positions: the longest sentence, in subwords with its end
+    max_relative_positions: Annotated[int, Bounds(1, 100_000)]  # of relative positions: further distances count as this
+    norm: Literal["post", "pre"]  # after each residual sum, as in the paper, or before each sublayer and at the end
+    norm_kind: Literal["layer", "rms"]  # LayerNorm or RMSNorm
+    activation: Literal["relu", "gelu", "swish", "swiglu", "squared_relu"]  # in the feed-forward networks
+    score: Literal["scaled_dot", "dot", "general", "additive"]  # of a query and a key; scaled_dot is equation (1)
+    tied_embeddings: Literal["all", "target", "none"]  # all: source (of a shared vocabulary), target and output
     output_bias: bool  # one per subword, added to its logit; the paper does not have it
 
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 from mt.model.positions import Positions
 
 Attention = Callable[[Tensor, Tensor, Tensor, Tensor | None, Tensor | None], Tensor]
-Entries = tuple[Float[Tensor, "rows heads all d_k"], Float[Tensor, "rows heads all d_k"], Int[Tensor, "1 all"]]
+Entries = tuple[Float[Tensor, "rows heads all d_k"], Float[Tensor, "rows heads all d_v"], Int[Tensor, "1 all"]]
 
 
 def attention_weights(
@@ -21,7 +21,15 @@ def attention_weights(
     bias: Float[Tensor, "#batch #heads #query memory"] | None = None,
 ) -> Float[Tensor, "batch heads query memory"]:
     """The softmax of equation (1): each row sums to 1. No mask means that all may be attended."""
-    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    return softmax_of(query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]), mask, bias)
+
+
+def softmax_of(
+    scores: Float[Tensor, "batch heads query memory"],
+    mask: Bool[Tensor, "#batch #heads #query memory"] | None,
+    bias: Float[Tensor, "#batch #heads #query memory"] | None = None,
+) -> Float[Tensor, "batch heads query memory"]:
+    """The weights that scores give, with a bias added, where the mask allows it."""
     if bias is not None:
         scores = scores + bias
     if mask is not None:
@@ -49,7 +57,7 @@ class KeyValueCache:
     def append(
         self,
         key: Float[Tensor, "rows heads new d_k"],
-        value: Float[Tensor, "rows heads new d_k"],
+        value: Float[Tensor, "rows heads new d_v"],
         ids: Int[Tensor, "1 new"],
     ) -> Entries:
         """Add entries and return all of them."""
@@ -70,22 +78,31 @@ class MultiHeadAttention(nn.Module):
     """Section 3.2.2: Concat(head_1, …, head_h) W^O with head_i = Attention(Q W^Q_i, K W^K_i, V W^V_i).
 
     The heads' matrices W^Q, W^K and W^V are stacked in `projection`, so that self-attention is one matrix product.
-    `attention` computes equation (1), or the same faster; `positions` may rotate queries and keys or add a bias to
-    the scores. Raises ValueError when the heads do not divide d_model.
+    `attention` computes equation (1), the same faster, or another score; `positions` may act on queries, keys, scores
+    or values. d_k and d_v are d_model / h unless they are given. Raises ValueError when h does not divide d_model then.
     """
 
     def __init__(
-        self, *, d_model: int, num_heads: int, attention: Attention = attention, positions: Positions | None = None
+        self,
+        *,
+        d_model: int,
+        num_heads: int,
+        d_k: int | None = None,
+        d_v: int | None = None,
+        attention: Attention = attention,
+        positions: Positions | None = None,
     ) -> None:
         super().__init__()
-        if d_model % num_heads:
+        if d_model % num_heads and None in (d_k, d_v):
             raise ValueError(f"num_heads={num_heads} does not divide d_model={d_model}")
+        d_k, d_v = d_k or d_model // num_heads, d_v or d_model // num_heads
         self.d_model = d_model
         self.num_heads = num_heads
+        self.widths = [num_heads * d_k, num_heads * d_k, num_heads * d_v]  # of Q, K and V, all heads together
         self.attention = attention
         self.positions = positions or Positions()
-        self.projection = nn.Linear(d_model, 3 * d_model)
-        self.output = nn.Linear(d_model, d_model)
+        self.projection = nn.Linear(d_model, sum(self.widths))
+        self.output = nn.Linear(num_heads * d_v, d_model)
 
     def forward(
         self,
@@ -112,23 +129,24 @@ class MultiHeadAttention(nn.Module):
             if cache is not None:
                 key, value, memory_ids = cache.append(key, value, memory_ids)
         heads = self.positions.rotate(heads, query_ids)
-        bias = self.positions.bias(query_ids, memory_ids)
-        gathered = self.attention(heads, key, value, None if mask is None else mask.unsqueeze(1), bias)
+        mask = None if mask is None else mask.unsqueeze(1)
+        ids = {"query_ids": query_ids, "memory_ids": memory_ids}
+        gathered = self.positions.attend(self.attention, heads, key, value, mask, **ids)
         return self.output(gathered.transpose(1, 2).flatten(2))
 
     def project_query(self, query: Float[Tensor, "batch query d_model"]) -> Float[Tensor, "batch heads query d_k"]:
         """Q W^Q, one slice per head."""
-        weight, bias = self.projection.weight, self.projection.bias
-        return self._split(functional.linear(query, weight[: self.d_model], bias[: self.d_model]))
+        weight, bias, width = self.projection.weight, self.projection.bias, self.widths[0]
+        return self._split(functional.linear(query, weight[:width], bias[:width]))
 
     def _project(self, query: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Q W^Q, K W^K and V W^V, one slice per head."""
         if query is memory:
-            heads, key, value = (self._split(part) for part in self.projection(query).chunk(3, dim=-1))
+            heads, key, value = (self._split(part) for part in self.projection(query).split(self.widths, dim=-1))
             return heads, key, value
-        weight, bias = self.projection.weight, self.projection.bias
-        key, value = functional.linear(memory, weight[self.d_model :], bias[self.d_model :]).chunk(2, dim=-1)
+        weight, bias, width = self.projection.weight, self.projection.bias, self.widths[0]
+        key, value = functional.linear(memory, weight[width:], bias[width:]).split(self.widths[1:], dim=-1)
         return self.project_query(query), self._split(key), self._split(value)
 
-    def _split(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch heads length d_k"]:
+    def _split(self, x: Float[Tensor, "batch length all_heads"]) -> Float[Tensor, "batch heads length d_k"]:
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)

@@ -45,7 +45,7 @@ class CachedDecoder:
         layout = replace(self.layout, source_mask=mask, memory_mask=mask, target_ids=ids, target_mask=None)
         x = self.model.decode(tokens[:, None], None if self.length else self.memory, layout, self.caches)
         self.length += 1
-        return self.model.target_embedding.logits(x[:, 0])
+        return self.model.output_embedding.logits(x[:, 0])
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i what row `rows[i]` was."""

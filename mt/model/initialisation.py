@@ -4,7 +4,11 @@ from typing import Literal
 
 from torch import nn
 
+from mt.model.attention import MultiHeadAttention
+from mt.model.attention_positions import RelativePositions
 from mt.model.embedding import TokenEmbedding
+from mt.model.positions import LearnedPositions
+from mt.model.scores import AdditiveAttention, GeneralAttention
 
 Initialisation = Literal["glorot", "fan_in"]
 
@@ -12,21 +16,34 @@ Initialisation = Literal["glorot", "fan_in"]
 def initialise(model: nn.Module, initialisation: Initialisation) -> None:
     """Embeddings are N(0, d_model^-½), so that scaled embeddings and the first logits have unit variance.
 
+    Learned positions are N(0, d_model^-½) too, as in fairseq.
+
     `glorot` is what Tensor2Tensor does: Glorot-uniform matrices, each of Q, K, V and the output on its own, and zero
     biases. `fan_in` is torch's own for nn.Linear: matrices and biases uniform within ±1/√fan_in. They are smaller, so
     that the residual paths dominate at first, which lets narrow post-norm models learn much sooner
-    (docs/failed_experiments.md has the comparison).
+    (docs/failed_experiments.md has the comparison). The matrices of relative positions and of the `general` score are
+    Glorot-uniform in both, the vectors of the additive score uniform within ±1/√d_k.
     """
     if next(model.parameters()).is_meta:
         return  # of shapes without values, which torch would first load its compiler for
-    for name, module in model.named_modules():
-        if isinstance(module, TokenEmbedding):
+    stacked = {each.projection: each.widths for each in model.modules() if isinstance(each, MultiHeadAttention)}
+    for module in model.modules():
+        if isinstance(module, TokenEmbedding | LearnedPositions):
             nn.init.normal_(module.weight, std=module.weight.shape[1] ** -0.5)
-            if module.bias is not None:
+            if isinstance(module, TokenEmbedding) and module.bias is not None:
                 nn.init.zeros_(module.bias)
+        elif isinstance(module, RelativePositions):
+            nn.init.xavier_uniform_(module.keys)
+            nn.init.xavier_uniform_(module.values)
+        elif isinstance(module, GeneralAttention):
+            for matrix in module.weight:
+                nn.init.xavier_uniform_(matrix)
+        elif isinstance(module, AdditiveAttention):
+            bound = module.weight.shape[1] ** -0.5
+            nn.init.uniform_(module.weight, -bound, bound)
         elif isinstance(module, nn.Linear) and initialisation == "fan_in":
             module.reset_parameters()
         elif isinstance(module, nn.Linear):
-            for matrix in module.weight.chunk(3 if name.endswith("projection") else 1):
+            for matrix in module.weight.split(stacked.get(module, module.out_features)):
                 nn.init.xavier_uniform_(matrix)
             nn.init.zeros_(module.bias)

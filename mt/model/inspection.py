@@ -1,14 +1,12 @@
 """Looking inside a model: what its decoder attends to, and whether its parts are the paper's."""
 
 import copy
-from functools import partial
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from mt.model.attention import Attention, MultiHeadAttention, attention_weights
+from mt.model.attention import Attention, MultiHeadAttention
 from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import FeedForward
 from mt.model.positions import Positions, SinusoidalPositions
@@ -27,13 +25,21 @@ def unknown_part(model: nn.Module) -> str | None:
     """The first part of a model that is not of the paper's architecture, by name; None if there is none.
 
     The fast engine and the exports refuse such models. Dropout may be of any class, because translation has none.
-    Swish is known in addition to the paper's ReLU.
+    Swish is known in addition to the paper's ReLU, and so are stacks of different depth.
     """
+    if isinstance(model, Transformer) and model.output_embedding is not model.target_embedding:
+        return "output_embedding is not tied to target_embedding"
+    if isinstance(model, Transformer) and type(model.positions) is not SinusoidalPositions:
+        return f"positions is {type(model.positions).__name__}"
     for name, module in model.named_modules():
         if name.rpartition(".")[2] != "dropout" and type(module) not in _PAPER:
             return f"{name or 'the model'} is {type(module).__name__}"
         if isinstance(module, MultiHeadAttention) and type(module.positions) is not Positions:
             return f"{name}.positions is {type(module.positions).__name__}"
+        if isinstance(module, MultiHeadAttention) and module.widths != 3 * [module.d_model]:
+            return f"{name} has d_k or d_v other than d_model / h"
+        if isinstance(module, Stack) and module.norm is not None:
+            return f"{name}.norm is {type(module.norm).__name__}"
         if isinstance(module, FeedForward) and module.activation not in ("relu", "swish"):
             return f"{name}.activation is {module.activation}"
     return None
@@ -51,13 +57,22 @@ def cross_attention_weights(
     seen: list[Tensor] = []
     tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     observed = copy.deepcopy(model, tensors)  # with the same tensors; other threads do not see what changes here
-
-    def remember(attention: Attention, query: Tensor, key: Tensor, *others: Any) -> Tensor:
-        value, mask, bias = others
-        seen.append(attention_weights(query, key, mask, bias))
-        return attention(query, key, value, mask, bias)
-
     for layer in observed.decoder.layers:
-        layer.cross_attention.attention = partial(remember, layer.cross_attention.attention)
+        layer.cross_attention.attention = _Remembering(layer.cross_attention.attention, seen)
     observed.hidden(source, target)
     return torch.stack(seen)
+
+
+class _Remembering(nn.Module):
+    """An attention that notes its weights: what it gathers where each memory position has a feature of its own."""
+
+    def __init__(self, attention: Attention, seen: list[Tensor]) -> None:
+        super().__init__()
+        self.attention = attention
+        self.seen = seen
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, *mask_and_bias: Tensor | None) -> Tensor:
+        """The same as `attention`."""
+        one_hot = torch.eye(key.shape[2], dtype=key.dtype, device=key.device).expand(*key.shape[:3], -1)
+        self.seen.append(self.attention(query, key, one_hot, *mask_and_bias))
+        return self.attention(query, key, value, *mask_and_bias)

@@ -1,12 +1,17 @@
-"""Section 3.5: positional encoding, and the three points where a position scheme can act.
+"""Section 3.5: positional encoding, and the points where a position scheme can act.
 
-A scheme may act on the embeddings, on queries and keys, or on the scores. Position ids are always
-explicit, so padded rows, packed rows and step-by-step decoding use the same code.
+A scheme may act on the embeddings, on queries and keys, on the scores, or on the whole of an attention. Position ids
+are always explicit, so padded rows, packed rows and step-by-step decoding use the same code. Schemes that act inside
+self-attention are in `mt/model/attention_positions.py`.
 """
 
+from collections.abc import Callable
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+
+from mt.errors import UserError
 
 
 class Positions(nn.Module):
@@ -32,6 +37,21 @@ class Positions(nn.Module):
         """What is added to the scores; None is nothing."""
         del query_ids, memory_ids
         return None
+
+    def attend(
+        self,
+        attention: Callable[..., Tensor],
+        query: Float[Tensor, "batch heads query d_k"],
+        key: Float[Tensor, "batch heads memory d_k"],
+        value: Float[Tensor, "batch heads memory d_v"],
+        mask: Bool[Tensor, "#batch 1 #query memory"] | None,
+        *,
+        query_ids: Int[Tensor, "#batch query"],
+        memory_ids: Int[Tensor, "#batch memory"],
+    ) -> Float[Tensor, "batch heads query d_v"]:
+        """What each query gathers from the memory by `attention`."""
+        bias = self.bias(query_ids, memory_ids)
+        return attention(query, key, value, mask, None if bias is None else bias.to(query))
 
     def reserve(self, length: int) -> None:
         """Be ready for position ids below `length`."""
@@ -74,3 +94,30 @@ class SinusoidalPositions(Positions):
         if length > table.shape[0]:
             self.table = table = positional_encoding(max(512, 2 * length), table.shape[1]).to(table)
         return table
+
+
+class LearnedPositions(Positions):
+    """Table 3, row E: adds a learned vector for each position, below `max_positions`, to the embeddings.
+
+    One table serves source and target. Raises UserError for a longer sentence.
+    """
+
+    def __init__(self, *, d_model: int, max_positions: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(max_positions, d_model))
+
+    def embed(
+        self, x: Float[Tensor, "batch length d_model"], ids: Int[Tensor, "#batch length"]
+    ) -> Float[Tensor, "batch length d_model"]:
+        """Add the vectors of the position ids."""
+        if x.shape[1] > len(self.weight):  # a longer row may be a packed one, of sentences that are not too long
+            self.reserve(int(ids.max()) + 1)
+        return x + nn.functional.embedding(ids, self.weight)
+
+    def reserve(self, length: int) -> None:
+        """Raise UserError for a `length` that the table does not have."""
+        if length > len(self.weight):
+            raise UserError(
+                f"model.max_positions: a sentence of {length:,} tokens is longer than the {len(self.weight):,} learned "
+                "positions of the model; split it, or train with a larger number"
+            )

@@ -7,14 +7,11 @@ from torch import Tensor, nn
 
 
 class PostNorm(nn.Module):
-    """LayerNorm(x + Dropout(Sublayer(x))): the normalisation follows the sum, as in the paper.
+    """LayerNorm(x + Dropout(Sublayer(x))): the normalisation follows the sum, as in the paper."""
 
-    The paper gives no ε for LayerNorm; torch's 1e-5 is kept (so do Marian and OpenNMT).
-    """
-
-    def __init__(self, *, d_model: int, dropout: nn.Module) -> None:
+    def __init__(self, *, norm: nn.Module, dropout: nn.Module) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = norm
         self.dropout = dropout
 
     def forward(
@@ -22,3 +19,21 @@ class PostNorm(nn.Module):
     ) -> Float[Tensor, "batch length d_model"]:
         """Apply the sublayer to `x`, add and normalise."""
         return self.norm(x + self.dropout(sublayer(x)))
+
+
+class PreNorm(nn.Module):
+    """x + Dropout(Sublayer(LayerNorm(x))): the sum stays as it is, and a stack normalises it once at its end.
+
+    So do Tensor2Tensor's later versions and GPT-2; Xiong et al. 2020 compare the two.
+    """
+
+    def __init__(self, *, norm: nn.Module, dropout: nn.Module) -> None:
+        super().__init__()
+        self.norm = norm
+        self.dropout = dropout
+
+    def forward(
+        self, x: Float[Tensor, "batch length d_model"], sublayer: Callable[[Tensor], Tensor]
+    ) -> Float[Tensor, "batch length d_model"]:
+        """Normalise, apply the sublayer and add."""
+        return x + self.dropout(sublayer(self.norm(x)))

@@ -7,7 +7,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mt.model.attention import KeyValueCache, MultiHeadAttention
-from mt.model.feed_forward import FeedForward
 from mt.model.masks import Layout
 
 Residual = Callable[[], nn.Module]  # makes a module that is called with x and a sublayer
@@ -17,7 +16,7 @@ LayerCache = tuple[KeyValueCache, KeyValueCache]  # of a decoder layer's self-at
 class EncoderLayer(nn.Module):
     """Left half of figure 1: self-attention, then the feed-forward network."""
 
-    def __init__(self, *, self_attention: MultiHeadAttention, feed_forward: FeedForward, residual: Residual) -> None:
+    def __init__(self, *, self_attention: MultiHeadAttention, feed_forward: nn.Module, residual: Residual) -> None:
         super().__init__()
         self.self_attention = self_attention
         self.self_attention_residual = residual()
@@ -41,7 +40,7 @@ class DecoderLayer(nn.Module):
         *,
         self_attention: MultiHeadAttention,
         cross_attention: MultiHeadAttention,
-        feed_forward: FeedForward,
+        feed_forward: nn.Module,
         residual: Residual,
     ) -> None:
         super().__init__()
@@ -72,13 +71,14 @@ class DecoderLayer(nn.Module):
 
 
 class Stack(nn.Module):
-    """N layers, one after the other."""
+    """N layers, one after the other, and after pre-norm layers a normalisation."""
 
     layers: Any  # nn.ModuleList of layers of one class
 
-    def __init__(self, layers: Sequence[nn.Module]) -> None:
+    def __init__(self, layers: Sequence[nn.Module], *, norm: nn.Module | None = None) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
+        self.norm = norm
 
     def forward(
         self,
@@ -89,4 +89,4 @@ class Stack(nn.Module):
         """Pass `x` through the layers, all of which get the same `inputs`, and each its own cache."""
         for number, layer in enumerate(self.layers):
             x = layer(x, *inputs, *caches[number : number + 1])
-        return x
+        return x if self.norm is None else self.norm(x)

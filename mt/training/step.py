@@ -80,7 +80,7 @@ class TrainingLoss(nn.Module):
         if batch.source_segments is not None and batch.target_segments is not None:
             layout = packed(batch.source_segments, batch.target_segments)
         states = self.model.hidden(batch.source, batch.target_input, layout, cuts).flatten(0, 1)[batch.label_indices]
-        output = self.model.target_embedding
+        output = self.model.output_embedding
         sums = self.loss(states, output.weight, output.bias, labels, label_smoothing=self.label_smoothing, **paired)
         smoothed, divergence = sums.smoothed.detach(), sums.divergence
         if self.consistency is None or divergence is None:

@@ -4,7 +4,7 @@ A new variant is a new entry in `CHOICES`. It is causal, blind to padding and ne
 step by step, and the fast engine computes the same or refuses it by name.
 """
 
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 import torch
@@ -12,12 +12,14 @@ from jaxtyping import Float
 from tiny_models import BOS, FIRST_PIECE, VOCAB_SIZE, sentences, tiny_model
 from torch import Tensor, nn
 
+from mt.config import schema
 from mt.data.batch import make_batch, make_packed_batch
 from mt.fast.dropout import Dropout
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.model import masks
+from mt.model.architecture import Architecture
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.feed_forward import FeedForward
 from mt.model.inspection import unknown_part
@@ -31,17 +33,56 @@ CHOICES: dict[str, dict[str, Any]] = {
     "separate vocabularies": {"source_vocab_size": VOCAB_SIZE},
     "fan-in initialisation": {"initialisation": "fan_in"},
     "one head, one layer": {"num_heads": 1, "num_layers": 1},
+    "learned positions": {"positions": "learned", "max_positions": 9},
+    "relative positions": {"positions": "relative", "max_relative_positions": 3},
+    "rotary positions": {"positions": "rotary"},
+    "alibi": {"positions": "alibi", "attention": fused_attention},
+    "alibi, three heads": {"positions": "alibi", "num_heads": 3, "d_k": 4, "d_v": 4},
+    "no positions": {"positions": "none"},
+    "pre-norm": {"norm": "pre"},
+    "RMSNorm": {"norm_kind": "rms"},
+    "pre-norm, RMSNorm": {"norm": "pre", "norm_kind": "rms"},
+    "gelu": {"activation": "gelu"},
+    "swiglu": {"activation": "swiglu"},
+    "squared ReLU": {"activation": "squared_relu"},
+    "narrow keys, wide values": {"d_k": 2, "d_v": 6, "attention": fused_attention},
+    "relative positions, narrow keys, wide values": {"positions": "relative", "d_k": 2, "d_v": 6},
+    "dot": {"score": "dot", "attention": fused_attention},
+    "general": {"score": "general"},
+    "general, alibi": {"score": "general", "positions": "alibi", "attention": fused_attention},
+    "additive": {"score": "additive"},
+    "additive, alibi, narrow keys": {"score": "additive", "positions": "alibi", "d_k": 3},
+    "deep encoder, shallow decoder": {"num_encoder_layers": 3, "num_decoder_layers": 1},
+    "target embeddings tied": {"tied_embeddings": "target"},
+    "no embeddings tied": {"tied_embeddings": "none", "output_bias": True},
+}
+# What the fast engine computes: these choices, and no others.
+SERVED = {
+    *("paper", "fused attention", "swish, output bias", "separate vocabularies", "fan-in initialisation"),
+    *("one head, one layer", "deep encoder, shallow decoder", "target embeddings tied"),
 }
 SOURCE_LENGTHS, TARGET_LENGTHS = [6, 2, 4], [5, 7, 1]
 
 
-@pytest.fixture(params=CHOICES.values(), ids=CHOICES.keys())
-def model(request: pytest.FixtureRequest) -> Transformer:
-    return tiny_model(**request.param)
+@pytest.fixture(params=CHOICES)
+def choice(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def model(choice: str) -> Transformer:
+    return tiny_model(**CHOICES[choice])
 
 
 def ragged() -> tuple[torch.Tensor, torch.Tensor]:
     return sentences(SOURCE_LENGTHS, seed=0), sentences(TARGET_LENGTHS, seed=1, begin=BOS)
+
+
+def test_every_value_of_an_option_is_among_the_choices() -> None:
+    for name, hint in get_type_hints(schema.Model).items():
+        if get_origin(hint) is Literal:
+            values = {choice.get(name, getattr(Architecture, name)) for choice in CHOICES.values()}
+            assert values == set(get_args(hint)), name
 
 
 def test_nothing_comes_from_ahead(model: Transformer) -> None:
@@ -85,8 +126,9 @@ def test_step_by_step_equals_the_whole(model: Transformer) -> None:
         torch.testing.assert_close(decoder(target[:, t]), whole[:, t], rtol=0, atol=1e-10)
 
 
-def test_the_fast_engine_computes_the_same_or_refuses_by_name(model: Transformer) -> None:
+def test_the_fast_engine_computes_the_same_or_refuses_by_name(choice: str, model: Transformer) -> None:
     reason = unknown_part(model)
+    assert (reason is None) == (choice in SERVED)
     if reason is not None:
         assert reason
         with pytest.raises(ValueError, match=reason):

@@ -6,12 +6,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from mt.model.transformer import Transformer, make_transformer
+from mt.model.architecture import Architecture
+from mt.model.transformer import Transformer
 
 
 def big_enough() -> Transformer:
     torch.manual_seed(0)
-    return make_transformer(vocab_size=2000, num_layers=2, d_model=64, d_ff=200, num_heads=4, dropout=0.1, pad=0)
+    return Architecture(
+        vocab_size=2000, num_layers=2, d_model=64, d_ff=200, num_heads=4, dropout=0.1, pad=0
+    ).transformer()
 
 
 def size_by_formula(*, vocab_size: int, num_layers: int, d_model: int, d_ff: int) -> int:
@@ -32,7 +35,7 @@ def size_by_formula(*, vocab_size: int, num_layers: int, d_model: int, d_ff: int
 def test_table_3_with_37000_pieces(d_model: int, d_ff: int, num_heads: int, size: int) -> None:
     sizes = {"vocab_size": 37_000, "num_layers": 6, "d_model": d_model, "d_ff": d_ff}
     with torch.device("meta"):
-        model = make_transformer(**sizes, num_heads=num_heads, dropout=0.1, pad=0)
+        model = Architecture(**sizes, num_heads=num_heads, dropout=0.1, pad=0).transformer()
     assert sum(parameter.numel() for parameter in model.parameters()) == size == size_by_formula(**sizes)
 
 
@@ -44,9 +47,9 @@ def test_one_matrix_serves_source_target_and_output() -> None:
 
 
 def test_separate_vocabularies_tie_target_and_output_only() -> None:
-    model = make_transformer(
+    model = Architecture(
         vocab_size=30, source_vocab_size=20, num_layers=1, d_model=8, d_ff=8, num_heads=2, dropout=0.0, pad=0
-    )
+    ).transformer()
     assert model.source_embedding.weight.shape == (20, 8)
     assert model.target_embedding.weight.shape == (30, 8)
     assert model(torch.tensor([[19, 3]]), torch.tensor([[2, 29, 7]])).shape == (1, 3, 30)

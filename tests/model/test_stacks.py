@@ -9,7 +9,7 @@ from mt.model.residual import PostNorm
 
 def test_dropout_thins_the_sublayer_and_never_the_residual() -> None:
     torch.manual_seed(0)
-    residual = PostNorm(d_model=8, dropout=nn.Dropout(0.5))
+    residual = PostNorm(norm=nn.LayerNorm(8), dropout=nn.Dropout(0.5))
     residual.norm = nn.Identity()
     x, sublayer = torch.randn(4, 50, 8), torch.ones(4, 50, 8)
     added = residual(x, lambda _: sublayer) - x
@@ -19,7 +19,7 @@ def test_dropout_thins_the_sublayer_and_never_the_residual() -> None:
 
 def test_the_normalisation_comes_after_the_sum() -> None:
     x = torch.randn(2, 3, 8)
-    y = PostNorm(d_model=8, dropout=nn.Dropout(0.0))(x, torch.sin)
+    y = PostNorm(norm=nn.LayerNorm(8), dropout=nn.Dropout(0.0))(x, torch.sin)
     total = x + x.sin()
     centred = total - total.mean(-1, keepdim=True)
     torch.testing.assert_close(y, centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt())

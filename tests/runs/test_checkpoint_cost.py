@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import small_runs
-from mt.model.transformer import Transformer, make_transformer
+from mt.model.architecture import Architecture
+from mt.model.transformer import Transformer
 from mt.runs.checkpoint import Checkpoints, TrainingState
 
 PAPER_INTERVAL_SECONDS = 600.0  # 1,500 steps of 0.4 s for base, 600 of 1.0 s for big
@@ -28,7 +29,7 @@ def seconds(action: Callable[[], object]) -> float:
 def base_with_moments() -> tuple[Transformer, torch.optim.Adam]:
     """63 million parameters and Adam's two moments of each."""
     sizes = {"num_layers": 6, "d_model": 512, "d_ff": 2048, "num_heads": 8}
-    model = make_transformer(vocab_size=37_000, dropout=0.1, pad=0, initialisation="glorot", **sizes)
+    model = Architecture(vocab_size=37_000, dropout=0.1, pad=0, initialisation="glorot", **sizes).transformer()
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     for parameter in model.parameters():
         parameter.grad = torch.randn_like(parameter)

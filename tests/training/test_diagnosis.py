@@ -15,7 +15,7 @@ from pairs import ListedPairs
 from tiny_models import PAD
 
 from mt.data.loader import TrainingOrder, read_batch
-from mt.model.transformer import make_transformer
+from mt.model.architecture import Architecture
 from mt.runs.checkpoint import Checkpoints, TrainingState
 from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
@@ -47,7 +47,9 @@ def train(
     corpus, held_out = corpus or sentences(3000, seed=1), sentences(60, seed=2)
     seed_everything(1, 0)
     sizes = {"num_layers": 1, "d_model": D_MODEL, "d_ff": 64, "num_heads": 4}
-    model = make_transformer(vocab_size=4 + 2 * SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
+    model = Architecture(
+        vocab_size=4 + 2 * SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes
+    ).transformer()
     loss = make_loss(model, label_smoothing=0.1)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     batch = read_batch(held_out, np.arange(len(held_out.pairs)))

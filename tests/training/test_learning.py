@@ -13,8 +13,9 @@ from reliability import Trials
 from mt.data.batch import source_tensor
 from mt.data.loader import TrainingOrder
 from mt.data.tokenizer import BOS, EOS, PAD
+from mt.model.architecture import Architecture
 from mt.model.cached_decoder import CachedDecoder
-from mt.model.transformer import Transformer, make_transformer
+from mt.model.transformer import Transformer
 from mt.runtime import seed_everything
 from mt.search.beam import beam_search
 from mt.training.processes import SINGLE_PROCESS
@@ -57,7 +58,7 @@ def looks(task: Callable[[list[int]], list[int]], *, seed: int) -> Iterator[floa
     fresh = [sentence for sentence in sentences(2000, seed=seed + 100) if tuple(sentence) not in seen][:200]
     seed_everything(seed, 0)
     sizes = {"num_layers": 2, "d_model": D_MODEL, "d_ff": 128, "num_heads": 4}
-    model = make_transformer(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
+    model = Architecture(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes).transformer()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     replica = SINGLE_PROCESS.wrap(TrainingLoss(model, label_smoothing=0.1), optimizer)
     corpus = ListedPairs([(sentence, task(sentence)) for sentence in known])

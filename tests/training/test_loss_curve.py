@@ -9,7 +9,7 @@ from pairs import ListedPairs
 from tiny_models import PAD
 
 from mt.data.loader import TrainingOrder
-from mt.model.transformer import make_transformer
+from mt.model.architecture import Architecture
 from mt.runtime import seed_everything
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.schedule import learning_rate
@@ -30,7 +30,7 @@ def test_the_loss_falls_as_it_did() -> None:
     corpus = ListedPairs([(sentence, sentence[::-1]) for sentence in sentences])
     seed_everything(SEED, 0)
     sizes = {"num_layers": 2, "d_model": D_MODEL, "d_ff": 64, "num_heads": 4}
-    model = make_transformer(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes)
+    model = Architecture(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes).transformer()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     replica = SINGLE_PROCESS.wrap(TrainingLoss(model, label_smoothing=0.1), optimizer)
     order = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=320, micro_batch_tokens=160, seed=SEED)

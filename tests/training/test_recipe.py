@@ -14,7 +14,7 @@ from mt import build
 from mt.api import empty_model, load_tokenizers
 from mt.commands.preparation import filtered_text, train_tokenizers, training_order
 from mt.config.schema import TrainConfig
-from mt.model.transformer import make_transformer
+from mt.model.architecture import Architecture
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import StepResult, train_step
 
@@ -84,7 +84,7 @@ def test_every_number_is_the_papers(recipe: str) -> None:
 def test_recipes_build(recipe: str, millions: int) -> None:
     config = config_of(f"experiment={recipe}")
     with torch.device("meta"):
-        model = make_transformer(vocab_size=config.tokenizer.vocab_size, pad=0, **vars(config.model))
+        model = Architecture(vocab_size=config.tokenizer.vocab_size, pad=0, **vars(config.model)).transformer()
     assert round(sum(parameter.numel() for parameter in model.parameters()) / 1e6) == millions
 
 

@@ -18,7 +18,7 @@ from reliability import Trials
 
 from mt.data.loader import TrainingOrder
 from mt.errors import DivergedError, StoppedError
-from mt.model.transformer import make_transformer
+from mt.model.architecture import Architecture
 from mt.runs.atomic import read_folder
 from mt.runs.checkpoint import Checkpoints, TrainingState, model_tensors
 from mt.runs.signals import stop_on_signals
@@ -65,7 +65,7 @@ class Run:
     def start(self) -> TrainingState:
         torch.manual_seed(1)
         sizes = {"num_layers": 1, "d_model": 8, "d_ff": 8, "num_heads": 2}
-        self.model = make_transformer(vocab_size=VOCAB_SIZE, dropout=0.3, pad=0, **sizes)
+        self.model = Architecture(vocab_size=VOCAB_SIZE, dropout=0.3, pad=0, **sizes).transformer()
         optimizer = torch.optim.Adam(self.model.parameters(), lr=0.0, fused=True)
         checkpoints = Checkpoints(self.folder / "checkpoints", keep=self.keep, run="a")
         loaded = checkpoints.load_newest(self.model, optimizer)

@@ -6,7 +6,8 @@ from torch import nn
 
 from mt.data.batch import make_batch
 from mt.data.tokenizer import PAD
-from mt.model.transformer import Transformer, make_transformer
+from mt.model.architecture import Architecture
+from mt.model.transformer import Transformer
 from mt.translation.alignment import mean_attention, word_alignment
 
 FIRST, LAST = 4, 15  # the words of the task, each one subword
@@ -24,7 +25,7 @@ def reversing_model(steps: int) -> tuple[Transformer, float]:
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(0)
     sizes = {"num_layers": 2, "d_model": 32, "d_ff": 64, "num_heads": 2, "dropout": 0.0}
-    model = make_transformer(vocab_size=LAST + 1, pad=PAD, initialisation="fan_in", **sizes)
+    model = Architecture(vocab_size=LAST + 1, pad=PAD, initialisation="fan_in", **sizes).transformer()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(steps):
         batch = make_batch(*zip(*pairs(64, generator), strict=True))

@@ -53,6 +53,7 @@ class PreparedNorm:
     def __init__(self, residual: nn.Module, prepack: Prepacking) -> None:
         assert isinstance(residual, PostNorm)
         norm = residual.norm
+        assert isinstance(norm, nn.LayerNorm)
         self.shape, self.epsilon = norm.normalized_shape, norm.eps
         weight, bias = norm.weight.detach().clone(), norm.bias.detach().clone()
         self.of_sum = NormOfSum.of(weight, bias, self.epsilon, rows=prepack.precision)
@@ -70,7 +71,8 @@ class PreparedNorm:
 class PreparedFeedForward:
     """Equation (2) with its residual sum and norm."""
 
-    def __init__(self, feed_forward: FeedForward, residual: nn.Module, prepack: Prepacking) -> None:
+    def __init__(self, feed_forward: nn.Module, residual: nn.Module, prepack: Prepacking) -> None:
+        assert isinstance(feed_forward, FeedForward)
         self.inner, self.outer = prepack(feed_forward.inner), prepack(feed_forward.outer)
         self.norm = PreparedNorm(residual, prepack)
         self.activation = feed_forward.activation
