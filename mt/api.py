@@ -128,8 +128,10 @@ def empty_model(
     source, target = (tokenizer.vocab_size for tokenizer in tokenizers)
     source_vocab_size = None if config.tokenizer.shared_vocab else source
     new_model = partial(build.model, config, vocab_size=target, source_vocab_size=source_vocab_size)
-    if file is not None and len(tensors_without_values(file)) < config.model.num_layers:
-        raise BadFileError(f"{file}: has fewer tensors than {CONFIG} has layers: {config.model.num_layers}")
+    sizes = config.model
+    num_layers = (sizes.num_encoder_layers or sizes.num_layers) + (sizes.num_decoder_layers or sizes.num_layers)
+    if file is not None and len(tensors_without_values(file)) < num_layers:
+        raise BadFileError(f"{file}: has fewer tensors than {CONFIG} has layers: {num_layers}")
     if file is not None or device.type == "meta":
         with torch.device("meta"):
             without_values = new_model()

@@ -11,9 +11,14 @@ from mt.benchmark.contest import Entry, System, programs, run_contest, started
 from mt.benchmark.report import TRAINING_LEGEND, environment, training_table, write_report
 from mt.benchmark.timed_training import TokenBatch
 from mt.commands.preparation import filtered_text, train_tokenizers, training_order
-from mt.config.schema import BenchmarkConfig
+from mt.config.schema import BenchmarkConfig, Model
+from mt.errors import UserError
+from mt.model.architecture import Architecture
 from mt.runs.folder import check_same_run
 from mt.runtime import choose_device
+
+_SIZES = ("num_layers", "d_model", "d_ff", "num_heads", "dropout")
+_WITHOUT_EFFECT = {"initialisation", "max_positions", "max_relative_positions"}  # on the speed of the paper's model
 
 
 def benchmark(config: BenchmarkConfig) -> None:
@@ -21,6 +26,7 @@ def benchmark(config: BenchmarkConfig) -> None:
 
     Raises UserError when the other systems' environment is missing or no system finishes, DiskError.
     """
+    _check_paper(config.model)
     ours, others = programs(config.systems, job="training", python=config.systems_python)
     run_dir = Path(config.run_dir).absolute()
     batches = _token_batches(config, run_dir)
@@ -35,7 +41,7 @@ def benchmark(config: BenchmarkConfig) -> None:
         "packed": device == "cuda",
         "sizes": {
             "vocab_size": config.tokenizer.vocab_size,  # also where the corpus supports fewer subwords
-            **{name: getattr(config.model, name) for name in ("num_layers", "d_model", "d_ff", "num_heads", "dropout")},
+            **{name: getattr(config.model, name) for name in _SIZES},
         },
     }
     with started([_system(name, ours, others, task) for name in config.systems], logs=run_dir) as (workers, about):
@@ -56,6 +62,13 @@ def benchmark(config: BenchmarkConfig) -> None:
         task=task,
     )
     print(shown, flush=True)
+
+
+def _check_paper(model: Model) -> None:
+    """Refuse what the other systems do not have. Raises UserError naming the option."""
+    for name, value in vars(model).items():
+        if name not in {*_SIZES, *_WITHOUT_EFFECT} and value != getattr(Architecture, name):
+            raise UserError(f"model.{name}: the systems are compared on the paper's model only; leave it out")
 
 
 def _token_batches(config: BenchmarkConfig, run_dir: Path) -> list[TokenBatch]:

@@ -66,7 +66,10 @@ def _spec(run: TrainConfig, model: Transformer, *, positions: int) -> Any:
     sizes = run.model
     activations = {"relu": common_spec.Activation.RELU, "swish": common_spec.Activation.SWISH}
     spec = transformer_spec.TransformerSpec.from_config(
-        sizes.num_layers, sizes.num_heads, pre_norm=False, activation=activations[sizes.activation]
+        (len(model.encoder.layers), len(model.decoder.layers)),
+        sizes.num_heads,
+        pre_norm=False,
+        activation=activations[sizes.activation],
     )
     arrays = {name: tensor.numpy().copy() for name, tensor in model_tensors(model).items()}  # quantised in place
     table = positional_encoding(positions, sizes.d_model)

@@ -38,11 +38,18 @@ def write_huggingface(
         "forced_eos_token_id": special.eos,
     }
     suppressed = [token for token, ours in enumerate(rows[1]) if ours in translator.search.forbidden]
-    tensors = to_marian(model_tensors(model), num_layers=run.model.num_layers, source_rows=rows[0], target_rows=rows[1])
+    depths = len(model.encoder.layers), len(model.decoder.layers)
+    tensors = to_marian(model_tensors(model), num_layers=depths, source_rows=rows[0], target_rows=rows[1])
     longest = translator.search.longest(run.decoding.max_source_tokens)
     longest_sequence = max(run.decoding.max_source_tokens, longest)  # without BOS or EOS
     files: dict[str, dict[str, Any]] = {
-        "config.json": _model_config(run, sizes=(len(rows[0]), len(rows[1])), positions=longest_sequence + 2) | ids,
+        "config.json": {
+            **_model_config(run, sizes=(len(rows[0]), len(rows[1])), positions=longest_sequence + 2),
+            "encoder_layers": depths[0],
+            "decoder_layers": depths[1],
+            "share_encoder_decoder_embeddings": model.source_embedding is model.target_embedding,
+            **ids,
+        },
         "generation_config.json": ids | {"suppress_tokens": suppressed} | _search_settings(run.decoding, longest),
         "tokenizer_config.json": _tokenizer_config(run, longest_sequence, start=tokens[1][special.start]),
         "vocab.json": {written: token for token, written in enumerate(tokens[0])},
@@ -67,7 +74,7 @@ def _search_settings(decoding: Decoding, longest: int) -> dict[str, Any]:
 
 
 def _model_config(run: TrainConfig, *, sizes: tuple[int, int], positions: int) -> dict[str, Any]:
-    sizes_of_stack = {"layers": run.model.num_layers, "attention_heads": run.model.num_heads, "ffn_dim": run.model.d_ff}
+    sizes_of_stack = {"attention_heads": run.model.num_heads, "ffn_dim": run.model.d_ff}
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
@@ -86,7 +93,6 @@ def _model_config(run: TrainConfig, *, sizes: tuple[int, int], positions: int) -
         "add_bias_logits": False,
         "add_final_layer_norm": False,
         "tie_word_embeddings": True,
-        "share_encoder_decoder_embeddings": run.tokenizer.shared_vocab,
         "vocab_size": sizes[0],
         "decoder_vocab_size": sizes[1],
         "use_cache": True,

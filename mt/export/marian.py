@@ -12,6 +12,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+Depths = tuple[int, int]  # the numbers of layers of the encoder and of the decoder
+
 LOGITS_BIAS = "final_logits_bias"
 SHARED = "model.shared.weight"
 TARGET_EMBEDDING, SOURCE_EMBEDDING = "target_embedding.weight", "source_embedding.weight"
@@ -36,7 +38,7 @@ _DECODER = (
 
 
 def to_marian(
-    tensors: Mapping[str, Tensor], *, num_layers: int, source_rows: Sequence[int], target_rows: Sequence[int]
+    tensors: Mapping[str, Tensor], *, num_layers: Depths, source_rows: Sequence[int], target_rows: Sequence[int]
 ) -> dict[str, Tensor]:
     """Our parameters as Marian's; `rows` gives for each of Marian's token ids the id of our subword.
 
@@ -59,7 +61,7 @@ def to_marian(
 
 
 def from_marian(
-    tensors: Mapping[str, Tensor], *, num_layers: int, rows: Int[Tensor, " vocabulary"]
+    tensors: Mapping[str, Tensor], *, num_layers: Depths, rows: Int[Tensor, " vocabulary"]
 ) -> dict[str, Tensor]:
     """Our parameters from Marian's, without the output bias; `rows` gives for each of our subwords Marian's token id.
 
@@ -72,7 +74,7 @@ def from_marian(
     return found
 
 
-def layer_shapes(*, num_layers: int, d_model: int, d_ff: int) -> dict[str, tuple[int, ...]]:
+def layer_shapes(*, num_layers: Depths, d_model: int, d_ff: int) -> dict[str, tuple[int, ...]]:
     """Marian's names and shapes of everything in the layers."""
     shapes = {"fc1": (d_ff, d_model), "fc2": (d_model, d_ff)}
     found: dict[str, tuple[int, ...]] = {}
@@ -83,10 +85,10 @@ def layer_shapes(*, num_layers: int, d_model: int, d_ff: int) -> dict[str, tuple
     return found
 
 
-def _layer_parameters(num_layers: int) -> Iterator[tuple[str, tuple[str, ...], tuple[int, ...]]]:
+def _layer_parameters(num_layers: Depths) -> Iterator[tuple[str, tuple[str, ...], tuple[int, ...]]]:
     """Our name, Marian's names of its blocks of rows, and which of its axes are features of width d_model."""
-    for stack, parts in (("encoder", _ENCODER), ("decoder", _DECODER)):
-        for layer, (ours, theirs, *axes) in itertools.product(range(num_layers), parts):
+    for stack, depth, parts in zip(("encoder", "decoder"), num_layers, (_ENCODER, _DECODER), strict=True):
+        for layer, (ours, theirs, *axes) in itertools.product(range(depth), parts):
             for end, feature_axes in zip(("weight", "bias"), axes, strict=True):
                 blocks = tuple(f"model.{stack}.layers.{layer}.{name}.{end}" for name in theirs)
                 yield f"{stack}.layers.{layer}.{ours}.{end}", blocks, feature_axes

@@ -14,7 +14,7 @@ from mt.config.schema import Bounds, CountOrZero, Fraction, Size
 from mt.data.lines import without_surrogates
 from mt.data.tokenizer import PAD
 from mt.errors import BadFileError, UserError
-from mt.export.marian import LOGITS_BIAS, OUTPUT_BIAS, SHARED, from_marian, layer_shapes
+from mt.export.marian import LOGITS_BIAS, OUTPUT_BIAS, SHARED, Depths, from_marian, layer_shapes
 from mt.export.vocabulary import SPECIAL_SUBWORDS, SpecialIds, marian_ids
 from mt.runs.atomic import LARGEST_JSON_BYTES, read_file
 from mt.runs.checkpoint import read_tensors, tensors_without_values
@@ -27,6 +27,18 @@ _LARGEST_VOCABULARY_BYTES = 1 << 24
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}
 _COPIES = ("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 _POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
+# The options of every Marian model, whatever the import's command line says.
+_PAPER = {
+    "num_encoder_layers": None,
+    "num_decoder_layers": None,
+    "d_k": None,
+    "d_v": None,
+    "positions": "sinusoidal",
+    "norm": "post",
+    "norm_kind": "layer",
+    "score": "scaled_dot",
+    "tied_embeddings": "all",
+}
 # What must hold for the folder to be this model: the key, the value that it must have, the one that transformers takes
 # where config.json does not have the key, and the option or section here.
 _REQUIRED: tuple[tuple[str, Any, Any, str], ...] = (
@@ -79,6 +91,7 @@ class MarianFolder:
     """What a folder holds; `tokens` are the written forms in the order of their ids, `tensors` in fp32."""
 
     model_options: dict[str, Any]
+    num_layers: Depths
     special: SpecialIds
     tokens: list[str]
     tensors: dict[str, Tensor]
@@ -106,11 +119,13 @@ def read_marian_folder(folder: Path) -> MarianFolder:
     tokens = _tokens(folder / "vocab.json", size=config.vocab_size)
     special = _special_ids(config, tokens, folder)
     options = _model_options(config, folder)
-    tensors = _load(folder, options, num_tokens=len(tokens))
+    depths = config.encoder_layers, config.decoder_layers
+    tensors = _load(folder, options, num_tokens=len(tokens), num_layers=depths)
     # The id that is both <pad> and the start has a logit, which only our BOS gets.
     bias = special.pad == special.start or (LOGITS_BIAS in tensors and bool(tensors[LOGITS_BIAS].any()))
     return MarianFolder(
         model_options={**options, "output_bias": bias},
+        num_layers=depths,
         special=special,
         tokens=tokens,
         tensors=tensors,
@@ -128,7 +143,7 @@ def read_weights(found: MarianFolder, *, vocab_size: int) -> dict[str, Tensor]:
     """The parameters of our model, for a vocabulary of this size."""
     tensors, num_tokens = found.tensors, len(found.tokens)
     ids = torch.tensor(marian_ids(found.special, num_tokens, vocab_size=vocab_size))
-    parameters = from_marian(tensors, num_layers=found.model_options["num_layers"], rows=ids)
+    parameters = from_marian(tensors, num_layers=found.num_layers, rows=ids)
     if found.model_options["output_bias"]:
         bias = tensors.get(LOGITS_BIAS, torch.zeros(1, num_tokens))[0][ids]
         bias[len(SPECIAL_SUBWORDS) + num_tokens - len({*vars(found.special).values()}) :] = _NEVER
@@ -160,7 +175,7 @@ def _taken(schema: type[Settings], values: dict[str, Any], absent: dict[str, Any
         raise BadFileError(f"{path}: {error}; this cannot be imported") from error
 
 
-def _load(folder: Path, options: dict[str, Any], *, num_tokens: int) -> dict[str, Tensor]:
+def _load(folder: Path, options: dict[str, Any], *, num_tokens: int, num_layers: Depths) -> dict[str, Tensor]:
     """The tensors in fp32, what is tied under one name. What they are is compared before any is read."""
     path = folder / _WEIGHTS
     if not path.exists() and (folder / "pytorch_model.bin").is_file():
@@ -169,7 +184,7 @@ def _load(folder: Path, options: dict[str, Any], *, num_tokens: int) -> dict[str
             "transformers' MarianMTModel.from_pretrained(FOLDER).save_pretrained(NEW), and import NEW"
         )
     d_model = options["d_model"]
-    wanted = layer_shapes(num_layers=options["num_layers"], d_model=d_model, d_ff=options["d_ff"])
+    wanted = layer_shapes(num_layers=num_layers, d_model=d_model, d_ff=options["d_ff"])
     embeddings = dict.fromkeys((SHARED, *_COPIES), (num_tokens, d_model))
     known = {**wanted, **embeddings, LOGITS_BIAS: (1, num_tokens)}
     held = tensors_without_values(path)
@@ -190,8 +205,11 @@ def _load(folder: Path, options: dict[str, Any], *, num_tokens: int) -> dict[str
 
 
 def _model_options(config: _Config, folder: Path) -> dict[str, Any]:
-    options: dict[str, Any] = {"d_model": config.d_model, "dropout": config.dropout}
-    for option, name in (("num_layers", "layers"), ("num_heads", "attention_heads"), ("d_ff", "ffn_dim")):
+    options: dict[str, Any] = {"d_model": config.d_model, "dropout": config.dropout, **_PAPER}
+    options |= {"num_layers": config.encoder_layers}
+    if config.decoder_layers != config.encoder_layers:
+        options["num_decoder_layers"] = config.decoder_layers
+    for option, name in (("num_heads", "attention_heads"), ("d_ff", "ffn_dim")):
         encoder, decoder = (getattr(config, f"{side}_{name}") for side in ("encoder", "decoder"))
         if encoder != decoder:
             raise UserError(

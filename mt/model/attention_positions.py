@@ -39,28 +39,27 @@ class AlibiPositions(Positions):
     The distance has no sign, so that the encoder's heads look to both sides alike; the decoder's mask hides one side.
     """
 
-    slopes: Tensor
-
     def __init__(self, *, num_heads: int) -> None:
         super().__init__()
-        self.register_buffer("slopes", alibi_slopes(num_heads), persistent=False)
+        self.num_heads = num_heads
 
     def bias(
         self, query_ids: Int[Tensor, "#batch query"], memory_ids: Int[Tensor, "#batch memory"]
     ) -> Float[Tensor, "#batch heads query memory"]:
         """What is added to the scores: 0 at a token itself, less the further away."""
         distance = (query_ids.unsqueeze(2) - memory_ids.unsqueeze(1)).abs()
-        return -self.slopes[:, None, None] * distance.unsqueeze(1)
+        return -alibi_slopes(self.num_heads, distance.device)[:, None, None] * distance.unsqueeze(1)
 
 
-def alibi_slopes(num_heads: int) -> Float[Tensor, " heads"]:
+def alibi_slopes(num_heads: int, device: torch.device | None = None) -> Float[Tensor, " heads"]:
     """2^(-8i/h) for i = 1 … h where h is a power of two; else those of the next lower one, and every other of twice it.
 
     So does the authors' code.
     """
     lower = 2 ** int(math.log2(num_heads))
-    exponents = [8 * i / lower for i in range(1, lower + 1)] + [4 * i / lower for i in range(1, 2 * lower, 2)]
-    return torch.tensor([2.0**-exponent for exponent in exponents[:num_heads]], device="cpu")
+    head = torch.arange(1, num_heads + 1, device=device)
+    exponent = torch.where(head <= lower, 8 * head / lower, 4 * (2 * (head - lower) - 1) / lower)
+    return torch.exp2(-exponent)
 
 
 class RelativePositions(Positions):

@@ -20,7 +20,7 @@ from mt.config.schema import ExportConfig
 from mt.errors import UserError
 from mt.export.huggingface import HuggingFaceEngine
 from mt.model.inspection import unknown_part
-from mt.model.residual import PostNorm
+from mt.model.residual import PreNorm
 from mt.model.transformer import Transformer
 from mt.runs.checkpoint import model_tensors
 from mt.runs.delivery import model_file
@@ -84,11 +84,15 @@ def export(run_dir: Path, output: Path, **changes: Any) -> None:
 
 
 LANGUAGES = ["data.source_language=en", "data.target_language=de"]
+DEEP_AND_SHALLOW = ["model.num_encoder_layers=3", "model.num_decoder_layers=2"]
+TARGET_TIED = ["model.tied_embeddings=target"]
 IMPORTED = ["model.activation=swish", "model.output_bias=true"]
 
 
 @pytest.mark.parametrize(
-    "changes", [[], IMPORTED, ["tokenizer.shared_vocab=false"]], ids=["own", "as imported", "two sides"]
+    "changes",
+    [[], IMPORTED, ["tokenizer.shared_vocab=false"], DEEP_AND_SHALLOW, TARGET_TIED],
+    ids=["own", "as imported", "two sides", "deep and shallow", "target tied"],
 )
 def test_transformers_computes_the_same(
     make_run: Callable[..., Path], tmp_path: Path, changes: list[str], capsys: pytest.CaptureFixture[str]
@@ -105,7 +109,7 @@ def test_transformers_computes_the_same(
     assert engine.model.generation_config.num_beams == translator.search.beam_size
     card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
     assert "the same tokens in 100.00% of 25 sentences, the same subwords in 100.00% of 25 sentences" in card
-    if "tokenizer.shared_vocab=false" not in changes:  # an import has one vocabulary
+    if changes not in (["tokenizer.shared_vocab=false"], TARGET_TIED):  # an import has one embedding for both sides
         words = [f"folder={tmp_path / 'out'}", f"run_dir={tmp_path / 'back'}", f"sentences={sentences}", *LANGUAGES]
         assert run_command("import", import_command.import_model, words) == 0, capsys.readouterr().err
         before, after = (
@@ -115,8 +119,9 @@ def test_transformers_computes_the_same(
             assert torch.equal(after[name], tensor), name
 
 
-def test_ctranslate2_computes_the_same(make_run: Callable[..., Path], tmp_path: Path) -> None:
-    export(make_run(*IMPORTED), tmp_path / "out", format="ctranslate2")
+@pytest.mark.parametrize("changes", [IMPORTED, [*DEEP_AND_SHALLOW, *TARGET_TIED]], ids=["as imported", "variant"])
+def test_ctranslate2_computes_the_same(make_run: Callable[..., Path], tmp_path: Path, changes: list[str]) -> None:
+    export(make_run(*changes), tmp_path / "out", format="ctranslate2")
     card = (tmp_path / "out/README.md").read_text(encoding="utf-8")
     assert "the same tokens in 100.00% of 25 sentences" in card
     settings = json.loads((tmp_path / "out/translate_batch.json").read_bytes())
@@ -144,12 +149,8 @@ def test_what_is_not_equal_is_not_written(
     assert {path.name for path in tmp_path.iterdir()} == {"run"}
 
 
-class PreNorm(PostNorm):
-    """Another residual, with the same parameters."""
-
-
 def pre_norm(model: Transformer) -> None:
-    model.decoder.layers[1].feed_forward_residual = PreNorm(d_model=16, dropout=nn.Dropout(0.0))
+    model.decoder.layers[1].feed_forward_residual = PreNorm(norm=nn.LayerNorm(16), dropout=nn.Dropout(0.0))
 
 
 def other_positions(model: Transformer) -> None:

@@ -14,8 +14,8 @@ OPUS = SpecialIds(pad=21, unknown=1, start=21, eos=0)
 def test_to_marian_and_back_is_the_same_bit_for_bit() -> None:
     tensors = model_tensors(tiny_model(dtype=torch.float32))
     rows = our_ids(OWN, VOCAB_SIZE)
-    marian = to_marian(tensors, num_layers=2, source_rows=rows, target_rows=rows)
-    back = from_marian(marian, num_layers=2, rows=torch.tensor(rows))
+    marian = to_marian(tensors, num_layers=(2, 2), source_rows=rows, target_rows=rows)
+    back = from_marian(marian, num_layers=(2, 2), rows=torch.tensor(rows))
     assert back.keys() == tensors.keys()
     for name, tensor in tensors.items():
         assert torch.equal(back[name], tensor), name
@@ -24,9 +24,9 @@ def test_to_marian_and_back_is_the_same_bit_for_bit() -> None:
 def test_every_parameter_is_written_once() -> None:
     tensors = model_tensors(tiny_model(dtype=torch.float32, source_vocab_size=30))
     rows = range(30), range(VOCAB_SIZE)
-    marian = to_marian(tensors, num_layers=2, source_rows=rows[0], target_rows=rows[1])
+    marian = to_marian(tensors, num_layers=(2, 2), source_rows=rows[0], target_rows=rows[1])
     d_ff, d_model = tensors["encoder.layers.0.feed_forward.inner.weight"].shape
-    shapes = layer_shapes(num_layers=2, d_model=d_model, d_ff=d_ff)
+    shapes = layer_shapes(num_layers=(2, 2), d_model=d_model, d_ff=d_ff)
     assert shapes == {name: tuple(marian[name].shape) for name in shapes}
     written = sum(tensor.numel() for tensor in marian.values()) - VOCAB_SIZE  # the bias of the logits is new
     assert written == sum(tensor.numel() for tensor in tensors.values())

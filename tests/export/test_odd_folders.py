@@ -254,7 +254,6 @@ REFUSED = [
     ({"model_type": "m2m_100"}, "model_type='m2m_100'"),
     ({"scale_embedding": False}, "model.d_model"),
     ({"activation_function": "gelu"}, "only relu and swish (model.activation)"),
-    ({"decoder_layers": 2}, "model.num_layers"),
     ({"decoder_attention_heads": 4}, "model.num_heads"),
     ({"decoder_ffn_dim": 16}, "model.d_ff"),
     ({"normalize_before": True}, "the normalisation"),

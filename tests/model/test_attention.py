@@ -103,20 +103,25 @@ def test_a_bias_is_added_to_the_scores(masked: bool) -> None:
 
 
 @pytest.mark.parametrize("num_queries", [1, 5], ids=["one mask row", "a row per query"])
-def test_heads_attend_each_in_its_own_slice(num_queries: int) -> None:
+@pytest.mark.parametrize("sizes", [{}, {"d_k": 2, "d_v": 7}], ids=["d_model / h", "free"])
+def test_heads_attend_each_in_its_own_slice(num_queries: int, sizes: dict[str, int]) -> None:
     """Section 3.2.2 written with one matrix per head."""
-    heads = MultiHeadAttention(d_model=HEADS * D_K, num_heads=HEADS).double()
+    heads = MultiHeadAttention(d_model=HEADS * D_K, num_heads=HEADS, **sizes).double()
+    d_k, d_v = sizes.get("d_k", D_K), sizes.get("d_v", D_K)
     ids = torch.arange(QUERY)[None], torch.arange(MEMORY)[None]
     query, memory = (torch.randn(BATCH, length, HEADS * D_K, dtype=torch.float64) for length in (QUERY, MEMORY))
     mask = random_mask((BATCH, num_queries, MEMORY))
-    parts = heads.projection.weight.chunk(3), heads.projection.bias.chunk(3)
     outputs = []
     for head in range(HEADS):
-        rows = slice(head * D_K, (head + 1) * D_K)
         q, k, v = (
-            x @ weight[rows].T + bias[rows] for x, weight, bias in zip((query, memory, memory), *parts, strict=True)
+            x @ heads.projection.weight[start : start + size].T + heads.projection.bias[start : start + size]
+            for x, start, size in (
+                (query, head * d_k, d_k),
+                (memory, (HEADS + head) * d_k, d_k),
+                (memory, 2 * HEADS * d_k + head * d_v, d_v),
+            )
         )
-        scores = (q @ k.mT / D_K**0.5).masked_fill(~mask, -math.inf)
+        scores = (q @ k.mT / d_k**0.5).masked_fill(~mask, -math.inf)
         outputs.append(scores.softmax(-1) @ v)
     expected = heads.output(torch.cat(outputs, dim=-1))
     torch.testing.assert_close(heads(query, memory, mask, *ids), expected, rtol=0, atol=1e-13)

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 import torch
 from jaxtyping import Float
-from tiny_models import BOS, FIRST_PIECE, VOCAB_SIZE, sentences, tiny_model
+from tiny_models import BOS, FIRST_PIECE, PAD, VOCAB_SIZE, sentences, tiny_model
 from torch import Tensor, nn
 
 from mt.config import schema
@@ -22,7 +22,7 @@ from mt.model import masks
 from mt.model.architecture import Architecture
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.feed_forward import FeedForward
-from mt.model.inspection import unknown_part
+from mt.model.inspection import cross_attention_weights, unknown_part
 from mt.model.positions import SinusoidalPositions
 from mt.model.transformer import Transformer
 
@@ -140,6 +140,22 @@ def test_the_fast_engine_computes_the_same_or_refuses_by_name(choice: str, model
         fast = BatchedDecoder(PreparedModel(model, precision=torch.float64), source, rows_per_sentence=1)
         for t in range(6):
             torch.testing.assert_close(fast(target[:, t]), plain(target[:, t]), rtol=0, atol=1e-10)
+
+
+@torch.inference_mode()
+def test_the_picture_of_attention_shows_its_weights(model: Transformer) -> None:
+    """What the last layer's cross-attention gathers is the values times the weights that are drawn."""
+    source, target = ragged()
+    weights = cross_attention_weights(model, source, target)[-1]
+    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), rtol=0, atol=1e-12)
+    assert (weights.masked_select((source == PAD)[:, None, None]) == 0).all()
+    attention, inputs = model.decoder.layers[-1].cross_attention, []
+    attention.register_forward_hook(lambda _, given, output: inputs.append((given[1], output)))
+    model(source, target)
+    memory, gathered = inputs[0]
+    values = (memory @ attention.projection.weight.T + attention.projection.bias)[..., -attention.widths[2] :]
+    by_hand = weights @ values.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2)
+    torch.testing.assert_close(gathered, attention.output(by_hand.transpose(1, 2).flatten(2)), rtol=0, atol=1e-10)
 
 
 class Doubled(FeedForward):

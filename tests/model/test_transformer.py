@@ -38,12 +38,13 @@ def copy_feed_forward(ours: FeedForward, theirs: nn.TransformerEncoderLayer | nn
     copy_linear(ours.outer, theirs.linear2)
 
 
-def torch_stacks(model: Transformer) -> tuple[nn.TransformerEncoder, nn.TransformerDecoder]:
-    """torch's stacks (post-norm, ReLU, no final norm) with the weights of our model."""
-    sizes = {"d_model": 16, "nhead": 4, "dim_feedforward": 24, "dropout": 0.0, "activation": "relu"}
-    options = {"norm_first": False, "batch_first": True, "dtype": torch.float64}
-    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(**sizes, **options), 2, enable_nested_tensor=False)
-    decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**sizes, **options), 2)
+def torch_stacks(model: Transformer, norm: str, activation: str) -> tuple[nn.TransformerEncoder, nn.TransformerDecoder]:
+    """torch's stacks with the weights of our model; a final norm after pre-norm layers only."""
+    sizes = {"d_model": 16, "nhead": 4, "dim_feedforward": 24, "dropout": 0.0, "activation": activation}
+    options = {"norm_first": norm == "pre", "batch_first": True, "dtype": torch.float64}
+    layers = nn.TransformerEncoderLayer(**sizes, **options), nn.TransformerDecoderLayer(**sizes, **options)
+    encoder = nn.TransformerEncoder(layers[0], 2, norm=model.encoder.norm, enable_nested_tensor=False)
+    decoder = nn.TransformerDecoder(layers[1], 2, norm=model.decoder.norm)
     for ours, theirs in zip(model.encoder.layers, encoder.layers, strict=True):
         copy_attention(ours.self_attention, theirs.self_attn)
         copy_feed_forward(ours.feed_forward, theirs)
@@ -59,8 +60,8 @@ def torch_stacks(model: Transformer) -> tuple[nn.TransformerEncoder, nn.Transfor
     return encoder, decoder
 
 
-def torch_logits(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
-    encoder, decoder = torch_stacks(model)
+def torch_logits(model: Transformer, source: Tensor, target: Tensor, *, norm: str, activation: str) -> Tensor:
+    encoder, decoder = torch_stacks(model, norm, activation)
     weight = model.target_embedding.weight
 
     def embed(tokens: Tensor) -> Tensor:
@@ -78,11 +79,16 @@ def torch_logits(model: Transformer, source: Tensor, target: Tensor) -> Tensor:
     return output @ weight.T
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_equals_torch_with_copied_weights(seed: int) -> None:
-    model = tiny_model(seed=seed).train()  # in training mode, because torch's shortcut for evaluation differs
+@pytest.mark.parametrize(
+    ("seed", "norm", "activation"),
+    [(0, "post", "relu"), (1, "post", "relu"), (2, "pre", "relu"), (3, "post", "gelu"), (4, "pre", "gelu")],
+)
+def test_equals_torch_with_copied_weights(seed: int, norm: str, activation: str) -> None:
+    model = tiny_model(seed=seed, norm=norm, activation=activation)
+    model.train()  # because torch's shortcut for evaluation differs
     source, target = ragged_pairs(seed)
-    ours, theirs = model(source, target), torch_logits(model, source, target)
+    ours, theirs = model(source, target), torch_logits(model, source, target, norm=norm, activation=activation)
+    assert (model.encoder.norm is None) == (model.decoder.norm is None) == (norm == "post")
     real = target != PAD
     torch.testing.assert_close(ours[real], theirs[real], rtol=0, atol=1e-10)
     assert float(ours[real].detach().std()) > 0.1

@@ -56,8 +56,8 @@ def test_models_that_the_fast_engine_does_not_support_are_translated_by_the_plai
     build._report_once.cache_clear()
     model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32, d_ff=40)
     if unknown:
-        model.encoder.layers[0].feed_forward.activation = "unknown"
-    part = "encoder.layers.0.feed_forward.activation is unknown"
+        model.encoder.layers[0].feed_forward.activation = "gelu"
+    part = "encoder.layers.0.feed_forward.activation is gelu"
     assert unknown_part(model) == (part if unknown else None)
     for _ in range(2):
         found = translated(config, [model], tokenizer)
@@ -78,7 +78,7 @@ def test_one_unsupported_model_makes_the_whole_ensemble_plain(tokenizer: Tokeniz
     config = replace(config, decoding=replace(config.decoding, beam_size=3))
     model = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
     other = tiny_model(vocab_size=tokenizer.vocab_size, dtype=torch.float32)
-    other.encoder.layers[0].feed_forward.activation = "unknown"
+    other.encoder.layers[0].feed_forward.activation = "gelu"
     decoders = build.translator(config, config.decoding, [model, other], (tokenizer, tokenizer)).decoders
     with torch.inference_mode():
         members = [start(torch.tensor([[EOS]]), rows_per_sentence=1) for start in decoders]
@@ -94,7 +94,7 @@ def test_models_in_training_are_put_into_evaluation(tokenizer: Tokenizer, config
         tiny_model(seed=seed, vocab_size=tokenizer.vocab_size, dropout=0.5, dtype=torch.float32) for seed in range(2)
     ]
     for model in models:
-        model.encoder.layers[0].feed_forward.activation = "unknown" if unknown else "relu"
+        model.encoder.layers[0].feed_forward.activation = "gelu" if unknown else "relu"
     found = [translated(config, [model.train() for model in models], tokenizer) for _ in range(2)]
     assert not any(model.training for model in models)
     assert [one.tokens for one in found[0]] == [one.tokens for one in found[1]]
