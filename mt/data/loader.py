@@ -99,11 +99,12 @@ class TrainingOrder:
             sizes = [(max(1, micro_batch_tokens // n), n) for n in lengths]
         batches = []
         for rows, length in sizes:
-            sentences = [[UNKNOWN] * (length - 1)] * rows
             if self.pack_length:
-                pairs = [[pair] for pair in zip(sentences, sentences, strict=True)]
-                batches.append(make_packed_batch(pairs, pack_length=length, rows=rows))
+                whole, rest = divmod(length, longest)
+                row = [[UNKNOWN] * (tokens - 1) for tokens in (*[longest] * whole, rest) if tokens]
+                batches.append(make_packed_batch([list(zip(row, row, strict=True))] * rows, pack_length=length, rows=rows))
             else:
+                sentences = [[UNKNOWN] * (length - 1)] * rows
                 batches.append(make_batch(sentences, sentences))
         return batches
 

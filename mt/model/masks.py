@@ -75,8 +75,8 @@ def segment_mask(
 
 
 def position_ids(segments: Int[Tensor, "batch length"]) -> Int[Tensor, "batch length"]:
-    """The position of each token in its sentence, from 0; the tokens of a segment are adjacent."""
+    """The position of each token in its sentence, from 0, and 0 for padding; the tokens of a segment are adjacent."""
     position = torch.arange(segments.shape[1], device=segments.device).expand_as(segments)
     begins = torch.ones_like(segments, dtype=torch.bool)
     begins[:, 1:] = segments[:, 1:] != segments[:, :-1]
-    return position - torch.where(begins, position, 0).cummax(dim=1).values
+    return (position - torch.where(begins, position, 0).cummax(dim=1).values).masked_fill(segments < 0, 0)

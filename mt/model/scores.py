@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from mt.model.attention import Attention, softmax_of
 
-_NUMBERS_AT_ONCE = 2**24  # of the tile that an additive score is the sum of: 64 MiB in fp32
+_NUMBERS_AT_ONCE = 2**24  # in the sums q + k of an additive score: 64 MiB in fp32
 
 
 class DotAttention(nn.Module):
@@ -85,5 +85,5 @@ class AdditiveAttention(nn.Module):
     def _scores(
         self, query: Float[Tensor, "batch heads some d_k"], key: Float[Tensor, "batch heads memory d_k"]
     ) -> Float[Tensor, "batch heads some memory"]:
-        tile = (query.unsqueeze(3) + key.unsqueeze(2)).tanh()
-        return torch.einsum("bhqmk,hk->bhqm", tile, self.weight)
+        sums = query.unsqueeze(3) + key.unsqueeze(2)
+        return torch.einsum("bhqmk,hk->bhqm", sums.tanh(), self.weight)

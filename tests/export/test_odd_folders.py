@@ -24,7 +24,7 @@ from small_runs import WORDS
 
 Change = Callable[[Path], object]
 TOKENS = {"</s>": 0, "<unk>": 1, **{f"▁{word}": i for i, word in enumerate(WORDS, start=2)}, "<pad>": 14}
-SIZES = {"num_layers": 1, "d_model": 4, "d_ff": 6}
+SIZES = {"num_layers": (1, 1), "d_model": 4, "d_ff": 6}
 CONFIG = {
     "model_type": "marian", "scale_embedding": True, "activation_function": "relu", "d_model": 4, "vocab_size": 15,
     "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2,

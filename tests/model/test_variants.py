@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-from tiny_models import BOS, VOCAB_SIZE, sentences, tiny_model
-from torch import Tensor
+from tiny_models import BOS, PAD, VOCAB_SIZE, sentences, tiny_model
+from torch import Tensor, nn
 
 from mt.errors import UserError
 from mt.fast.fused_attention import fused_attention
@@ -29,10 +29,10 @@ def random_heads(dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor, Te
     return query, key, value, mask
 
 
-def randomised(module: torch.nn.Module) -> torch.nn.Module:
+def randomised(module: nn.Module) -> nn.Module:
     torch.manual_seed(1)
     for parameter in module.parameters():
-        torch.nn.init.normal_(parameter)
+        nn.init.normal_(parameter)
     return module
 
 
@@ -121,17 +121,18 @@ def test_a_sentence_longer_than_the_learned_positions_is_refused_by_the_options_
 
 def test_a_packed_row_may_be_longer_than_the_learned_positions() -> None:
     model = tiny_model(positions="learned", max_positions=6)
-    segments = torch.tensor([[0] * 5 + [1] * 6])
-    tokens = sentences([11], seed=0)
+    segments = torch.tensor([[0] * 5 + [1] * 6 + [-1] * 9])
+    tokens = nn.functional.pad(sentences([11], seed=0), (0, 9), value=PAD)
     model.hidden(tokens, tokens, masks.packed(segments, segments))
+    longer = torch.tensor([[0] * 4 + [1] * 7 + [-1] * 9])
     with pytest.raises(UserError, match="a sentence of 7 tokens"):
-        model.hidden(tokens, tokens, masks.packed(segments, torch.tensor([[0] * 4 + [1] * 7])))
+        model.hidden(tokens, tokens, masks.packed(segments, longer))
 
 
 # ---------------------------------------------------------------------------- scores
 
 
-def by_formula(score: torch.nn.Module, query: Tensor, key: Tensor) -> Tensor:
+def by_formula(score: nn.Module, query: Tensor, key: Tensor) -> Tensor:
     """The score of every pair, written as in the papers."""
     rows = []
     for h in range(HEADS):
