@@ -9,6 +9,7 @@ from composed import composed
 from mt import build
 from mt.config.schema import TrainConfig
 from mt.data.batch import make_batch
+from mt.model.transformer import Transformer
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import StepResult, train_step
 
@@ -34,9 +35,12 @@ def config_of(variant: str) -> TrainConfig:
     return config
 
 
-def steps(config: TrainConfig, count: int) -> list[StepResult]:
+def new_model(config: TrainConfig) -> Transformer:
+    return build.model(config, vocab_size=VOCAB_SIZE, source_vocab_size=None)
+
+
+def steps(config: TrainConfig, model: Transformer, count: int) -> list[StepResult]:
     """The first steps on one batch of four sentences and their reversals."""
-    model = build.model(config, vocab_size=VOCAB_SIZE, source_vocab_size=None)
     optimizer = build.optimizer(config.training, list(model.parameters()))
     replica = SINGLE_PROCESS.wrap(build.training_loss(model.train(), config.training), optimizer)
     sources = [[5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15], [16]]
@@ -48,15 +52,21 @@ def steps(config: TrainConfig, count: int) -> list[StepResult]:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_loss_falls(variant: str) -> None:
-    first, *_, last = steps(config_of(variant), STEPS)
+    config = config_of(variant)
+    model = new_model(config)
+    first, *_, last = steps(config, model, STEPS)
     assert last.nll < 0.3 * first.nll
+    for (name, after), before in zip(model.named_parameters(), new_model(config).parameters(), strict=True):
+        assert not torch.equal(after, before), f"{name} learns nothing"
 
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_bf16_computes_nearly_the_same(variant: str) -> None:
     config = config_of(variant)
-    [single], [half] = steps(config, 1), steps(replace(config, training=replace(config.training, precision="bf16")), 1)
+    [single] = steps(config, new_model(config), 1)
+    config = replace(config, training=replace(config.training, precision="bf16"))
+    [half] = steps(config, new_model(config), 1)
     assert half.nll == pytest.approx(single.nll, rel=0.02)
     assert half.nll != single.nll
     assert half.gradient_norm == pytest.approx(single.gradient_norm, rel=0.05)
