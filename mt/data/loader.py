@@ -101,8 +101,9 @@ class TrainingOrder:
         for rows, length in sizes:
             if self.pack_length:
                 whole, rest = divmod(length, longest)
-                row = [[UNKNOWN] * (tokens - 1) for tokens in (*[longest] * whole, rest) if tokens]
-                batches.append(make_packed_batch([list(zip(row, row, strict=True))] * rows, pack_length=length, rows=rows))
+                sentences = [[UNKNOWN] * (tokens - 1) for tokens in (*[longest] * whole, rest) if tokens]
+                row = list(zip(sentences, sentences, strict=True))
+                batches.append(make_packed_batch([row] * rows, pack_length=length, rows=rows))
             else:
                 sentences = [[UNKNOWN] * (length - 1)] * rows
                 batches.append(make_batch(sentences, sentences))
