@@ -94,6 +94,11 @@ class Translator:
         """What joins two translated sentences: nothing where the target language is written without spaces."""
         return self._lines.separator
 
+    @property
+    def beam_size(self) -> int:
+        """That of the search."""
+        return self._decoding.beam_size
+
     def count_subwords(self, texts: Sequence[str]) -> list[int]:
         """The number of subwords of each text."""
         return list(map(len, self._lines.source_tokenizer.encode_many(texts)))
@@ -101,7 +106,9 @@ class Translator:
     def check(self, texts: object) -> list[str]:
         """Return the texts as a list. Raises TypeError for what is not text, UserError for more than the limits."""
         found = check_type(texts)
-        self.limits.check_texts(found, lambda texts: sum(self.count_subwords(texts)))
+        self.limits.check_texts(found)
+        if self.limits.subwords is not None:
+            self.limits.check_subwords(sum(self.count_subwords(found)))
         return found
 
     def translate(

@@ -1,10 +1,14 @@
 """What one call of a translator may ask for, checked before any work begins."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mt.errors import UserError
+
+
+class LimitError(UserError):
+    """A call asks for more than it may."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,21 +23,23 @@ class Limits:
     beam_size: int | None = None
     n_best: int | None = None
 
-    def check_texts(self, texts: Sequence[str], count_subwords: Callable[[Sequence[str]], int]) -> None:
-        """Refuse too much text. Raises UserError."""
+    def check_texts(self, texts: Sequence[str]) -> None:
+        """Refuse too much text. Raises LimitError."""
         self._check("texts", len(texts), self.texts)
         self._check("characters", sum(map(len, texts)), self.characters)
-        if self.subwords is not None:
-            self._check("subwords", count_subwords(texts), self.subwords)
+
+    def check_subwords(self, count: int) -> None:
+        """Refuse too many subwords. Raises LimitError."""
+        self._check("subwords", count, self.subwords)
 
     def check_search(self, *, beam_size: int, n_best: int) -> None:
-        """Refuse a search that is too wide. Raises UserError."""
+        """Refuse a search that is too wide. Raises LimitError."""
         self._check("hypotheses of decoding.beam_size", beam_size, self.beam_size)
         self._check("hypotheses of n_best", n_best, self.n_best)
 
     def _check(self, what: str, count: int, most: int | None) -> None:
         if most is not None and count > most:
-            raise UserError(f"{count:,} {what}: more than the limit of {most:,}")
+            raise LimitError(f"{count:,} {what}: more than the limit of {most:,}")
 
 
 def check_type(texts: Any) -> list[str]:

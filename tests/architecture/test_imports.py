@@ -36,11 +36,13 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("mt.reporting", "mt.translation"),
     },
     "mt.api": {"mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
+    "mt.serving": {"mt.api", "mt.data.lines", "mt.translation"},
     "mt.commands": {
         *("mt.api", "mt.build", "mt.config", "mt.data", "mt.doctor", "mt.export", "mt.fast", "mt.model"),
         *("mt.reporting", "mt.runs", "mt.runtime", "mt.training", "mt.translation"),
         *("mt.commands.inputs", "mt.commands.preparation"),
     },
+    "mt.commands.serve": {"mt.serving"},
     "mt.commands.benchmark": {"mt.benchmark"},
     "mt.commands.benchmark_decode": {"mt.benchmark"},
     "mt.benchmark": {
