@@ -23,6 +23,7 @@ from fastapi.testclient import TestClient  # noqa: E402
 from mt.api import Translator  # noqa: E402
 from mt.serving.access import ApiKeys, RateLimit  # noqa: E402
 from mt.serving.application import application  # noqa: E402
+from mt.serving.metrics import Metrics  # noqa: E402
 from mt.serving.requests import Gate  # noqa: E402
 from mt.serving.service import Pair, Service  # noqa: E402
 from mt.translation.limits import Limits  # noqa: E402
@@ -79,9 +80,11 @@ def serving(*translators: tuple[str, str, Translator], **options: Any) -> Iterat
     settings = {"batch_tokens": 64, "queue_tokens": 10_000, "limits": Limits(texts=50, characters=5000, n_best=4)}
     settings |= options
     pairs = [Pair(*each) for each in translators or [("en", "de", Capitals()), ("en", "fr", Capitals())]]
+    metrics = Metrics()
     app = application(
-        lambda report: Service(pairs, report=report, **settings),
+        Service(pairs, report=metrics.note_batch, **settings),
         Gate(None if keys is None else ApiKeys(keys, origin="keys"), rate, timeout_seconds=timeout),
+        metrics,
         most_characters=5000,
         cors_origins=cors_origins,
         log=log,

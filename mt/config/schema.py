@@ -322,7 +322,7 @@ class ServeConfig:
     queue_tokens: Count  # source subwords that may wait; beyond, requests get 503
     timeout_seconds: Positive  # a request that takes longer gets 503
     api_keys: File | None  # the SHA-256 of an API key on each line; null asks for no key
-    requests_per_minute: Count | None  # of one client; null is no limit
+    requests_per_minute: Count | None  # of one client; null: any number
     cors_origins: list[str]  # web pages of other servers that may ask
     decoding: Decoding
 

@@ -32,7 +32,7 @@ class ApiKeys:
 
 
 class RateLimit:
-    """At most `per_minute` requests of a client in a minute, as many at once; None is no limit."""
+    """At most `per_minute` requests of a client in a minute, as many at once; None allows any number."""
 
     def __init__(self, per_minute: int | None) -> None:
         self._per_minute = per_minute

@@ -24,23 +24,19 @@ _OTHER_BYTES = 1 << 16
 
 
 def application(
-    start: Callable[[Callable[[Any], None]], Service],
+    service: Service,
     gate: Gate,
+    metrics: Metrics,
     *,
     most_characters: int,
     cors_origins: Sequence[str] = (),
     log: Callable[[str], None] | None = None,
 ) -> "Observed":
-    """The application. `start` loads the models when the server begins, and is given what hears of each batch.
-
-    `log` gets a line of JSON for each request.
-    """
-    metrics = Metrics()
+    """The application. It is ready when the service is warm; `log` gets a line of JSON for each request."""
+    metrics.waiting.set_function(lambda: service.batcher.waiting_tokens)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.service = service = start(metrics.note_batch)
-        metrics.waiting.set_function(lambda: service.batcher.waiting_tokens)
         service.warm_up()
         app.state.ready = True
         yield
@@ -55,7 +51,7 @@ def application(
         docs_url=None,  # they load from other servers
         redoc_url=None,
     )
-    app.state.ready, app.state.gate, app.state.metrics = False, gate, metrics
+    app.state.ready, app.state.service, app.state.gate, app.state.metrics = False, service, gate, metrics
     app.include_router(libretranslate.router)
     app.include_router(deepl.router)
     _add_state_of_server(app)

@@ -13,7 +13,7 @@ class LimitError(UserError):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most that one call may ask for; None is no limit."""
+    """The most that one call may ask for; None allows any number."""
 
     texts: int | None = None
     characters: int | None = None

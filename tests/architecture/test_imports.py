@@ -103,7 +103,7 @@ def strangers(module: str, imported: set[str]) -> set[str]:
     """What a module imports of `mt` and may not. `from mt import build` counts as mt.build."""
     rule = rule_of(module)
     names = [rule]
-    if rule.startswith("mt.commands.benchmark"):
+    if rule.startswith("mt.commands."):
         names.append("mt.commands")
     allowed = {rule, "mt.errors"}.union(*(MAY_IMPORT[name] for name in names))
     if rule == "mt.commands":  # no command imports another
