@@ -9,5 +9,5 @@ class Observed(torch.optim.SGD):
 
     gradients: list[Tensor]
 
-    def step(self, closure: None = None) -> None:
+    def step(self, closure: None = None) -> None:  # noqa: ARG002  torch's signature
         self.gradients = [parameter.grad.clone() for parameter in self.param_groups[0]["params"]]

@@ -2,6 +2,7 @@
 
 import inspect
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from translators import small_api
 
 from mt.api import Translator
 from mt.errors import DivergedError, SearchStoppedError, UserError
+from mt.fast.workers import in_threads
 from mt.translation.limits import Limits
 from mt.translation.segments import Translation
 
@@ -134,6 +136,24 @@ def test_threads_share_a_translator_and_leave_the_process_as_it_was(translator: 
     finally:
         torch.set_num_threads(before)
     assert found == {number: expected[number % 3] for number in range(9)}
+
+
+def test_searches_of_several_threads_take_turns() -> None:
+    at_work: list[int] = []
+    counts: list[int] = []
+
+    def work(number: int) -> None:
+        at_work.append(number)
+        time.sleep(0.05)
+        counts.append(len(at_work))
+        at_work.remove(number)
+
+    threads = [threading.Thread(target=in_threads, args=(work, [(n,)]), kwargs={"threads": 1}) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [1] * 4
 
 
 def test_a_run_is_loaded_with_limits(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -16,6 +15,7 @@ from mt.serving.batcher import OverloadedError
 from mt.serving.service import FailedError, Service
 
 Result = TypeVar("Result")
+_MOST_FIELDS = 5000
 CLIENT_GONE = 499  # nginx's number; nobody reads the answer
 
 
@@ -43,7 +43,7 @@ class Parameters:
             return cls(values | _json_object(await request.body()))
         if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
             try:
-                items = (await request.form(max_fields=math.inf, max_part_size=1 << 30)).multi_items()
+                items = (await request.form(max_fields=_MOST_FIELDS, max_part_size=1 << 30)).multi_items()
             except (MultiPartException, HTTPException, ValueError) as error:
                 raise RequestError(400, "Invalid request: the form cannot be read") from error
             return cls(values | _grouped([(key, value) for key, value in items if isinstance(value, str)]))

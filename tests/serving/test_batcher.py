@@ -86,12 +86,18 @@ def test_what_is_cancelled_leaves_the_queue_and_stops_its_batch(model: Model, ba
     assert finished(model, staying) == [["C"]]
     assert model.batches[1] == ("k", ["c"])
     assert not model.stop()
-    model.free = threading.Semaphore(0)
-    last = batcher.submit("k", ["last"], [1])
-    for _ in range(2):
-        assert model.began.acquire(timeout=20)
-    last.cancel()
-    assert model.stop()
+
+
+def test_a_batch_stops_when_nobody_waits_for_it_any_more(model: Model, batcher: Batcher) -> None:
+    futures = [batcher.submit("k", [text], [1]) for text in "ab"]
+    model.free.release()
+    assert model.began.acquire(timeout=20)
+    assert model.batches[1] == ("k", ["a", "b"])
+    stops = [model.stop()]
+    for future in futures:
+        future.cancel()
+        stops.append(model.stop())
+    assert stops == [False, False, True]
 
 
 def test_a_full_queue_refuses_and_says_when_to_come_again(model: Model, batcher: Batcher) -> None:
