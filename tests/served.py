@@ -47,7 +47,7 @@ class Capitals(Translator):
     def beam_size(self) -> int:
         return 4
 
-    def with_settings(self, *, decoding: Any = None, n_best: int = 1, alignments: bool = False) -> "Capitals":
+    def with_settings(self, *, decoding: Any = None, n_best: int = 1, alignments: bool = False) -> "Capitals":  # noqa: ARG002
         other = Capitals.__new__(Capitals)
         other.__dict__.update(self.__dict__, n_best=n_best)
         return other
@@ -55,7 +55,7 @@ class Capitals(Translator):
     def count_subwords(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
 
-    def translate_each(self, texts: Sequence[str], *, stop: Callable[[], bool] | None = None) -> list[Any]:
+    def translate_each(self, texts: Sequence[str], *, stop: Callable[[], bool] | None = None) -> list[Any]:  # noqa: ARG002
         self.batches.append(list(texts))
         self.free.wait(20)
         return [self._translation(text) for text in texts]

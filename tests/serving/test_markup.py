@@ -96,7 +96,7 @@ class Outline(HTMLParser):
         self.close()
         self.balanced &= not self.open
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
         self.tags.append(str(self.get_starttag_text()))
         if tag not in ("br", "img"):
             self.open.append(tag)
@@ -104,7 +104,7 @@ class Outline(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         self.balanced &= bool(self.open) and self.open.pop() == tag
 
-    def handle_startendtag(self, tag: str, attrs: object) -> None:
+    def handle_startendtag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
         self.tags.append(str(self.get_starttag_text()))
 
     def handle_comment(self, data: str) -> None:
