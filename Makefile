@@ -28,7 +28,7 @@ export MT_FROM := $(value FROM)
 export MT_OUT := $(value OUT)
 FORMAT ?= huggingface
 
-.PHONY: help setup train translate evaluate average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long clean
+.PHONY: help setup train translate serve evaluate average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long clean
 
 help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
@@ -50,6 +50,9 @@ train: $(READY) ## train a translator; the built-in corpus unless ARGS say other
 translate: $(READY) ## translate SRC="A sentence." with the newest finished run, or RUN=folder
 	@if [ -z "$$MT_SOURCE" ]; then echo 'error: give a sentence: make translate SRC="..."' >&2; exit 2; fi
 	@printf '%s\n' "$$MT_SOURCE" | $(BIN)/mt-translate input=- $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
+
+serve: $(READY) ## answer LibreTranslate's and DeepL's clients on port 5000 with the newest finished run, or RUN=folder
+	@$(BIN)/mt-serve $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
 evaluate: $(READY) ## score the newest finished run, or RUN=folder, on its test split
 	@$(BIN)/mt-evaluate $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)

@@ -1,7 +1,7 @@
 """The Python API: from mt.api import Translator; and what it and the commands load a finished run with."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -13,12 +13,13 @@ from mt import build
 from mt.config.loading import checked
 from mt.config.schema import Decoding, TrainConfig
 from mt.data.tokenizer import Tokenizer
-from mt.errors import BadFileError, UserError
+from mt.errors import BadFileError, MtError, SearchStoppedError, UserError
 from mt.model.transformer import Transformer
 from mt.runs.checkpoint import check_tensor_file, load_model_tensors, tensors_without_values
 from mt.runs.delivery import read_model
 from mt.runs.folder import CONFIG, MODEL, check_ensemble, load_run, run_identity, tokenizer_paths
 from mt.runtime import choose_device
+from mt.translation.limits import Limits, check_type
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator as LineTranslator
 
@@ -26,10 +27,16 @@ Folder = str | PathLike[str]
 
 
 class Translator:
-    """The translator that a run delivered: texts in, translations out."""
+    """The translator that a run delivered: texts in, translations out. Any thread may call it; searches take turns."""
 
-    def __init__(self, lines: LineTranslator) -> None:
+    def __init__(
+        self, lines: LineTranslator, *, decoding: Decoding, byte_fallback: bool, limits: Limits | None = None
+    ) -> None:
+        """Take what translates lines, with the search settings that it was made with."""
         self._lines = lines
+        self._decoding = decoding
+        self._byte_fallback = byte_fallback
+        self.limits = limits or Limits()
 
     @classmethod
     def from_run(
@@ -41,6 +48,7 @@ class Translator:
         n_best: int = 1,
         alignments: bool = False,
         device: str = "auto",
+        limits: Limits | None = None,
     ) -> "Translator":
         """Load a finished run, or several with the same vocabulary as an ensemble.
 
@@ -51,28 +59,104 @@ class Translator:
         """
         run_dir = Path(folder)
         check_ensemble(str(folder), [str(each) for each in ensemble], key="folder")
-        settings = checked(Decoding, asdict(load_run(run_dir).decoding) | dict(decoding or {}))
-        if n_best < 1:
-            raise UserError(f"n_best={n_best} is less than 1")
-        if settings.sampling is None and n_best > settings.beam_size:
-            raise UserError(f"n_best={n_best} exceeds decoding.beam_size={settings.beam_size}")
+        config = load_run(run_dir)
+        settings = _search_settings(config.decoding, decoding, n_best, limits or Limits())
         others = [Path(each) for each in ensemble]
-        return cls(
-            translator_of_run(run_dir, settings, device, ensemble=others, num_hypotheses=n_best, alignments=alignments)
+        lines = translator_of_run(
+            run_dir, settings, device, ensemble=others, num_hypotheses=n_best, alignments=alignments
         )
+        return cls(lines, decoding=settings, byte_fallback=config.tokenizer.byte_fallback, limits=limits)
+
+    def with_settings(
+        self, *, decoding: Mapping[str, Any] | None = None, n_best: int = 1, alignments: bool = False
+    ) -> "Translator":
+        """The same prepared weights, searched in another way; `decoding` changes the settings of this translator.
+
+        Raises UserError for settings that do not fit, for another precision than that of the weights, and for
+        alignments where the run was loaded without them.
+        """
+        settings = _search_settings(self._decoding, decoding, n_best, self.limits)
+        if settings.precision != self._decoding.precision:
+            raise UserError(f"decoding.precision: the weights are {self._decoding.precision}; load the run again")
+        if alignments and self._lines.align is None:
+            raise UserError("alignments: load the run with alignments=True")
+        lines = replace(
+            self._lines,
+            search=build.search(settings, byte_fallback=self._byte_fallback, num_hypotheses=n_best),
+            batch_tokens=settings.batch_tokens,
+            max_source_tokens=settings.max_source_tokens,
+            align=self._lines.align if alignments else None,
+        )
+        return Translator(lines, decoding=settings, byte_fallback=self._byte_fallback, limits=self.limits)
+
+    @property
+    def separator(self) -> str:
+        """What joins two translated sentences: nothing where the target language is written without spaces."""
+        return self._lines.separator
+
+    @property
+    def beam_size(self) -> int:
+        """That of the search."""
+        return self._decoding.beam_size
+
+    def count_subwords(self, texts: Sequence[str]) -> list[int]:
+        """The number of subwords of each text."""
+        return list(map(len, self._lines.source_tokenizer.encode_many(texts)))
+
+    def check(self, texts: object) -> list[str]:
+        """Return the texts as a list. Raises TypeError for what is not text, UserError for more than the limits."""
+        found = check_type(texts)
+        self.limits.check_texts(found)
+        if self.limits.subwords is not None:
+            self.limits.check_subwords(sum(self.count_subwords(found)))
+        return found
 
     def translate(
-        self, texts: Sequence[str], *, target_prefixes: Sequence[str] | str | None = None
+        self,
+        texts: Sequence[str],
+        *,
+        target_prefixes: Sequence[str] | str | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> list[Translation]:
         """Return one translation for each text, in order: its text, score, tokens, alignment, and the others of n-best.
 
         `target_prefixes` holds the beginning of each translation, or one for all. Line breaks in a text are spaces.
+        The searches ask `stop`, such as whether a deadline has passed, once a step.
         Raises UserError for a prefix that the vocabulary cannot spell or that is longer than an output may be,
-        ValueError for another number of prefixes than of texts.
+        ValueError for another number of prefixes than of texts, SearchStoppedError when `stop` returns True, and as
+        `check` does.
         """
-        if isinstance(texts, str):
-            raise TypeError("translate takes a list of texts, not one text")
-        return self._lines.translate_all(list(texts), target_prefixes=target_prefixes)
+        return self._lines.translate_all(self.check(texts), target_prefixes=target_prefixes, stop=stop)
+
+    def translate_each(
+        self, texts: Sequence[str], *, stop: Callable[[], bool] | None = None
+    ) -> list[Translation | Exception]:
+        """Return the translation of each text or why it failed, such as DivergedError: one bad text fails alone.
+
+        Raises SearchStoppedError when `stop` returns True, and as `check` does.
+        """
+        return self._translate_each(self.check(texts), stop)
+
+    def _translate_each(self, texts: list[str], stop: Callable[[], bool] | None) -> list[Translation | Exception]:
+        try:
+            return list(self._lines.translate_all(texts, stop=stop))
+        except SearchStoppedError:
+            raise
+        except (MtError, RuntimeError, MemoryError) as error:
+            if len(texts) == 1:
+                return [error]
+            half = len(texts) // 2
+            return [*self._translate_each(texts[:half], stop), *self._translate_each(texts[half:], stop)]
+
+
+def _search_settings(run: Decoding, changes: Mapping[str, Any] | None, n_best: int, limits: Limits) -> Decoding:
+    settings = checked(Decoding, asdict(run) | dict(changes or {}))
+    if n_best < 1:
+        raise UserError(f"n_best={n_best} is less than 1")
+    if settings.sampling is None and n_best > settings.beam_size:
+        raise UserError(f"n_best={n_best} exceeds decoding.beam_size={settings.beam_size}")
+    limits.check_search(beam_size=settings.beam_size, n_best=n_best)
+    return settings
 
 
 def translator_of_run(

@@ -80,6 +80,10 @@ class StoppedError(MtError):
         self.exit_code = 128 + signal_number
 
 
+class SearchStoppedError(MtError):
+    """Nobody waits for the translations any more: the search ended before they were complete."""
+
+
 class SignalledError(KeyboardInterrupt):
     """A signal ended a command that has no state to save. Libraries do not catch a KeyboardInterrupt."""
 

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tiny_models import tiny_model
 
+from mt import api
+from mt.config.schema import Decoding
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer, train_tokenizer
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
@@ -16,6 +19,7 @@ from mt.fast.workers import Workers
 from mt.model.transformer import Transformer
 from mt.search.search import Search
 from mt.translation.alignment import mean_attention
+from mt.translation.limits import Limits
 from mt.translation.translator import Translator
 
 _SEARCH = {field.name for field in fields(Search)}
@@ -60,3 +64,14 @@ def make_translator(
         align=partial(mean_attention, models) if alignments else None,
         **others,
     )
+
+
+def small_api(folder: Path, *, seed: int = 0, limits: Limits | None = None) -> api.Translator:
+    """A `mt.api.Translator` with a random model, which can align."""
+    tokenizer = small_tokenizer(folder, ["the house and the garden, the river.", "bread in the morning: good!"])
+    model = tiny_model(seed=seed, dtype=torch.float32, vocab_size=tokenizer.vocab_size)
+    lines = make_translator([model], tokenizer, precision=torch.float32, alignments=True, beam_size=3)
+    names = {field.name for field in fields(Decoding)} & set(_SEARCH)
+    values = {name: getattr(lines.search, name) for name in names} | {"precision": "fp32"}
+    values |= {"batch_tokens": lines.batch_tokens, "max_source_tokens": lines.max_source_tokens}
+    return api.Translator(lines, decoding=Decoding(**values), byte_fallback=True, limits=limits)

@@ -14,6 +14,7 @@ from mt.config.schema import (
     HubData,
     ImportConfig,
     InspectConfig,
+    ServeConfig,
     TrainConfig,
     TranslateConfig,
 )
@@ -62,6 +63,14 @@ def _(config: TranslateConfig) -> None:
         _check_writable(config.output, config.run_dir, *config.ensemble)
         if config.input not in (None, "-") and Path(config.output).resolve() == Path(config.input).resolve():
             raise UserError(f"output: {config.output} is also the input, and would be replaced; give another name")
+
+
+@check_files.register
+def _(config: ServeConfig) -> None:
+    check_run(config.run_dir)
+    for run_dir in config.runs:
+        check_run(run_dir, key="runs")
+    _check_readable("api_keys", config.api_keys)
 
 
 @check_files.register

@@ -12,6 +12,7 @@ from mt.config.schema import (
     FilesData,
     HubData,
     Model,
+    ServeConfig,
     Tokenizer,
     TrainConfig,
     Training,
@@ -140,6 +141,12 @@ def _(config: TranslateConfig) -> None:
         shard_numbers(config.shard)
         if config.input in (None, "-"):
             raise UserError("shard: give input=FILE; other lines cannot be counted first")
+
+
+@check_combinations.register
+def _(config: ServeConfig) -> None:
+    if config.decoding.sampling is not None:
+        raise UserError("decoding.sampling: a server uses beam search; sample with mt-translate")
 
 
 @check_combinations.register

@@ -319,6 +319,27 @@ class TranslateConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServeConfig:
+    """`mt-serve`: LibreTranslate's and DeepL's interfaces to finished runs."""
+
+    run_dir: str  # null is the newest finished run under runs/
+    runs: list[str]  # more run folders, for other language pairs
+    device: Device
+    host: str  # the address to listen on
+    port: Annotated[int, Bounds(0, 65_535)]  # 0 chooses a free one
+    max_texts: Count  # of one request
+    max_characters: Count  # of one request
+    max_alternatives: CountOrZero  # that a request may ask for
+    batch_tokens: Count  # source subwords that are translated at a time
+    queue_tokens: Count  # source subwords that may wait; beyond, requests get 503
+    timeout_seconds: Positive  # a request that takes longer gets 503
+    api_keys: File | None  # the SHA-256 of an API key on each line; null asks for no key
+    requests_per_minute: Count | None  # of one client; null: any number
+    cors_origins: list[str]  # web pages of other servers that may ask
+    decoding: Decoding
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluateConfig:
     """`mt-evaluate`: a split of the run's data, or source and reference files, or hypothesis and reference files."""
 
@@ -383,6 +404,7 @@ class BenchmarkDecodeConfig:
 COMMANDS: dict[str, Any] = {
     "train": TrainConfig,
     "translate": TranslateConfig,
+    "serve": ServeConfig,
     "evaluate": EvaluateConfig,
     "average": AverageConfig,
     "attention": AttentionConfig,

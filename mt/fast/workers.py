@@ -24,6 +24,7 @@ _PR_SET_PDEATHSIG = 1
 _SENTENCES_PER_PROCESS = 32  # for fewer, a worker process does not pay
 
 Result = TypeVar("Result")
+_one_at_a_time = threading.Lock()  # the number of torch's threads belongs to the whole process
 _function_of_worker: list[Callable[..., Any]] = []  # in a worker process: what it computes
 
 
@@ -64,8 +65,14 @@ def in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, .
     """Return the function's results for each of the arguments, in order, computed in this number of threads.
 
     Each uses one of torch's own threads, even where there is only one: small products are computed faster side by
-    side, one on each core, than one after another on all cores, which wait for each other at every product.
+    side, one on each core, than one after another on all cores, which wait for each other at every product. Calls
+    from several threads are answered one after another.
     """
+    with _one_at_a_time:
+        return _in_threads(function, arguments, threads=threads)
+
+
+def _in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], *, threads: int) -> list[Result]:
     own_threads = torch.get_num_threads()
     torch.set_num_threads(1)
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))

@@ -1,13 +1,14 @@
 """What a search asks of a model, or of several as one: scores of the next token, and keeping the rows that go on."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from mt.errors import SearchStoppedError
 from mt.search.candidates import accumulation_dtype
 
 
@@ -34,6 +35,20 @@ class NextToken(Protocol):
         Called only when this changes something. `rows` is on the host.
         """
         ...
+
+
+class Stoppable:
+    """A next-token function that first asks, once a step, whether to stop."""
+
+    def __init__(self, next_token: NextToken, stop: Callable[[], bool]) -> None:
+        self._next_token, self._stop = next_token, stop
+        self.reorder = next_token.reorder
+
+    def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
+        """Raises SearchStoppedError when `stop` says so."""
+        if self._stop():
+            raise SearchStoppedError("the search was stopped before it was complete")
+        return self._next_token(tokens)
 
 
 class Ensemble:

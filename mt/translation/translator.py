@@ -12,7 +12,7 @@ from torch import Tensor
 from mt.data.batch import source_tensor
 from mt.data.tokenizer import UNKNOWN, Tokenizer
 from mt.errors import UserError
-from mt.search.next_token import Ensemble, NextToken
+from mt.search.next_token import Ensemble, NextToken, Stoppable
 from mt.search.search import Search
 from mt.translation.alignment import word_alignment
 from mt.translation.segments import Segment, Translation, join, seed_of, split
@@ -64,25 +64,37 @@ class Translator:
             window_lines = min(4 * window_lines, max(1, _WINDOW_BATCHES * self.batch_tokens // 32))
 
     def translate_all(
-        self, lines: Sequence[str], *, target_prefixes: Sequence[str] | str | None = None
+        self,
+        lines: Sequence[str],
+        *,
+        target_prefixes: Sequence[str] | str | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> list[Translation]:
-        """Do what `translate` does, with all lines at hand, sorted by length over the whole."""
-        return self._translate_window(list(_numbered(lines, target_prefixes, 0)))
+        """Do what `translate` does, with all lines at hand, sorted by length over the whole.
 
-    def _translate_window(self, lines: Sequence[Line]) -> list[Translation]:
+        Each search asks `stop` once a step; when that returns True, SearchStoppedError is raised.
+        """
+        return self._translate_window(list(_numbered(lines, target_prefixes, 0)), stop)
+
+    def _translate_window(self, lines: Sequence[Line], stop: Callable[[], bool] | None = None) -> list[Translation]:
         encoded = self.source_tokenizer.encode_many([text for _, text, _ in lines])
         segments = [self._segments(line, subwords) for line, subwords in zip(lines, encoded, strict=True)]
-        done = iter(self.translate_segments([segment for line in segments for segment in line]))
+        done = iter(self.translate_segments([segment for line in segments for segment in line], stop=stop))
         found = (list(itertools.islice(done, len(line))) for line in segments)
         aligned = self.align is not None
         return [join(translated, separator=self.separator, aligned=aligned) for translated in found]
 
     def translate_segments(
-        self, segments: Sequence[Segment], *, batch_size: int | None = None
+        self,
+        segments: Sequence[Segment],
+        *,
+        batch_size: int | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> list[list[Translation]]:
         """Return the translations of each segment, best first; `batch_size` segments make a batch, if it is given."""
         shares = list(self._shares(segments, batch_size))
-        found = self.run(self._search, [([segments[i] for i in share],) for share in shares], sentences=len(segments))
+        arguments = [([segments[i] for i in share], stop) for share in shares]
+        found = self.run(self._search, arguments, sentences=len(segments))
         translations: list[list[Translation]] = [[]] * len(segments)
         for share, translated in zip(shares, found, strict=True):
             for index, translation in zip(share, translated, strict=True):
@@ -102,12 +114,13 @@ class Translator:
             window, order = order[: batch * threads], order[batch * threads :]
             yield from (window[thread::threads] for thread in range(min(threads, len(window))))
 
-    def _search(self, segments: list[Segment]) -> list[list[Translation]]:
+    def _search(self, segments: list[Segment], stop: Callable[[], bool] | None = None) -> list[list[Translation]]:
         source = source_tensor([segment.subwords for segment in segments])
         with torch.inference_mode():
             members = [start(source, rows_per_sentence=self.search.rows_per_sentence) for start in self.decoders]
+            next_token = members[0] if len(members) == 1 else Ensemble(members)
             found = self.search.run(
-                members[0] if len(members) == 1 else Ensemble(members),
+                next_token if stop is None else Stoppable(next_token, stop),
                 source_tokens=[len(segment.subwords) for segment in segments],
                 prefixes=[segment.target_prefix for segment in segments],
                 seeds=[segment.seed for segment in segments],

@@ -1,0 +1,99 @@
+"""mt-serve: finished runs behind HTTP, for the clients of LibreTranslate and of DeepL."""
+
+import contextlib
+import socket
+from dataclasses import asdict
+from types import FrameType
+
+from mt.api import Translator
+from mt.config.schema import ServeConfig
+from mt.data.lines import read_lines
+from mt.errors import SignalledError, UserError
+from mt.fast.memory import keep_freed_memory
+from mt.reporting import report
+from mt.runs.folder import load_run
+from mt.runs.signals import received_signal
+from mt.translation.limits import Limits
+
+try:
+    import uvicorn
+
+    from mt.serving.access import ApiKeys, RateLimit
+    from mt.serving.application import Observed, application
+    from mt.serving.metrics import Metrics
+    from mt.serving.requests import Gate
+    from mt.serving.service import Pair, Service
+except ModuleNotFoundError as missing:
+    raise UserError(f"{missing.name} is not installed: pip install 'mt-transformer[serve]'") from missing
+
+
+def serve(config: ServeConfig) -> None:
+    """Answer requests until SIGINT or SIGTERM; what was accepted is answered first. Raises UserError, BadFileError."""
+    keep_freed_memory()
+    listening = bound_socket(config.host, config.port)
+    server = Server(application_of(config))
+    with contextlib.suppress(SignalledError):  # uvicorn raises the signal again when all is answered
+        server.run([listening])
+    received_signal()
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """A socket at that address, which does not listen yet. Raises UserError."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        raise UserError(f"cannot listen on {host}:{port}: {error.strerror}; choose others with host= port=") from error
+    return bound
+
+
+def application_of(config: ServeConfig) -> Observed:
+    """The application that a configuration describes, with its runs loaded."""
+    keys = None if config.api_keys is None else ApiKeys(read_lines(config.api_keys), origin=config.api_keys)
+    gate = Gate(keys, RateLimit(config.requests_per_minute), timeout_seconds=config.timeout_seconds)
+    limits = Limits(
+        texts=config.max_texts,
+        characters=config.max_characters,
+        subwords=config.queue_tokens,
+        n_best=1 + config.max_alternatives,
+    )
+    metrics = Metrics()
+    service = Service(
+        [pair_of(config, run_dir) for run_dir in (config.run_dir, *config.runs)],
+        limits=limits,
+        batch_tokens=config.batch_tokens,
+        queue_tokens=config.queue_tokens,
+        report=metrics.note_batch,
+    )
+    return application(
+        service, gate, metrics, most_characters=config.max_characters, cors_origins=config.cors_origins, log=report
+    )
+
+
+def pair_of(config: ServeConfig, run_dir: str) -> Pair:
+    """A run, loaded."""
+    data, decoding = load_run(run_dir).data, asdict(config.decoding)
+    translator = Translator.from_run(run_dir, decoding=decoding, alignments=True, device=config.device)
+    return Pair(data.source_language, data.target_language, translator)
+
+
+class Server(uvicorn.Server):
+    """Says where it listens; is not ready any more when a signal asks it to end."""
+
+    def __init__(self, app: Observed) -> None:
+        self._state = app.app.state
+        super().__init__(uvicorn.Config(app, log_level="warning", access_log=False))
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Warm up, listen, and say so."""
+        await super().startup(sockets)
+        for each in sockets or []:
+            host, port = each.getsockname()[:2]
+            report(f"serving on http://{f'[{host}]' if ':' in host else host}:{port}")
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Drain."""
+        self._state.ready = False
+        super().handle_exit(sig, frame)

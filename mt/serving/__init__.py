@@ -1,0 +1,1 @@
+"""A trained model as a service that LibreTranslate's and DeepL's clients speak to; needs the extra `serve`."""

@@ -1,0 +1,155 @@
+"""The ASGI application: both interfaces, the state of the server, errors in the client's form, and the log."""
+
+import contextlib
+import json
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from mt.serving import deepl, libretranslate
+from mt.serving.metrics import Metrics
+from mt.serving.requests import Gate, RequestError
+from mt.serving.service import Service
+
+Scope = MutableMapping[str, Any]
+_BYTES_PER_CHARACTER = 12  # an emoji in a form or in JSON, escaped
+_OTHER_BYTES = 1 << 16
+
+
+def application(
+    service: Service,
+    gate: Gate,
+    metrics: Metrics,
+    *,
+    most_characters: int,
+    cors_origins: Sequence[str] = (),
+    log: Callable[[str], None] | None = None,
+) -> "Observed":
+    """The application. It is ready when the service is warm; `log` gets a line of JSON for each request."""
+    metrics.waiting.set_function(lambda: service.batcher.waiting_tokens)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service.warm_up()
+        app.state.ready = True
+        yield
+        app.state.ready = False
+        service.batcher.close()
+
+    app = FastAPI(
+        title="Machine translation",
+        description="LibreTranslate's interface, and DeepL's under /v2.",
+        lifespan=lifespan,
+        openapi_url="/spec",
+        docs_url=None,  # they load from other servers
+        redoc_url=None,
+    )
+    app.state.ready, app.state.service, app.state.gate, app.state.metrics = False, service, gate, metrics
+    app.include_router(libretranslate.router)
+    app.include_router(deepl.router)
+    _add_state_of_server(app)
+    _add_error_forms(app)
+    if cors_origins:
+        app.add_middleware(CORSMiddleware, allow_origins=list(cors_origins), allow_methods=["*"], allow_headers=["*"])
+    most_bytes = _OTHER_BYTES + _BYTES_PER_CHARACTER * most_characters
+    return Observed(app, metrics, most_bytes=most_bytes, log=log)
+
+
+def _add_state_of_server(app: FastAPI) -> None:
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        """Answer while the process lives."""
+        return {"status": "ok"}
+
+    @app.api_route("/", methods=["GET", "POST"], include_in_schema=False)
+    async def root() -> dict[str, str]:
+        """Answer those that try whether a server is there."""
+        return {"status": "ok", "specification": "/spec"}
+
+    @app.get("/ready")
+    async def ready() -> Response:
+        """Answer 503 until the models are warm, and while the server drains."""
+        if not app.state.ready:
+            raise RequestError(503, "not ready", retry_seconds=1)
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics() -> Response:
+        """What Prometheus reads."""
+        return Response(app.state.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _add_error_forms(app: FastAPI) -> None:
+    def answer(request: Request, status: int, message: str, headers: Any = None) -> JSONResponse:
+        if request.url.path.startswith("/v2/"):
+            return JSONResponse({"message": message, "detail": ""}, status, headers)
+        return JSONResponse({"error": message}, status, headers)
+
+    @app.exception_handler(RequestError)
+    async def refused(request: Request, error: RequestError) -> JSONResponse:
+        return answer(request, error.status, str(error), error.headers)
+
+    @app.exception_handler(HTTPException)
+    async def unknown(request: Request, error: HTTPException) -> JSONResponse:
+        return answer(request, error.status_code, error.detail, error.headers)
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, _: Exception) -> JSONResponse:
+        return answer(request, 500, "Internal error")
+
+
+class Observed:
+    """Around the application: the size of bodies, the time and outcome of each request, and a log without texts."""
+
+    def __init__(
+        self, app: FastAPI, metrics: Metrics, *, most_bytes: int, log: Callable[[str], None] | None = None
+    ) -> None:
+        self.app, self._metrics, self._most_bytes, self._log = app, metrics, most_bytes, log
+        self._paths = {*app.openapi()["paths"], "/", "/metrics"}
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        """One request, or the life of the server."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, seen, status = time.monotonic(), 0, 500
+
+        async def limited() -> Any:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._most_bytes:
+                raise RequestError(413, f"the request is larger than {self._most_bytes:,} bytes")
+            return message
+
+        async def noted(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-content-type-options", b"nosniff")]
+            await send(message)
+
+        failure: dict[str, Any] = {}
+        try:
+            await self.app(scope, limited, noted)
+        except Exception as error:  # noqa: BLE001  answered with 500 already; its message may hold a user's text
+            frames = traceback.extract_tb(error.__traceback__)
+            failure = {"exception": type(error).__name__, "at": [f"{one.filename}:{one.lineno}" for one in frames[-3:]]}
+        seconds = time.monotonic() - start
+        path = scope["path"] if scope["path"] in self._paths else "other"
+        self._metrics.note_request(path, status, seconds)
+        if self._log is not None:
+            line = {
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+                "method": scope["method"],
+                "path": path,
+            }
+            line |= {"status": status, "seconds": round(seconds, 3), **scope.get("noted", {}), **failure}
+            self._log(json.dumps(line))

@@ -1,0 +1,175 @@
+"""One thread translates; whatever waits while it is busy goes into its next batch."""
+
+import contextlib
+import itertools
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
+from typing import Any
+
+from mt.errors import MtError
+
+Key = Hashable  # the language pair and the options: texts with different ones cannot be translated together
+Translate = Callable[[Any, list[str], Callable[[], bool]], Sequence[Any]]
+
+_LONGEST_RETRY_SECONDS = 60
+_NEWEST_SHARE = 0.3  # of the newest batch in the mean speed
+
+
+class OverloadedError(MtError):
+    """More waits than may wait; `retry_seconds` is how long that will take."""
+
+    def __init__(self, retry_seconds: int) -> None:
+        super().__init__(f"the server is busy; try again in {retry_seconds} s")
+        self.retry_seconds = retry_seconds
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What is known of a batch when it is done."""
+
+    texts: int
+    tokens: int
+    seconds: float
+    waits: list[float]
+    """How long each of its requests waited since it came, in seconds."""
+
+
+@dataclass(eq=False)
+class _Job:
+    """The texts of one request, which may be translated in several batches."""
+
+    key: Key
+    texts: Sequence[str]
+    tokens: Sequence[int]
+    future: Future[list[Any]]
+    arrived: float
+    results: list[Any] = field(init=False)
+    taken: int = 0
+    missing: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.results = [None] * len(self.texts)
+        self.missing = len(self.texts)
+
+
+class Batcher:
+    """Collects texts of requests into batches of at most `batch_tokens`, or of a single longer text.
+
+    Groups of texts with one key take turns. In a group, each request gives one text in turn, so that a document does
+    not hold up a line that came after it. A future that is cancelled takes its texts out of the queue, and a batch
+    whose futures are all cancelled stops.
+    """
+
+    def __init__(
+        self, translate: Translate, *, batch_tokens: int, queue_tokens: int, report: Callable[[BatchReport], None]
+    ) -> None:
+        """Start the thread. `translate` gives a result, or the exception, for each text; `report` hears of batches."""
+        self._translate, self._report = translate, report
+        self._batch_tokens, self._queue_tokens = batch_tokens, queue_tokens
+        self._changed = threading.Condition()
+        self._groups: dict[Key, deque[_Job]] = {}
+        self._closing = False
+        self._tokens_per_second = 0.0
+        self.waiting_tokens = 0
+        self._thread = threading.Thread(target=self._run, name="model", daemon=True)
+        self._thread.start()
+
+    def submit(self, key: Key, texts: Sequence[str], tokens: Sequence[int]) -> Future[list[Any]]:
+        """Queue texts with the number of tokens of each; the future holds their results in order.
+
+        A result may be an exception. Raises OverloadedError when the queue is full; an empty queue takes any request.
+        """
+        future: Future[list[Any]] = Future()
+        job = _Job(key, texts, tokens, future, time.monotonic())
+        if not texts:
+            future.set_result([])
+            return future
+        with self._changed:
+            if self._closing or (self.waiting_tokens and self.waiting_tokens + sum(tokens) > self._queue_tokens):
+                raise OverloadedError(self._retry_seconds())
+            self.waiting_tokens += sum(tokens)
+            self._groups.setdefault(key, deque()).append(job)
+            self._changed.notify()
+        future.add_done_callback(lambda _: self._drop(job))
+        return future
+
+    def close(self) -> None:
+        """Translate what waits, take nothing more, and end the thread."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _retry_seconds(self) -> int:
+        seconds = self.waiting_tokens / self._tokens_per_second if self._tokens_per_second else 1.0
+        return min(_LONGEST_RETRY_SECONDS, max(1, math.ceil(seconds)))
+
+    def _drop(self, job: _Job) -> None:
+        """Take what waits of a job out of the queue; a job that is done has nothing left."""
+        with self._changed:
+            self.waiting_tokens -= sum(job.tokens[job.taken :])
+            job.taken = len(job.texts)
+
+    def _run(self) -> None:
+        while batch := self._next_batch():
+            self._translate_batch(batch)
+
+    def _next_batch(self) -> list[tuple[_Job, int]]:
+        """Wait for texts and take those of the next batch; nothing when the batcher is closed and nothing waits."""
+        with self._changed:
+            while True:
+                while self._groups:
+                    key = next(iter(self._groups))
+                    jobs = self._groups.pop(key)
+                    batch = self._take(jobs)
+                    if jobs:
+                        self._groups[key] = jobs  # behind the other groups
+                    if batch:
+                        return batch
+                if self._closing:
+                    return []
+                self._changed.wait()
+
+    def _take(self, jobs: deque[_Job]) -> list[tuple[_Job, int]]:
+        batch: list[tuple[_Job, int]] = []
+        room = self._batch_tokens
+        while jobs:
+            job = jobs[0]
+            if job.taken < len(job.texts):
+                tokens = job.tokens[job.taken]
+                if batch and tokens > room:
+                    break
+                batch.append((job, job.taken))
+                room -= tokens
+                job.taken += 1
+                self.waiting_tokens -= tokens
+            jobs.popleft()
+            if job.taken < len(job.texts):
+                jobs.append(job)
+        return batch
+
+    def _translate_batch(self, batch: list[tuple[_Job, int]]) -> None:
+        start = time.monotonic()
+        jobs = {job: None for job, _ in batch}
+        texts = [job.texts[index] for job, index in batch]
+        results: Sequence[Any]
+        try:
+            results = self._translate(batch[0][0].key, texts, lambda: all(job.future.cancelled() for job in jobs))
+        except Exception as error:  # noqa: BLE001  the thread outlives any fault; those who wait learn of it
+            results = [error] * len(batch)
+        seconds = time.monotonic() - start
+        tokens = sum(job.tokens[index] for job, index in batch)
+        newest, before = tokens / max(seconds, 1e-9), self._tokens_per_second
+        self._tokens_per_second = newest if not before else before + _NEWEST_SHARE * (newest - before)
+        self._report(BatchReport(len(batch), tokens, seconds, [start - job.arrived for job in jobs]))
+        for (job, index), result in itertools.zip_longest(batch, results):
+            job.results[index] = result
+            job.missing -= 1
+            if job.missing == 0:
+                with contextlib.suppress(InvalidStateError):  # cancelled
+                    job.future.set_result(job.results)

@@ -1,0 +1,106 @@
+"""DeepL's interface, version 2, for its own clients and those of others."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from mt.errors import UserError
+from mt.serving import service
+from mt.serving.languages import name_of
+from mt.serving.libretranslate import body_of
+from mt.serving.markup import Markup
+from mt.serving.requests import Parameters, RequestError, gate_of, note, service_of
+from mt.translation.limits import LimitError
+
+router = APIRouter(prefix="/v2")
+
+_NO_LIMIT = 10**12  # characters; clients ask for a number
+_SCHEME = "deepl-auth-key"
+
+
+async def _admitted(request: Request) -> Parameters:
+    parameters = await Parameters.of(request)
+    scheme, _, key = request.headers.get("authorization", "").partition(" ")
+    key = key.strip() if scheme.lower() == _SCHEME else parameters.text("auth_key")
+    gate_of(request).admit(request, key, missing_status=403)
+    return parameters
+
+
+@router.post(
+    "/translate",
+    openapi_extra=body_of(
+        ["text", "target_lang"],
+        text={"type": "array", "items": {"type": "string"}},
+        target_lang={"type": "string", "example": "DE"},
+        source_lang={"type": "string", "example": "EN"},
+        tag_handling={"type": "string", "enum": ["xml", "html"]},
+        ignore_tags={"type": "array", "items": {"type": "string"}},
+        splitting_tags={"type": "array", "items": {"type": "string"}},
+        split_sentences={"type": "string", "enum": ["0", "1", "nonewlines"]},
+    ),
+)
+async def translate(request: Request) -> dict[str, Any]:
+    """Translate texts. Formality, context and the kind of model are accepted and change nothing."""
+    parameters = await _admitted(request)
+    texts, target = parameters.texts("text"), parameters.text("target_lang")
+    if texts is None or not target:
+        raise RequestError(400, f"Value for '{'text' if texts is None else 'target_lang'}' is missing.")
+    if parameters.text("glossary_id"):
+        raise RequestError(404, "Glossaries are not supported yet")
+    tags = parameters.text("tag_handling").lower()
+    if tags not in ("", "xml", "html"):
+        raise RequestError(400, "Value for 'tag_handling' not supported.")
+    split = parameters.text("split_sentences", "nonewlines" if tags == "html" else "1")
+    markup = Markup(
+        html=tags == "html",
+        ignored=parameters.names("ignore_tags"),
+        splitting=parameters.names("splitting_tags"),
+    )
+    asked = service.Request(
+        texts=[texts] if isinstance(texts, str) else texts,
+        source=parameters.text("source_lang") or None,
+        target=target,
+        markup=markup if tags else None,
+        split_lines=split != "nonewlines",
+        split_sentences=split != "0",
+    )
+    note(request, texts=len(asked.texts), characters=sum(map(len, asked.texts)), format=tags or "text")
+    try:
+        answers = await gate_of(request).answer(request, service_of(request).translate(asked))
+    except service.UnsupportedError as error:
+        raise RequestError(400, f"Value for 'target_lang' or 'source_lang' not supported: {error}") from error
+    except UserError as error:
+        raise RequestError(413 if isinstance(error, LimitError) else 400, str(error)) from error
+    return {
+        "translations": [
+            {"detected_source_language": one.source.upper(), "text": one.text, "billed_characters": len(text)}
+            for one, text in zip(answers, asked.texts, strict=True)
+        ]
+    }
+
+
+@router.get("/languages")
+@router.post("/languages", include_in_schema=False)
+async def languages(request: Request) -> list[dict[str, Any]]:
+    """List the source languages, or with `type=target` the target languages."""
+    parameters = await _admitted(request)
+    served, targets = service_of(request), parameters.text("type", "source") == "target"
+    codes = served.targets() if targets else served.sources()
+    formality = {"supports_formality": False} if targets else {}
+    return [{"language": code.upper(), "name": name_of(code), **formality} for code in codes]
+
+
+@router.get("/usage")
+@router.post("/usage", include_in_schema=False)
+async def usage(request: Request) -> dict[str, int]:
+    """Count the characters that were translated since the server started."""
+    await _admitted(request)
+    return {"character_count": service_of(request).characters, "character_limit": _NO_LIMIT}
+
+
+@router.api_route("/glossaries{rest:path}", methods=["GET", "POST", "DELETE"], include_in_schema=False)
+@router.api_route("/glossary-language-pairs", methods=["GET"], include_in_schema=False)
+@router.api_route("/document{rest:path}", methods=["GET", "POST"], include_in_schema=False)
+async def not_supported() -> None:
+    """Answer that these are not there yet."""
+    raise RequestError(404, "Glossaries and documents are not supported yet")

@@ -1,0 +1,127 @@
+"""LibreTranslate's interface, written from its public description: libretranslate.com/docs."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from mt.errors import UserError
+from mt.serving import service
+from mt.serving.languages import name_of
+from mt.serving.markup import Markup, plain_text
+from mt.serving.requests import Parameters, RequestError, gate_of, note, service_of
+
+router = APIRouter()
+
+_TEXTS = {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_LANGUAGE = {"type": "string", "example": "en"}
+
+
+def body_of(required: list[str], **properties: Any) -> dict[str, Any]:
+    """The description of a body, which may be JSON, a form or multipart data."""
+    schema = {"schema": {"type": "object", "required": required, "properties": properties}}
+    kinds = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+    return {"requestBody": {"content": dict.fromkeys(kinds, schema)}}
+
+
+async def _admitted(request: Request) -> Parameters:
+    parameters = await Parameters.of(request)
+    gate_of(request).admit(request, parameters.text("api_key"), missing_status=400)
+    return parameters
+
+
+def _needed(parameters: Parameters, name: str) -> str:
+    if not (text := parameters.text(name)):
+        raise RequestError(400, f"Invalid request: missing {name} parameter")
+    return text
+
+
+@router.post(
+    "/translate",
+    openapi_extra=body_of(
+        ["q", "source", "target"],
+        q=_TEXTS,
+        source=_LANGUAGE,
+        target=_LANGUAGE,
+        format={"type": "string", "enum": ["text", "html"]},
+        alternatives={"type": "integer", "minimum": 0},
+        api_key={"type": "string"},
+    ),
+)
+async def translate(request: Request) -> dict[str, Any]:
+    """Translate a text, or each text of a list; `source` may be `auto`."""
+    parameters = await _admitted(request)
+    texts = parameters.texts("q")
+    if texts is None:
+        raise RequestError(400, "Invalid request: missing q parameter")
+    source, target = _needed(parameters, "source"), _needed(parameters, "target")
+    kind = parameters.text("format", "text").lower()
+    if kind not in ("text", "html"):
+        raise RequestError(400, f"{kind} format is not supported")
+    alternatives = parameters.number("alternatives")
+    asked = service.Request(
+        texts=[texts] if isinstance(texts, str) else texts,
+        source=None if source.lower() == "auto" else source,
+        target=target,
+        alternatives=alternatives,
+        markup=Markup(html=True) if kind == "html" else None,
+    )
+    note(request, texts=len(asked.texts), characters=sum(map(len, asked.texts)), format=kind)
+    try:
+        answers = await gate_of(request).answer(request, service_of(request).translate(asked))
+    except UserError as error:
+        raise RequestError(400, f"Invalid request: {error}") from error
+    found: dict[str, list[Any]] = {
+        "translatedText": [one.text for one in answers],
+        # Clients that ask for `auto` need it; one reads it always.
+        "detectedLanguage": [{"confidence": one.confidence, "language": one.source} for one in answers],
+    }
+    if alternatives:
+        found["alternatives"] = [one.alternatives for one in answers]
+    return {name: values[0] for name, values in found.items()} if isinstance(texts, str) else found
+
+
+@router.post("/detect", openapi_extra=body_of(["q"], q={"type": "string"}, api_key={"type": "string"}))
+async def detect(request: Request) -> list[dict[str, Any]]:
+    """Recognise the language of a text among the source languages, best first."""
+    parameters = await _admitted(request)
+    texts = parameters.texts("q")
+    if texts is None:
+        raise RequestError(400, "Invalid request: missing q parameter")
+    text = plain_text(texts if isinstance(texts, str) else " ".join(texts))
+    return [{"confidence": confidence, "language": code} for code, confidence in service_of(request).detect(text)]
+
+
+@router.get("/languages")
+async def languages(request: Request) -> list[dict[str, Any]]:
+    """List the languages, each with those that it is translated to."""
+    served = service_of(request)
+    codes = dict.fromkeys([*served.sources(), *served.targets()])
+    return [{"code": code, "name": name_of(code), "targets": served.targets(code)} for code in codes]
+
+
+@router.get("/frontend/settings")
+async def frontend_settings(request: Request) -> dict[str, Any]:
+    """What a page that speaks to this server needs to know."""
+    served, gate = service_of(request), gate_of(request)
+    source, target = served.sources()[0], served.targets(served.sources()[0])[0]
+    most = served.limits.characters
+    return {
+        "charLimit": -1 if most is None else most,
+        "frontendTimeout": 500,
+        "apiKeys": gate.keys is not None,
+        "keyRequired": gate.keys is not None,
+        "suggestions": False,
+        "filesTranslation": False,
+        "supportedFilesFormat": [],
+        "language": {
+            "source": {"code": source, "name": name_of(source)},
+            "target": {"code": target, "name": name_of(target)},
+        },
+    }
+
+
+@router.post("/translate_file", include_in_schema=False)
+@router.post("/suggest", include_in_schema=False)
+async def not_offered() -> None:
+    """Answer that this is off."""
+    raise RequestError(403, "This function is not available on this server")

@@ -1,0 +1,52 @@
+"""A text as the sentences that are translated, and their translations as a text with its line breaks and spaces."""
+
+import re
+from collections.abc import Sequence
+
+import sentencex
+
+from mt.translation.segments import Translation
+
+_LINE = re.compile(r"[^\r\n]+")
+Span = tuple[int, int]  # first character and the one after the last
+
+
+def sentence_spans(text: str, language: str, *, at_lines: bool = True, at_sentences: bool = True) -> list[Span]:
+    """Where the sentences of a text are, without the white space around them."""
+    lines = [match.span() for match in _LINE.finditer(text)] if at_lines else [(0, len(text))]
+    spans: list[Span] = []
+    for first, end in lines:
+        line, start = text[first:end], first
+        parts = sentencex.segment(language.partition("-")[0], line) if at_sentences else [line]
+        if "".join(parts) != line:
+            parts = [line]
+        for part in parts:
+            blank = len(part) - len(part.lstrip())
+            if blank < len(part):
+                spans.append((start + blank, start + len(part.rstrip())))
+            start += len(part)
+    return spans
+
+
+def gap_between(gap: str, separator: str) -> str:
+    """What is between two translated sentences, given what is between the sentences."""
+    if separator == "" and gap.strip(" ") == "":
+        return ""
+    return gap or separator
+
+
+class PlainText:
+    """Text without markup."""
+
+    def __init__(self, text: str, spans: Sequence[Span]) -> None:
+        self._text, self._spans = text, spans
+        self.sentences = [" ".join(text[start:end].split()) for start, end in spans]
+
+    def rebuilt(self, translations: Sequence[Translation], separator: str) -> str:
+        """The text with the sentences' translations."""
+        parts, position = [], 0
+        for (start, end), translation in zip(self._spans, translations, strict=True):
+            gap = self._text[position:start]
+            parts += [gap_between(gap, separator) if position else gap, translation.text]
+            position = end
+        return "".join([*parts, self._text[position:]])

@@ -1,0 +1,159 @@
+"""What a client sends, in any of the forms that clients use, and waiting for its answer."""
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from fastapi import Request
+from fastapi.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
+
+from mt.data.lines import without_surrogates
+from mt.serving.access import ApiKeys, RateLimit
+from mt.serving.batcher import OverloadedError
+from mt.serving.service import FailedError, Service
+
+Result = TypeVar("Result")
+_MOST_FIELDS = 5000
+CLIENT_GONE = 499  # nginx's number; nobody reads the answer
+
+
+class RequestError(Exception):
+    """An answer that is an error, in the words of the interface that was asked."""
+
+    def __init__(self, status: int, message: str, *, retry_seconds: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = {} if retry_seconds is None else {"Retry-After": str(retry_seconds)}
+
+
+class Parameters:
+    """The fields of a request: of the query string, and of a JSON object, a form or multipart data."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self._values = values
+
+    @classmethod
+    async def of(cls, request: Request) -> "Parameters":
+        """Read them; a field of the body counts more than one of the query string. Raises RequestError."""
+        values = _grouped(request.query_params.multi_items())
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "application/json" or kind.endswith("+json"):
+            return cls(values | _json_object(await request.body()))
+        if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+            try:
+                items = (await request.form(max_fields=_MOST_FIELDS, max_part_size=1 << 30)).multi_items()
+            except (MultiPartException, HTTPException, ValueError) as error:
+                raise RequestError(400, "Invalid request: the form cannot be read") from error
+            return cls(values | _grouped([(key, value) for key, value in items if isinstance(value, str)]))
+        return cls(values)
+
+    def texts(self, name: str) -> str | list[str] | None:
+        """A text, or a list of them; None where it is missing. Raises RequestError for anything else."""
+        value = self._values.get(name)
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+            return [without_surrogates(each) for each in value]
+        if value is None or isinstance(value, str):
+            return value if value is None else without_surrogates(value)
+        raise RequestError(400, f"Invalid request: {name} must be a text or a list of texts")
+
+    def text(self, name: str, default: str = "") -> str:
+        """One text; the default where it is missing, null or empty. Raises RequestError for anything else."""
+        value = self._values.get(name)
+        value = value[-1] if isinstance(value, list) and value else value
+        if value is None or value == "":
+            return default
+        if isinstance(value, bool | int | float):
+            return json.dumps(value)
+        if not isinstance(value, str):
+            raise RequestError(400, f"Invalid request: {name} must be a text")
+        return without_surrogates(value)
+
+    def number(self, name: str) -> int:
+        """A whole number from 0; 0 where it is missing. Raises RequestError for anything else."""
+        text = self.text(name, "0")
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise RequestError(400, f"Invalid request: {name} must be a whole number")
+        return int(text)
+
+    def names(self, name: str) -> frozenset[str]:
+        """Names, as a list or separated by commas."""
+        value = self.texts(name) or []
+        return frozenset(word.strip() for word in (value.split(",") if isinstance(value, str) else value))
+
+
+def _grouped(items: list[tuple[str, str]]) -> dict[str, Any]:
+    """A field that comes several times is a list; so is one whose name ends in []."""
+    lists: dict[str, list[str]] = {}
+    for key, value in items:
+        lists.setdefault(key.removesuffix("[]"), []).append(value)
+    marked = {key.removesuffix("[]") for key, _ in items if key.endswith("[]")}
+    return {name: found if len(found) > 1 or name in marked else found[0] for name, found in lists.items()}
+
+
+def _json_object(body: bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(body) if body.strip() else {}
+    except (ValueError, RecursionError) as error:
+        raise RequestError(400, "Invalid request: the body is not valid JSON") from error
+    if not isinstance(values, dict):
+        raise RequestError(400, "Invalid request: the body is not a JSON object")
+    return values
+
+
+class Gate:
+    """Who may ask, and for how long a client waits."""
+
+    def __init__(self, keys: ApiKeys | None, rate: RateLimit, *, timeout_seconds: float) -> None:
+        self.keys, self._rate, self._timeout_seconds = keys, rate, timeout_seconds
+
+    def admit(self, request: Request, key: str, *, missing_status: int) -> None:
+        """Raises RequestError without a key where one is needed, for a wrong one, and above the rate limit."""
+        if self.keys is not None and not key:
+            raise RequestError(missing_status, "Please contact the server operator to get an API key")
+        if self.keys is not None and not self.keys.accept(key):
+            raise RequestError(403, "Invalid API key")
+        client = f"key {key}" if self.keys is not None else f"host {request.client.host if request.client else ''}"
+        if not self._rate.allow(client):
+            raise RequestError(429, "Slowdown: too many requests; try again in a minute", retry_seconds=60)
+
+    async def answer(self, request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+        """Wait for the work, and give it up when the client hangs up or has waited too long. Raises RequestError."""
+        working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_hang_up(request))
+        try:
+            await asyncio.wait({working, gone}, timeout=self._timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            if gone.done():
+                raise RequestError(CLIENT_GONE, "the client hung up")
+            raise RequestError(503, f"no answer within {self._timeout_seconds:g} s", retry_seconds=1)
+        except OverloadedError as error:
+            raise RequestError(503, str(error), retry_seconds=error.retry_seconds) from error
+        except FailedError as error:
+            raise RequestError(500, str(error)) from error
+        finally:
+            gone.cancel()
+            working.cancel()
+
+
+async def _hang_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def service_of(request: Request) -> Service:
+    """The service of the application that was asked."""
+    service: Service = request.app.state.service
+    return service
+
+
+def gate_of(request: Request) -> Gate:
+    """The gate of the application that was asked."""
+    gate: Gate = request.app.state.gate
+    return gate
+
+
+def note(request: Request, **values: Any) -> None:
+    """Add to the log line of a request; never what a user wrote."""
+    request.scope.setdefault("noted", {}).update(values)

@@ -1,0 +1,203 @@
+"""What both interfaces ask for: texts in, translations out, whatever the pair, the markup and the alternatives."""
+
+import asyncio
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mt.api import Translator
+from mt.errors import MtError, UserError
+from mt.serving.batcher import Batcher, BatchReport
+from mt.serving.languages import Detector, find_code
+from mt.serving.markup import MarkedText, Markup, plain_text
+from mt.serving.passages import PlainText, sentence_spans
+from mt.translation.limits import Limits, check_type
+from mt.translation.segments import Translation
+
+
+class UnsupportedError(UserError):
+    """A language, or a pair of languages, that is not served."""
+
+
+class FailedError(MtError):
+    """The model failed on a text."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A run and what it translates; its translator can align."""
+
+    source: str
+    target: str
+    translator: Translator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """Texts to be translated in one way."""
+
+    texts: Sequence[str]
+    source: str | None
+    """As the client writes it; None is to be recognised, in each text by itself."""
+    target: str
+    alternatives: int = 0
+    markup: Markup | None = None
+    split_lines: bool = True
+    split_sentences: bool = True
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One translated text."""
+
+    text: str
+    alternatives: list[str]
+    source: str
+    confidence: float
+    """That the text is in the language `source`, in percent."""
+
+
+@dataclass(frozen=True)
+class _Way:
+    """The pair and the search: texts of the same way can be translated in one batch."""
+
+    pair: int
+    n_best: int
+    alignments: bool
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A text that is ready for the model."""
+
+    passage: PlainText | MarkedText
+    tokens: list[int]
+    """Of each sentence, its end counted."""
+    pair: int
+    source: str
+    confidence: float
+
+
+class Service:
+    """The pairs that are served, by one thread that translates."""
+
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        *,
+        limits: Limits,
+        batch_tokens: int,
+        queue_tokens: int,
+        report: Callable[[BatchReport], None] = lambda _: None,
+    ) -> None:
+        """Start the thread. Raises UserError for two runs of one pair."""
+        self.pairs, self.limits = list(pairs), limits
+        names = [(pair.source.lower(), pair.target.lower()) for pair in pairs]
+        for pair, name in zip(pairs, names, strict=True):
+            if names.count(name) > 1:
+                raise UserError(f"runs: two runs translate from {pair.source} to {pair.target}; give one of them")
+        self.characters = 0
+        self._detector = Detector()
+        self._translator_of = functools.lru_cache(maxsize=None)(self._new_translator)
+        self.batcher = Batcher(self._run, batch_tokens=batch_tokens, queue_tokens=queue_tokens, report=report)
+
+    def sources(self, target: str | None = None) -> list[str]:
+        """The source languages, of all pairs or of those into one target."""
+        return list(dict.fromkeys(pair.source for pair in self.pairs if target in (None, pair.target)))
+
+    def targets(self, source: str | None = None) -> list[str]:
+        """The target languages, of all pairs or of those from one source."""
+        return list(dict.fromkeys(pair.target for pair in self.pairs if source in (None, pair.source)))
+
+    def warm_up(self) -> None:
+        """Translate a word with every pair, so that no client waits for what is done once."""
+        for number, _ in enumerate(self.pairs):
+            for alignments in (False, True):
+                way = _Way(number, 1, alignments)
+                self.batcher.submit(way, ["1"], [1]).result()
+
+    def detect(self, text: str, target: str | None = None) -> list[tuple[str, float]]:
+        """The source languages with their confidence in percent, best first."""
+        return self._detector.detect(text, self.sources(target))
+
+    async def translate(self, request: Request) -> list[Answer]:
+        """Return the translation of each text. When the task is cancelled, its texts leave the queue.
+
+        Raises TypeError for what is not text, UserError for more than the limits, UnsupportedError, OverloadedError,
+        and FailedError naming the text that the model failed on.
+        """
+        prepared = await asyncio.to_thread(self._prepared, request)
+        futures: dict[int, asyncio.Future[list[Any]]] = {}
+        try:
+            for pair in dict.fromkeys(one.pair for one in prepared):
+                group = [one for one in prepared if one.pair == pair]
+                way = _Way(pair, 1 + request.alternatives, request.markup is not None)
+                texts = [sentence for one in group for sentence in one.passage.sentences]
+                tokens = [count for one in group for count in one.tokens]
+                futures[pair] = asyncio.wrap_future(self.batcher.submit(way, texts, tokens))
+            results = {pair: iter(await future) for pair, future in futures.items()}
+        finally:
+            for future in futures.values():
+                future.cancel()
+        self.characters += sum(map(len, request.texts))
+        return await asyncio.to_thread(self._answers, prepared, results, request.alternatives)
+
+    def _prepared(self, request: Request) -> list[_Prepared]:
+        """The texts as sentences of known languages. Raises what `translate` raises before work begins."""
+        texts = check_type(request.texts)
+        self.limits.check_texts(texts)
+        if request.alternatives < 0:
+            raise UserError("alternatives: expected a number from 0")
+        self.limits.check_search(beam_size=1 + request.alternatives, n_best=1 + request.alternatives)
+        target = find_code(request.target, self.targets())
+        if target is None:
+            raise UnsupportedError(f"{request.target} is not supported as a target language")
+        prepared = [self._prepared_text(text, request, target) for text in texts]
+        self.limits.check_subwords(sum(sum(one.tokens) for one in prepared))
+        return prepared
+
+    def _prepared_text(self, text: str, request: Request, target: str) -> _Prepared:
+        if request.source is None:
+            source, confidence = self.detect(plain_text(text) if request.markup else text, target)[0]
+        else:
+            found = find_code(request.source, self.sources(target))
+            if found is None:
+                raise UnsupportedError(f"{request.source} is not supported as a source language of {target}")
+            source, confidence = found, 100.0
+        at_lines = request.split_lines and not (request.markup is not None and request.markup.html)
+        spans = functools.partial(
+            sentence_spans, language=source, at_lines=at_lines, at_sentences=request.split_sentences
+        )
+        passage = PlainText(text, spans(text)) if request.markup is None else MarkedText(text, request.markup, spans)
+        pair = next(i for i, pair in enumerate(self.pairs) if (pair.source, pair.target) == (source, target))
+        tokens = [count + 1 for count in self.pairs[pair].translator.count_subwords(passage.sentences)]
+        return _Prepared(passage, tokens, pair, source, confidence)
+
+    def _answers(
+        self, prepared: Sequence[_Prepared], results: dict[int, Iterator[Any]], alternatives: int
+    ) -> list[Answer]:
+        answers = []
+        for number, one in enumerate(prepared, start=1):
+            found = list(itertools.islice(results[one.pair], len(one.passage.sentences)))
+            if failed := [result for result in found if isinstance(result, Exception)]:
+                raise FailedError(f"text {number} could not be translated") from failed[0]
+            separator = self.pairs[one.pair].translator.separator
+            versions = [one.passage.rebuilt(_ranked(found, rank), separator) for rank in range(1 + alternatives)]
+            best, *others = dict.fromkeys(versions)
+            answers.append(Answer(best, others, one.source, one.confidence))
+        return answers
+
+    def _run(self, way: _Way, texts: list[str], stop: Callable[[], bool]) -> list[Translation | Exception]:
+        return self._translator_of(way).translate_each(texts, stop=stop)
+
+    def _new_translator(self, way: _Way) -> Translator:
+        translator = self.pairs[way.pair].translator
+        beam_size = max(translator.beam_size, way.n_best)
+        return translator.with_settings(decoding={"beam_size": beam_size}, n_best=way.n_best, alignments=way.alignments)
+
+
+def _ranked(translations: Sequence[Translation], rank: int) -> list[Translation]:
+    """The translation of this rank, 0 for the best, of each sentence; the last one where there are fewer."""
+    return [[one, *one.others][min(rank, len(one.others))] for one in translations]

@@ -1,0 +1,125 @@
+"""The queue: what is translated together, in which order, and what leaves it."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from served import Limits  # noqa: F401  skips without the extra
+
+from mt.serving.batcher import Batcher, BatchReport, OverloadedError
+
+
+class Model:
+    """Translates when it is allowed to, and remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[Any, list[str]]] = []
+        self.reports: list[BatchReport] = []
+        self.began, self.free = threading.Semaphore(0), threading.Semaphore(0)
+        self.stop: Callable[[], bool] = bool
+
+    def __call__(self, key: Any, texts: list[str], stop: Callable[[], bool]) -> Sequence[Any]:
+        self.batches.append((key, texts))
+        self.stop = stop
+        self.began.release()
+        assert self.free.acquire(timeout=20)
+        if "bug" in texts:
+            raise KeyError("bug")
+        return [text.upper() for text in texts]
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def batcher(model: Model) -> Iterator[Batcher]:
+    """One whose thread is busy with a first text."""
+    batcher = Batcher(model, batch_tokens=6, queue_tokens=30, report=model.reports.append)
+    batcher.submit("first", ["first"], [1])
+    assert model.began.acquire(timeout=20)
+    yield batcher
+    model.free.release(100)
+    batcher.close()
+
+
+def finished(model: Model, *futures: Future[Any]) -> list[Any]:
+    model.free.release(100)
+    return [future.result(20) for future in futures]
+
+
+def test_a_batch_holds_what_fits_and_a_longer_text_is_alone(model: Model, batcher: Batcher) -> None:
+    found = finished(model, batcher.submit("k", ["a", "b", "long", "c"], [3, 3, 9, 1]))
+    assert found == [["A", "B", "LONG", "C"]]
+    assert [texts for _, texts in model.batches[1:]] == [["a", "b"], ["long"], ["c"]]
+    assert [(report.texts, report.tokens) for report in model.reports] == [(1, 1), (2, 6), (1, 9), (1, 1)]
+
+
+def test_a_line_does_not_wait_for_the_document_before_it(model: Model, batcher: Batcher) -> None:
+    document = batcher.submit("k", [f"d{number}" for number in range(9)], [2] * 9)
+    line = batcher.submit("k", ["line"], [2])
+    assert finished(model, line, document)[0] == ["LINE"]
+    assert [texts for _, texts in model.batches[1:]] == [
+        ["d0", "line", "d1"],
+        ["d2", "d3", "d4"],
+        ["d5", "d6", "d7"],
+        ["d8"],
+    ]
+
+
+def test_groups_take_turns_and_do_not_mix(model: Model, batcher: Batcher) -> None:
+    futures = [batcher.submit(key, [key] * 4, [3] * 4) for key in ("a", "b")]
+    assert finished(model, *futures) == [["A"] * 4, ["B"] * 4]
+    assert [key for key, _ in model.batches[1:]] == ["a", "b", "a", "b"]
+    assert all(texts == [key] * 2 for key, texts in model.batches[1:])
+
+
+def test_what_is_cancelled_leaves_the_queue_and_stops_its_batch(model: Model, batcher: Batcher) -> None:
+    going, staying = batcher.submit("k", ["a", "b"], [2, 2]), batcher.submit("k", ["c"], [2])
+    assert batcher.waiting_tokens == 6
+    going.cancel()
+    assert batcher.waiting_tokens == 2
+    assert not model.stop()
+    assert finished(model, staying) == [["C"]]
+    assert model.batches[1] == ("k", ["c"])
+    assert not model.stop()
+
+
+def test_a_batch_stops_when_nobody_waits_for_it_any_more(model: Model, batcher: Batcher) -> None:
+    futures = [batcher.submit("k", [text], [1]) for text in "ab"]
+    model.free.release()
+    assert model.began.acquire(timeout=20)
+    assert model.batches[1] == ("k", ["a", "b"])
+    stops = [model.stop()]
+    for future in futures:
+        future.cancel()
+        stops.append(model.stop())
+    assert stops == [False, False, True]
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_again(model: Model, batcher: Batcher) -> None:
+    batcher.submit("k", ["a"], [29])
+    with pytest.raises(OverloadedError) as refused:
+        batcher.submit("k", ["b", "c"], [1, 1])
+    assert 1 <= refused.value.retry_seconds <= 60
+    batcher.submit("k", ["d"], [1])
+
+
+def test_a_fault_is_that_of_its_batch_and_the_thread_goes_on(model: Model, batcher: Batcher) -> None:
+    bad, good = batcher.submit("bad", ["bug"], [1]), batcher.submit("good", ["a"], [1])
+    found = finished(model, bad, good)
+    assert isinstance(found[0][0], KeyError)
+    assert found[1] == ["A"]
+
+
+def test_closing_answers_what_waits_and_takes_nothing_more(model: Model, batcher: Batcher) -> None:
+    waiting = [batcher.submit("k", ["a"], [1]) for _ in range(9)]
+    model.free.release(100)
+    batcher.close()
+    assert [future.result(0) for future in waiting] == [["A"]] * 9
+    with pytest.raises(OverloadedError):
+        batcher.submit("k", ["a"], [1])
+    assert batcher.submit("k", [], []).result(0) == []

@@ -1,0 +1,231 @@
+"""What the server itself promises: limits, keys, overload, isolation, its state, and what it does not say."""
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from served import Capitals, serving
+
+ASKED = {"q": "Hello", "source": "en", "target": "de"}
+
+
+def until(condition: Callable[[], Any], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "message"),
+    [
+        ({"q": None}, 400, "missing q"),
+        ({"q": [None]}, 400, "q must be a text or a list of texts"),
+        ({"q": 5}, 400, "q must be a text or a list of texts"),
+        ({"source": None}, 400, "missing source"),
+        ({"target": ""}, 400, "missing target"),
+        ({"target": "xx"}, 400, "xx is not supported as a target language"),
+        ({"source": "fr"}, 400, "fr is not supported as a source language of de"),
+        ({"format": "pdf"}, 400, "pdf format is not supported"),
+        ({"alternatives": -1}, 400, "alternatives must be a whole number"),
+        ({"q": ["a"] * 51}, 400, "51 texts: more than the limit of 50"),
+        ({"q": "a" * 5001}, 400, "5,001 characters: more than the limit of 5,000"),
+        ({"q": "<b>" * 200 + "a", "format": "html"}, 400, "more than 100 elements are inside each other"),
+        ({"q": "a" * 200_000}, 413, "the request is larger than"),
+        ({"q": "this fails"}, 500, "text 1 could not be translated"),
+    ],
+)
+def test_errors_are_one_line_in_the_form_of_the_interface(changes: dict, status: int, message: str) -> None:
+    with serving() as client:
+        response = client.post("/translate", json={**ASKED, **changes})
+    assert response.status_code == status
+    assert list(response.json()) == ["error"]
+    assert message in response.json()["error"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'"a"', b"\xff", b"[" * 100_000, b'{"q": "\\ud800", "source": "en"}'])
+def test_a_body_that_is_not_json_of_the_right_shape_is_refused(body: bytes) -> None:
+    with serving() as client:
+        response = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
+        assert response.status_code == 400
+        broken = client.post("/translate", content=b"a", headers={"Content-Type": "multipart/form-data"})
+        assert broken.status_code == 400
+        lone = json.dumps({**ASKED, "q": "a\ud800b", "target": "\udfff"}).encode()
+        assert client.post("/translate", content=lone, headers={"Content-Type": "application/json"}).status_code == 400
+        lone = lone.replace(b"\\udfff", b"de")
+        found = client.post("/translate", content=lone, headers={"Content-Type": "application/json"})
+        assert found.json()["translatedText"] == "A\ufffdB"
+        assert client.get("/nothing").json() == {"error": "Not Found"}
+        assert client.get("/translate").status_code == 405
+
+
+def test_requests_that_wait_share_a_batch_and_one_bad_text_fails_alone() -> None:
+    translator = Capitals()
+    with serving(("en", "de", translator)) as client, ThreadPoolExecutor(12) as pool:
+        translator.batches.clear()
+        translator.free.clear()
+        first = pool.submit(client.post, "/translate", json=ASKED)
+        until(lambda: translator.batches)
+        texts = [f"text {number}" if number != 4 else "this fails" for number in range(10)]
+        others = [pool.submit(client.post, "/translate", json={**ASKED, "q": text}) for text in texts]
+        batcher = client.app.app.state.service.batcher
+        until(lambda: batcher.waiting_tokens == 30)
+        translator.free.set()
+        found = [each.result() for each in (first, *others)]
+    assert [len(batch) for batch in translator.batches] == [1, 10]
+    assert [each.status_code for each in found] == [200] * 5 + [500] + [200] * 5
+    assert found[1].json()["translatedText"] == "TEXT 0"
+
+
+def test_overload_is_answered_503_and_passes() -> None:
+    translator = Capitals()
+    with serving(("en", "de", translator), queue_tokens=20) as client, ThreadPoolExecutor(30) as pool:
+        translator.free.clear()
+        texts = [pool.submit(client.post, "/translate", json=ASKED)]
+        until(lambda: "Hello" in translator.batches[-1])
+        texts += [pool.submit(client.post, "/translate", json=ASKED) for _ in range(29)]  # ten of them may wait
+        until(lambda: sum(each.done() for each in texts) == 19)
+        assert client.get("/health").status_code == 200
+        translator.free.set()
+        found = [each.result() for each in texts]
+        assert client.post("/translate", json=ASKED).status_code == 200
+        metrics = client.get("/metrics").text
+    refused = [each for each in found if each.status_code == 503]
+    assert [each.status_code for each in found].count(200) == 11
+    assert all(int(each.headers["Retry-After"]) >= 1 and "busy" in each.json()["error"] for each in refused)
+    assert f'mt_rejected_total{{status="503"}} {len(refused)}.0' in metrics
+    assert "mt_queue_tokens 0.0" in metrics
+
+
+def test_a_request_that_takes_too_long_leaves_the_queue() -> None:
+    translator = Capitals()
+    with serving(("en", "de", translator), timeout_seconds=0.2) as client:
+        translator.free.clear()
+        batcher = client.app.app.state.service.batcher
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(client.post, "/translate", json=ASKED)
+            until(lambda: "Hello" in translator.batches[-1])
+            second = client.post("/translate", json={**ASKED, "q": "never"})
+            assert first.result().status_code == second.status_code == 503
+        until(lambda: batcher.waiting_tokens == 0)
+        translator.free.set()
+        assert client.post("/translate", json=ASKED).status_code == 200
+    assert ["never"] not in translator.batches
+
+
+def test_a_client_that_hangs_up_leaves_the_queue() -> None:
+    """Spoken to in ASGI: the client goes as soon as it has sent its request."""
+    translator = Capitals()
+    with serving(("en", "de", translator)) as client:
+        translator.free.clear()
+        blocked = threading.Thread(target=client.post, args=("/translate",), kwargs={"json": ASKED})
+        blocked.start()
+        until(lambda: "Hello" in translator.batches[-1])
+        body = json.dumps({**ASKED, "q": "never"}).encode()
+        messages = iter([{"type": "http.request", "body": body}, {"type": "http.disconnect"}])
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return next(messages)
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": "/translate", "query_string": b"", "headers": headers}
+        client.portal.call(client.app, scope, receive, send)
+        assert sent[0]["status"] == 499
+        translator.free.set()
+        blocked.join()
+    assert ["never"] not in translator.batches
+
+
+def test_keys_are_compared_by_their_hashes() -> None:
+    keys = ["# keys", f"{hashlib.sha256(b'secret').hexdigest()}  of the wiki", ""]
+    deepl = {"text": ["a"], "target_lang": "DE"}
+    with serving(keys=keys) as client:
+        for key, status in ((None, 400), ("wrong", 403), ("secret", 200)):
+            assert client.post("/translate", json={**ASKED, "api_key": key}).status_code == status
+        for header, status in (({}, 403), ({"Authorization": "DeepL-Auth-Key wrong"}, 403)):
+            assert client.post("/v2/translate", json=deepl, headers=header).status_code == status
+        assert client.post("/v2/translate", json=deepl, headers={"Authorization": "DeepL-Auth-Key secret"}).is_success
+        assert client.post("/v2/translate", json={**deepl, "auth_key": "secret"}).is_success
+        assert client.get("/frontend/settings").json()["keyRequired"] is True
+        assert client.get("/languages").status_code == 200
+
+
+def test_the_rate_of_a_client_is_limited() -> None:
+    with serving(requests_per_minute=3) as client:
+        found = [client.post("/translate", json=ASKED) for _ in range(4)]
+    assert [each.status_code for each in found] == [200, 200, 200, 429]
+    assert found[3].json()["error"].startswith("Slowdown")
+
+
+def test_other_pages_may_ask_only_where_they_are_allowed() -> None:
+    origin = {"Origin": "https://example.org"}
+    with serving() as client:
+        assert "access-control-allow-origin" not in client.get("/languages", headers=origin).headers
+    with serving(cors_origins=["https://example.org"]) as client:
+        assert client.get("/languages", headers=origin).headers["access-control-allow-origin"] == "https://example.org"
+
+
+def test_the_log_holds_no_text_no_key_and_no_address() -> None:
+    lines: list[str] = []
+    with serving(log=lines.append) as client:
+        service = client.app.app.state.service
+        client.post("/translate?api_key=secretkey", json={**ASKED, "q": "Confidential"})
+        service.detect = None  # a bug
+        failed = client.post("/detect", json={"q": "Confidential"})
+    assert failed.status_code == 500
+    assert failed.json() == {"error": "Internal error"}
+    first, second = map(json.loads, lines)
+    assert (first["path"], first["status"], first["texts"], first["characters"]) == ("/translate", 200, 1, 12)
+    assert second["exception"] == "TypeError"
+    assert not [word for word in ("Confidential", "CONFIDENTIAL", "secretkey", "testclient") if word in str(lines)]
+
+
+def test_the_state_of_the_server_and_its_description() -> None:
+    with serving() as client:
+        assert client.get("/health").json() == {"status": "ok"}
+        assert client.get("/ready").status_code == 200
+        client.app.app.state.ready = False
+        assert client.get("/ready").status_code == 503
+        paths = client.get("/spec").json()["paths"]
+        assert {"/translate", "/detect", "/languages", "/frontend/settings", "/v2/translate", "/v2/usage"} <= set(paths)
+        client.post("/translate", json={**ASKED, "q": "private words"})
+        metrics = client.get("/metrics").text
+        assert 'mt_request_seconds_count{path="/translate",status="200"} 1.0' in metrics
+        assert "private" not in metrics
+        assert client.post("/translate_file").status_code == 403
+
+
+def test_two_runs_of_one_pair_are_refused() -> None:
+    with (
+        pytest.raises(Exception, match="two runs translate from en to de"),
+        serving(("en", "de", Capitals()), ("EN", "de", Capitals())),
+    ):
+        pass
+
+
+def test_languages_without_spaces_have_none_between_sentences() -> None:
+    with serving(("en", "zh", Capitals(separator="")), ("zh", "en", Capitals())) as client:
+        body = {"q": "One. Two.\nThree.", "source": "en", "target": "zh-Hans"}
+        assert client.post("/translate", json=body).json()["translatedText"] == "ONE.TWO.\nTHREE."
+        body = {"q": "你好。很好。", "source": "ZH", "target": "en"}
+        assert client.post("/translate", json=body).json()["translatedText"] == "你好。 很好。"
+
+
+def test_code_of_a_served_language() -> None:
+    from mt.serving.languages import Detector, find_code  # noqa: PLC0415
+
+    served = ["en", "pt-BR", "zh", "he"]
+    asked = {"EN": "en", "en-US": "en", "pb": "pt-BR", "pt": "pt-BR", "zh-Hans": "zh", "iw": "he", "fr": None, "": None}
+    assert {code: find_code(code, served) for code in asked} == asked
+    assert Detector().detect("Das ist ein schönes Haus.", ["en", "de"])[0][0] == "de"
+    assert Detector().detect("", ["en", "de"]) == [("en", 0.0), ("de", 0.0)]
+    assert Detector().detect("Das ist ein schönes Haus.", ["en"]) == [("en", pytest.approx(0, abs=5))]
