@@ -50,13 +50,14 @@ def draw(
     layers = weights.shape[0]
     size = (1.6 + layers * (0.6 + 0.34 * len(columns)), 1.6 + 0.32 * len(rows))
     figure = Figure(figsize=size, layout="constrained")
-    for layer, panel in enumerate(figure.subplots(1, layers, squeeze=False, sharey=True)[0]):
-        panel.imshow(weights[layer].to(torch.float32).numpy(), cmap="Blues", vmin=0, vmax=1)
-        panel.set_xticks(
-            range(len(columns)), columns, rotation=70, ha="right", rotation_mode="anchor", parse_math=False
-        )
+    labels = {"rotation": 70, "ha": "right", "rotation_mode": "anchor", "parse_math": False}
+    panels = figure.subplots(1, layers, squeeze=False, sharey=True)[0]
+    for layer, panel in enumerate(panels):
+        image = panel.imshow(weights[layer].to(torch.float32).numpy(), cmap="Blues", vmin=0, vmax=1)
+        panel.set_xticks(range(len(columns)), columns, **labels)
         panel.set_yticks(range(len(rows)), rows, parse_math=False)
-        panel.set_title(f"decoder layer {layer + 1}")
+        panel.set(title=f"decoder layer {layer + 1}", xlabel="source", ylabel="translation")
+    figure.colorbar(image, ax=panels, label="attention, mean over the heads")
     content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110)
+    figure.savefig(content, format="png", dpi=110, bbox_inches="tight")
     replace_file(output, content.getvalue(), key="output")

@@ -11,7 +11,7 @@ from mt.doctor.languages import LITTLE_WORDS
 from mt.doctor.shifts import Shift
 
 LEAST_COUNT = 3  # of suspects; a short sentence or two recurs by chance
-LEAST_CORRELATION, LEAST_CORRELATED_PAIRS = 0.3, 200
+LEAST_CORRELATION, LEAST_CORRELATED_PAIRS, LEAST_SPREAD = 0.3, 200, 0.1  # the spread is a share of the mean
 MOST_SHIFTS = 10  # of a corpus that are named: the first must be fixed first
 LISTED_LINES = 5
 LEAST_LENGTH_FACTOR, LEAST_LENGTHS = 1.5, 50  # between the mean lengths of two splits
@@ -58,7 +58,8 @@ def _apart(one: Examined) -> list[str]:
         counts = f"the source side has {one.source_lines:,} lines and the target side {one.target_lines:,}"
         messages.append(f"{counts}: training will refuse it")
     messages += [_shift_sentence(shift) for shift in one.shifts[:MOST_SHIFTS]]
-    varied = one.lengths.shape[1] >= LEAST_CORRELATED_PAIRS and (one.lengths.std(axis=1) > 0).all()
+    spread = one.lengths.std(axis=1) - LEAST_SPREAD * one.lengths.mean(axis=1)
+    varied = one.lengths.shape[1] >= LEAST_CORRELATED_PAIRS and spread.min() > 0
     if varied and not messages and one.correlation < LEAST_CORRELATION:
         messages.append(f"the lengths of the two sides hardly correlate ({one.correlation:.2f}): the right files?")
     return messages
@@ -99,5 +100,5 @@ def _suspects(one: Examined, kind: str, examination: Examination) -> Iterator[st
                 of = f"pairs ({100 * len(lines) / pairs:.1f} %)"
             listed = ", ".join(f"{line:,}" for line in lines[:LISTED_LINES])
             more = " ..." if len(lines) > LISTED_LINES else ""
-            advice = f"; {check.option} removes them" if check.option else ""
+            advice = f"; training drops them ({check.option})" if check.option else ""
             yield f"{len(lines):,} {of} {check.what.format(split=side)}: {listed}{more}{advice}"

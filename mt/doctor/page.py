@@ -36,8 +36,7 @@ def page(corpora: Sequence[Examined], findings: Sequence[Finding], title: str) -
     parts = [f"<!doctype html><meta charset=utf-8><title>{html.escape(title)}</title><style>{_STYLE}</style>"]
     parts.append(f"<h1>{html.escape(title)}</h1><pre>{html.escape(text(corpora, findings))}</pre>")
     for one in corpora:
-        parts.append(f"<h2>{html.escape(one.split)}: {html.escape(one.name)}</h2>")
-        parts.append("<table>")
+        parts.append(f"<h2>{html.escape(one.split)}: {html.escape(one.name)}</h2><table>")
         for (kind, side), examples in one.examples.items():
             for line, example in zip(one.suspects[kind, side], examples, strict=False):
                 parts.append(f"<tr><td>{kind}, {side}, line {line:,}<td>{html.escape(example[:300])}")

@@ -22,11 +22,10 @@ class Clock:
         """For steps, infinite without a limit."""
         if self.max_minutes is None:
             return math.inf
-        whole = 60 * self.max_minutes
-        end = _UNMEASURED_SHARE * whole
+        end = _UNMEASURED_SHARE * 60 * self.max_minutes
         if self.validation_seconds is not None:
             end = self.validations_at_end * self.validation_seconds
-        return self.started + whole - end - time.monotonic()
+        return self.started + 60 * self.max_minutes - end - time.monotonic()
 
     def lacks_validation(self) -> bool:
         """Whether half of the time is over, and no validation has shown yet how long the end will take."""

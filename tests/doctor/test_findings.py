@@ -96,7 +96,7 @@ def test_blank_lines_duplicates_and_unequal_lengths_are_counted(tmp_path: Path, 
     train[100:400] = train[500:800]
     train[900:950] = [(source, f"{target} " * 9) for source, target in train[900:950]]
     found = [finding.message for finding in visit(tmp_path, {**toy, "train": train})[1]]
-    advice = "; data.filters.remove_duplicates=true removes them"
+    advice = "; training drops them (data.filters.remove_duplicates=true)"
     assert found == [
         "5 lines (0.1 %) of the target side are blank: 11, 12, 13, 14, 15",
         f"300 pairs (7.5 %) occurred before, word for word: 501, 502, 503, 504, 505 ...{advice}",

@@ -64,7 +64,7 @@ def test_faults_that_no_filter_removed_are_named_with_the_filter_that_would(
     whole = look(capfd, prepared(tmp_path, {**toy, "train": train}, remove_held_out=False))
     assert len(whole) == 3
     assert "are test pairs" in whole[0]
-    assert whole[0].endswith("; data.filters.remove_held_out=true removes them")
+    assert whole[0].endswith("; training drops them (data.filters.remove_held_out=true)")
 
 
 def test_of_a_large_corpus_blocks_are_looked_at_with_their_line_numbers(
