@@ -85,6 +85,12 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
         draw_curves(run_dir)
     seconds = format_seconds(state.training_seconds)
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
+    if state.step < (warmup := config.training.warmup_steps):
+        again = f"training.warmup_steps={max(1, state.step // 4)}"
+        report(
+            f"warning: the run ended inside its warm-up of {warmup:,} steps, so that the model has hardly learned: "
+            f"train on, or begin again in a new run_dir with {again}"
+        )
     if held_out_text(run_dir, "test", "source").exists() and not scores.exists():
         translator = translator_of_run(run_dir, config.decoding, config.device)
         language = config.data.target_language

@@ -396,6 +396,7 @@ def test_a_damaged_identity_is_a_bad_file(
 def test_separate_vocabularies_work_to_the_end(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     corpus = [*small_runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/run", "tokenizer.shared_vocab=false"]
     assert small_runs.train(corpus, "training.max_steps=4", "training.tensorboard=true") == 0
+    assert "the run ended inside its warm-up of 10 steps" in capfd.readouterr().err
     for name in ("tokenizer.model", "tokenizer.source.model", "evaluation.json"):
         assert (tmp_path / "run" / name).exists()
     assert list((tmp_path / "run/tensorboard").iterdir())
@@ -411,6 +412,7 @@ def test_a_run_without_test_data_delivers(tmp_path: Path, capfd: pytest.CaptureF
     assert small_runs.train(corpus, "data.test=null") == 0
     error = capfd.readouterr().err
     assert "peak learning rate 0.01 at step 10, to step 12" in error
+    assert "inside its warm-up" not in error
     assert "warning: too long for 12 steps: training.warmup_steps=10, training.validate_every_steps=7, " in error
     assert "these would fit: training.warmup_steps=3 training.validate_every_steps=2 " in error
     assert not (tmp_path / "run/evaluation.json").exists()
