@@ -83,6 +83,18 @@ def sample(
                 next_token.reorder(staying)
                 rows = rows[staying.to(rows.device, non_blocking=True)]
         logits = next_token(tokens[rows, length - 1])
+    return _hypotheses(tokens, totals, lengths, max_lengths=max_lengths, num_samples=num_samples)
+
+
+def _hypotheses(
+    tokens: Int[Tensor, "rows longest"],
+    totals: Float[Tensor, " rows"],
+    lengths: Int[Tensor, " rows"],
+    *,
+    max_lengths: Int[Tensor, " sentences"],
+    num_samples: int,
+) -> list[list[Hypothesis]]:
+    """Return the outputs of each sentence, most probable first; `lengths` count EOS. Raises DivergedError."""
     finished = FinishedHypotheses(
         max_lengths=max_lengths.numpy(), num_kept=num_samples, length_penalty=0.0, length_penalty_form="power"
     )
