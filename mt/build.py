@@ -89,7 +89,7 @@ def training_loss(model: Transformer, training: schema.Training) -> TrainingLoss
 
 
 def validation_loss(model: Transformer, training: schema.Training) -> TrainingLoss:
-    """The model with the loss of a single pass, whatever is minimised."""
+    """The model with the loss of a single pass, also where training minimises that of two."""
     return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=chunked_loss)
 
 

@@ -24,7 +24,7 @@ def tiny_model(*, seed: int = 0, dtype: torch.dtype = torch.float64, **changes: 
 
 
 class CutAll(nn.Module):
-    """Dropout that leaves nothing, whatever the random numbers: for `SimCut` in comparisons."""
+    """Dropout that always leaves nothing: for `SimCut` in comparisons."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Zeros."""

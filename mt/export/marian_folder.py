@@ -27,7 +27,7 @@ _LARGEST_VOCABULARY_BYTES = 1 << 24
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}
 _COPIES = ("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 _POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
-# The options of every Marian model, whatever the import's command line says.
+# The options of every Marian model; the import's command line cannot change them.
 _PAPER = {
     "num_encoder_layers": None,
     "num_decoder_layers": None,

@@ -1,4 +1,4 @@
-"""One thread translates; whatever waits while it is busy goes into its next batch."""
+"""One thread translates; all requests that wait while it is busy go into its next batch."""
 
 import contextlib
 import itertools

@@ -1,4 +1,4 @@
-"""What both interfaces ask for: texts in, translations out, whatever the pair, the markup and the alternatives."""
+"""What both interfaces ask for: texts in, translations out, for any pair, with or without markup and alternatives."""
 
 import asyncio
 import functools
