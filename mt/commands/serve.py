@@ -24,7 +24,7 @@ try:
     from mt.serving.requests import Gate
     from mt.serving.service import Pair, Service
 except ModuleNotFoundError as missing:
-    raise UserError(f"{missing.name} is not installed: pip install 'mt-transformer[serve]'") from missing
+    raise UserError(f"{missing.name} is not installed: in the repository, pip install -e '.[serve]'") from missing
 
 
 def serve(config: ServeConfig) -> None:

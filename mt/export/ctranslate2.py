@@ -36,7 +36,7 @@ def write_ctranslate2(
     Raises UserError without the engine, OSError.
     """
     if importlib.util.find_spec("ctranslate2") is None:
-        raise UserError("ctranslate2 is not installed: pip install 'mt-transformer[export]'")
+        raise UserError("ctranslate2 is not installed: in the repository, pip install -e '.[export]'")
     decoding, longest = run.decoding, translator.search.longest(run.decoding.max_source_tokens)
     spec = _spec(run, model, positions=max(run.decoding.max_source_tokens, longest) + 2)  # BOS or EOS
     target = _subwords(translator.target_tokenizer)

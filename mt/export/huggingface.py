@@ -124,7 +124,7 @@ class HuggingFaceEngine:
         try:
             import transformers  # noqa: PLC0415  an optional library
         except ImportError as error:
-            raise UserError("transformers is not installed: pip install 'mt-transformer[export]'") from error
+            raise UserError("transformers is not installed: in the repository, pip install -e '.[export]'") from error
         transformers.utils.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
         warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")  # which it then does not use

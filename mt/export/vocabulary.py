@@ -121,7 +121,7 @@ def _parsed(path: Path) -> Any:
         from google.protobuf.message import DecodeError  # noqa: PLC0415  optional libraries
         from sentencepiece import sentencepiece_model_pb2  # noqa: PLC0415
     except ImportError as error:
-        raise UserError("to import, install the extra: pip install 'mt-transformer[export]'") from error
+        raise UserError("to import, install the extra: in the repository, pip install -e '.[export]'") from error
     try:
         return sentencepiece_model_pb2.ModelProto.FromString(content)
     except DecodeError as error:
