@@ -4,11 +4,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from mt.documents.markup import Markup
 from mt.errors import UserError
 from mt.serving import service
 from mt.serving.languages import name_of
 from mt.serving.libretranslate import body_of
-from mt.serving.markup import Markup
 from mt.serving.requests import Parameters, RequestError, gate_of, note, service_of
 from mt.translation.limits import LimitError
 

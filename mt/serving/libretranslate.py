@@ -4,10 +4,10 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
+from mt.documents.markup import Markup, plain_text
 from mt.errors import UserError
 from mt.serving import service
 from mt.serving.languages import name_of
-from mt.serving.markup import Markup, plain_text
 from mt.serving.requests import Parameters, RequestError, gate_of, note, service_of
 
 router = APIRouter()

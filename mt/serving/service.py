@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mt.api import Translator
+from mt.documents.markup import MarkedText, Markup, plain_text
+from mt.documents.passages import PlainText, sentence_spans
 from mt.errors import MtError, UserError
 from mt.serving.batcher import Batcher, BatchReport
 from mt.serving.languages import Detector, find_code
-from mt.serving.markup import MarkedText, Markup, plain_text
-from mt.serving.passages import PlainText, sentence_spans
 from mt.translation.limits import Limits, check_type
 from mt.translation.segments import Translation
 

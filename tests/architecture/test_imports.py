@@ -36,7 +36,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("mt.reporting", "mt.translation"),
     },
     "mt.api": {"mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
-    "mt.serving": {"mt.api", "mt.data.lines", "mt.translation"},
+    "mt.documents": {"mt.translation.segments"},
+    "mt.serving": {"mt.api", "mt.data.lines", "mt.documents", "mt.translation"},
     "mt.commands": {
         *("mt.api", "mt.build", "mt.config", "mt.data", "mt.doctor", "mt.export", "mt.fast", "mt.model"),
         *("mt.reporting", "mt.runs", "mt.runtime", "mt.training", "mt.translation"),

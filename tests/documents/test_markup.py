@@ -8,11 +8,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from served import Limits  # noqa: F401  skips without the extra
 from translators import small_api
 
-from mt.serving.markup import MarkedText, Markup, plain_text
-from mt.serving.passages import sentence_spans
+pytest.importorskip("sentencex", reason="needs the extra documents: in the repository, pip install -e '.[documents]'")
+
+from mt.documents.markup import MarkedText, Markup, plain_text
+from mt.documents.passages import sentence_spans
 from mt.translation.segments import Translation
 
 HTML = Markup(html=True)

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from mt.documents.passages import Span, gap_between
 from mt.errors import UserError
-from mt.serving.passages import Span, gap_between
 from mt.translation.segments import Translation
 
 DEEPEST = 100  # elements inside each other
