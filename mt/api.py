@@ -14,7 +14,7 @@ from mt.config.loading import checked
 from mt.config.schema import Decoding, TrainConfig
 from mt.data.tokenizer import Tokenizer
 from mt.errors import BadFileError, MtError, SearchStoppedError, UserError
-from mt.model.transformer import Transformer
+from mt.model.decoder_only import AnyTransformer
 from mt.runs.checkpoint import check_tensor_file, load_model_tensors, tensors_without_values
 from mt.runs.delivery import read_model
 from mt.runs.folder import CONFIG, MODEL, check_ensemble, load_run, run_identity, tokenizer_paths
@@ -187,13 +187,13 @@ def translator_of_run(
     )
 
 
-def model_and_translator(run_dir: Path, decoding: Decoding | None = None) -> tuple[Transformer, LineTranslator]:
+def model_and_translator(run_dir: Path, decoding: Decoding | None = None) -> tuple[AnyTransformer, LineTranslator]:
     """The model that a run delivered, on the CPU, and the translator with it. Raises as `translator_of_run`."""
     config, model = load_run(run_dir), trained_model(run_dir, torch.device("cpu"))
     return model, build.translator(config, decoding or config.decoding, [model], load_tokenizers(config, run_dir))
 
 
-def trained_model(run_dir: Path, device: torch.device) -> Transformer:
+def trained_model(run_dir: Path, device: torch.device) -> AnyTransformer:
     """The model that a run delivered. Raises BadFileError when it is damaged, or its tokenizers are not its own."""
     config, _ = load_run(run_dir), run_identity(run_dir)
     model = empty_model(config, load_tokenizers(config, run_dir), torch.device("meta"), file=run_dir / MODEL)
@@ -203,7 +203,7 @@ def trained_model(run_dir: Path, device: torch.device) -> Transformer:
 
 def empty_model(
     config: TrainConfig, tokenizers: build.Tokenizers, device: torch.device, *, file: Path | None = None
-) -> Transformer:
+) -> AnyTransformer:
     """A new model with the vocabulary sizes of these tokenizers; on the device "meta" it has shapes without values.
 
     With the `file` that it will be loaded from, that is compared first, without memory: a damaged configuration may

@@ -23,7 +23,8 @@ from mt.fast.fused_attention import fused_attention
 from mt.fast.native.ranking import ranked_extensions
 from mt.fast.workers import Workers
 from mt.model.architecture import Architecture
-from mt.model.cached_decoder import CachedDecoder
+from mt.model.cached_decoder import CachedContinuation, CachedDecoder
+from mt.model.decoder_only import AnyTransformer
 from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer
 from mt.reporting import report
@@ -63,7 +64,7 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
     return {split: [hub(split=name)] for split, name in splits.items() if name is not None}
 
 
-def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int | None) -> Transformer:
+def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int | None) -> AnyTransformer:
     """A new model, initialised by the run's seed; without a `source_vocab_size` both sides share one vocabulary."""
     seed_everything(config.seed, 0)
     architecture = Architecture(
@@ -77,7 +78,7 @@ def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int
     return architecture.transformer()
 
 
-def training_loss(model: Transformer, training: schema.Training) -> TrainingLoss:
+def training_loss(model: AnyTransformer, training: schema.Training) -> TrainingLoss:
     """The model with the loss that is minimised, formed a chunk of positions at a time."""
     consistency: RDrop | SimCut | None = None
     if training.consistency == "rdrop":
@@ -88,7 +89,7 @@ def training_loss(model: Transformer, training: schema.Training) -> TrainingLoss
     return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=chunked_loss, consistency=consistency)
 
 
-def validation_loss(model: Transformer, training: schema.Training) -> TrainingLoss:
+def validation_loss(model: AnyTransformer, training: schema.Training) -> TrainingLoss:
     """The model with the loss of a single pass, also where training minimises that of two."""
     return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=chunked_loss)
 
@@ -128,7 +129,7 @@ def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool
 def translator(
     config: schema.TrainConfig,
     decoding: schema.Decoding,
-    models: Sequence[Transformer],
+    models: Sequence[AnyTransformer],
     tokenizers: Tokenizers,
     *,
     num_hypotheses: int = 1,
@@ -140,6 +141,8 @@ def translator(
     On a CPU the searches run in threads; with `processes` large numbers of sentences are shared among processes.
     """
     check_max_positions(config.model, decoding)
+    if alignments and config.model.family == "decoder":
+        raise UserError("alignments: model.family=decoder has no attention over an encoder to read them from")
     device = next(models[0].parameters()).device
     threads = torch.get_num_threads() if device.type == "cpu" else 1
     return Translator(
@@ -172,13 +175,19 @@ def search(decoding: schema.Decoding, *, byte_fallback: bool, num_hypotheses: in
 
 
 def _decoders(
-    models: Sequence[Transformer], precision: str, device: torch.device
+    models: Sequence[AnyTransformer], precision: str, device: torch.device
 ) -> Sequence[Callable[..., NextToken]]:
     """The fast engine; for models that it does not support, the models themselves."""
     reasons = [unknown_part(model.eval()) for model in models]
     if reason := next(filter(None, reasons), None):
         _report_once(f"decoding without the fast engine, which does not support the model: {reason}")
-        return [functools.partial(CachedDecoder, model) for model in models]
+        return [_plain_decoder(model) for model in models]
     settings: dict[str, Any] = {"precision": decoding_precision(precision, device)}
     settings["compute_type"] = "int8" if precision == "int8" else None
     return [functools.partial(BatchedDecoder, PreparedModel(model, **settings)) for model in models]
+
+
+def _plain_decoder(model: AnyTransformer) -> Callable[..., NextToken]:
+    if isinstance(model, Transformer):
+        return functools.partial(CachedDecoder, model)
+    return functools.partial(CachedContinuation, model)

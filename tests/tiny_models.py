@@ -7,13 +7,13 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from mt.model.architecture import Architecture
-from mt.model.transformer import Transformer
+from mt.model.decoder_only import AnyTransformer
 
 PAD, UNKNOWN, BOS, EOS, FIRST_PIECE = 0, 1, 2, 3, 4
 VOCAB_SIZE = 23
 
 
-def tiny_model(*, seed: int = 0, dtype: torch.dtype = torch.float64, **changes: Any) -> Transformer:
+def tiny_model(*, seed: int = 0, dtype: torch.dtype = torch.float64, **changes: Any) -> AnyTransformer:
     """A small model in evaluation, every parameter random: biases and gains too, which begin as 0 and 1."""
     sizes: dict[str, Any] = {"num_layers": 2, "d_model": 16, "d_ff": 24, "num_heads": 4, "dropout": 0.0}
     torch.manual_seed(seed)

@@ -14,6 +14,7 @@ from mt.export.huggingface import HuggingFaceEngine, write_huggingface
 from mt.export.proof import proof_sentences, prove
 from mt.export.vocabulary import OWN, Vocabularies, vocabularies_of_run
 from mt.model.inspection import unknown_part
+from mt.model.transformer import Transformer
 from mt.reporting import report
 from mt.runs.folder import export_folder, load_run, tokenizer_paths
 
@@ -31,6 +32,7 @@ def export(config: ExportConfig) -> None:
             f"{run_dir}: the model cannot be exported: {part}: only post-norm residuals, sinusoidal positions, relu or "
             "swish and tied target embeddings can be exported"
         )
+    assert isinstance(model, Transformer)
     tokenizers = translator.source_tokenizer, translator.target_tokenizer
     compare = functools.partial(prove, model, translator, texts=proof_sentences(run_dir, config.sentences))
     output = Path(config.output) if config.output else export_folder(run_dir, config.format)

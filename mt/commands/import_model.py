@@ -15,6 +15,7 @@ from mt.export.huggingface import HuggingFaceEngine
 from mt.export.marian_folder import MarianFolder, read_marian_folder, read_weights
 from mt.export.proof import proof_sentences, prove
 from mt.export.vocabulary import Vocabularies, tokenizer_models
+from mt.model.transformer import Transformer
 from mt.reporting import report
 from mt.runs.delivery import model_file
 from mt.runs.folder import CONFIG, MODEL, SOURCE_TOKENIZER, TOKENIZER, note_imported, run_identity
@@ -42,6 +43,7 @@ def import_model(config: ImportConfig) -> None:
         parameters = read_weights(found, vocab_size=vocab_size)
         (aside / MODEL).write_bytes(model_file(parameters, averaged_steps=[], run=run_identity(aside)))
         model, translator = model_and_translator(aside)
+        assert isinstance(model, Transformer)
         with _blamed_on(folder):
             proof = prove(model, translator, HuggingFaceEngine(folder), vocabularies=vocabularies, texts=texts)
         proof.check(f"what was read from {folder}")

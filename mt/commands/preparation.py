@@ -25,7 +25,7 @@ from mt.data.text_cache import HELD_OUT_FILE, PreparedText, Side, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.doctor.quick import report_corpus_findings
 from mt.fast.workers import in_process
-from mt.model.transformer import Transformer
+from mt.model.decoder_only import AnyTransformer
 from mt.reporting import report
 from mt.runs.atomic import replace_file
 from mt.runs.checkpoint import load_model_tensors
@@ -183,7 +183,7 @@ def training_order(
 
 
 def fitting_tokens(
-    config: TrainConfig, order: TrainingOrder, epoch: int, model: Transformer, optimizer: torch.optim.Optimizer
+    config: TrainConfig, order: TrainingOrder, epoch: int, model: AnyTransformer, optimizer: torch.optim.Optimizer
 ) -> int:
     """Try the largest possible batch; returns the size of micro-batches, for `auto` the largest that fits in memory.
 

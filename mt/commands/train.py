@@ -27,7 +27,7 @@ from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
 from mt.fast.step_threads import step_threads
 from mt.fast.workers import can_fork
-from mt.model.transformer import Transformer
+from mt.model.decoder_only import AnyTransformer
 from mt.reporting import format_seconds, report
 from mt.runs.atomic import remove_unfinished
 from mt.runs.checkpoint import Checkpoints, TrainingState, load_model_tensors
@@ -110,7 +110,7 @@ def _ranks(config: TrainConfig) -> ProcessGroup:
 def _train(
     config: TrainConfig,
     text: PreparedText,
-    model: Transformer,
+    model: AnyTransformer,
     checkpoints: Checkpoints,
     *,
     stop: StopRequest,
@@ -186,7 +186,7 @@ def _report_unfitting(config: TrainConfig, steps: int) -> None:
 
 def _resumed(
     checkpoints: Checkpoints,
-    model: Transformer,
+    model: AnyTransformer,
     optimizer: torch.optim.Optimizer,
     ranks: ProcessGroup,
     say: Callable[[str], None],
@@ -221,18 +221,22 @@ def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) ->
 
 
 def _replica(
-    config: TrainConfig, model: Transformer, optimizer: torch.optim.Optimizer, ranks: ProcessGroup, order: TrainingOrder
+    config: TrainConfig,
+    model: AnyTransformer,
+    optimizer: torch.optim.Optimizer,
+    ranks: ProcessGroup,
+    order: TrainingOrder,
 ) -> Replica:
     """The parameters as this rank trains them, with their layers compiled where the configuration says so."""
     replica = ranks.wrap(build.training_loss(model, config.training), optimizer)
     if build.on_gpu_if_auto(config.training.compile, next(model.parameters()).device):
-        [trained] = [module for module in replica.loss.modules() if isinstance(module, Transformer)]
+        [trained] = [module for module in replica.loss.modules() if isinstance(module, AnyTransformer)]
         compile_layers(trained, static_shapes=order.pack_length is not None)
     return replica
 
 
 def _describe(
-    config: TrainConfig, model: Transformer, state: TrainingState, order: TrainingOrder, ranks: ProcessGroup
+    config: TrainConfig, model: AnyTransformer, state: TrainingState, order: TrainingOrder, ranks: ProcessGroup
 ) -> str:
     size = sum(parameter.numel() for parameter in model.parameters())
     device = next(model.parameters()).device
@@ -251,7 +255,7 @@ def _describe(
 
 
 def _validation(
-    config: TrainConfig, text: PreparedText, model: Transformer, batch_tokens: int
+    config: TrainConfig, text: PreparedText, model: AnyTransformer, batch_tokens: int
 ) -> Callable[[], Validation] | None:
     """Loss and greedy BLEU on the validation split, None without one."""
     if not text.path("validation", "source").exists():

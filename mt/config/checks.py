@@ -34,6 +34,8 @@ def check_combinations(config: Any) -> None:
 def _(model: Model) -> None:
     if model.d_model % model.num_heads and None in (model.d_k, model.d_v):
         raise UserError(f"model.num_heads: {model.num_heads} heads do not divide model.d_model = {model.d_model}")
+    if model.family == "decoder" and model.num_encoder_layers is not None:
+        raise UserError("model.num_encoder_layers: model.family=decoder has no encoder; give num_decoder_layers")
     if model.positions == "sinusoidal" and model.d_model % 2:
         raise UserError(f"model.d_model: must be even, for pairs of sine and cosine (section 3.5); got {model.d_model}")
     d_k = model.d_k or model.d_model // model.num_heads
@@ -109,11 +111,14 @@ def _(config: TrainConfig) -> None:
             f"do not fit training.micro_batch_tokens = {micro_batch_tokens}"
         )
     check_max_positions(config.model, config.decoding)
-    if max_tokens + 1 > config.model.max_positions and config.model.positions == "learned":
+    both = 2 if config.model.family == "decoder" else 1  # source and target count on in one row
+    if both * (max_tokens + 1) > config.model.max_positions and config.model.positions == "learned":
         raise UserError(
-            f"data.filters.max_tokens: a sentence of {max_tokens} subwords and its end "
-            f"do not fit model.max_positions = {config.model.max_positions}"
+            f"data.filters.max_tokens: {'a pair of sentences' if both == 2 else 'a sentence'} of {max_tokens} subwords "
+            f"and its end do not fit model.max_positions = {config.model.max_positions}"
         )
+    if config.model.family == "decoder" and training.fsdp:
+        raise UserError("training.fsdp: serves model.family=encoder_decoder only")
     if training.consistency == "rdrop" and config.model.dropout == 0:
         raise UserError("training.consistency=rdrop: its two passes differ by dropout; give model.dropout above 0")
     if config.decoding.sampling is not None:
@@ -167,9 +172,13 @@ def check_max_positions(model: Model, decoding: Decoding) -> None:
     longest = decoding.max_source_tokens + decoding.max_extra_tokens
     if decoding.max_output_tokens is not None:
         longest = max(decoding.max_source_tokens, min(longest, decoding.max_output_tokens))
+    what = "a source or translation"
+    if model.family == "decoder":  # source and translation count on in one row
+        outputs = longest if decoding.max_output_tokens is None else min(longest, decoding.max_output_tokens)
+        longest, what = decoding.max_source_tokens + outputs + 1, "a source and its translation"
     if model.positions == "learned" and longest + 1 > model.max_positions:
         raise UserError(
-            f"decoding.max_source_tokens: a source or translation may have {longest + 1} tokens, its end counted, more "
+            f"decoding.max_source_tokens: {what} may have {longest + 1} tokens, its end counted, more "
             f"than model.max_positions = {model.max_positions}; give less, or decoding.max_output_tokens too"
         )
 

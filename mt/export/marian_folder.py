@@ -33,6 +33,7 @@ _PAPER = {
     "num_decoder_layers": None,
     "d_k": None,
     "d_v": None,
+    "family": "encoder_decoder",
     "positions": "sinusoidal",
     "norm": "post",
     "norm_kind": "layer",

@@ -4,10 +4,11 @@ Batches of packed rows keep one shape (`mt/data/batching.py`), so a program comp
 Validation has batches of any shape and runs uncompiled (`Trainer`).
 """
 
-from mt.model.transformer import Transformer
+from mt.model.decoder_only import AnyTransformer
+from mt.model.stacks import Stack
 
 
-def compile_layers(model: Transformer, *, static_shapes: bool, backend: str = "inductor") -> None:
+def compile_layers(model: AnyTransformer, *, static_shapes: bool, backend: str = "inductor") -> None:
     """Let torch compile each encoder and decoder layer at its first use; parameters keep their names."""
-    for layer in (*model.encoder.layers, *model.decoder.layers):
+    for layer in [layer for stack in model.modules() if isinstance(stack, Stack) for layer in stack.layers]:
         layer.compile(dynamic=not static_shapes, backend=backend)

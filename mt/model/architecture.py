@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from torch import nn
 
 from mt.model.attention import Attention, MultiHeadAttention, attention
 from mt.model.attention_positions import AlibiPositions, RelativePositions, RotaryPositions
+from mt.model.decoder_only import AnyTransformer, CausalLayer, DecoderOnly
 from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import Activation, FeedForward, SwiGLU
 from mt.model.initialisation import Initialisation, initialise
@@ -33,6 +34,7 @@ class Architecture:
     d_ff: int
     num_heads: int
     dropout: float
+    family: Literal["encoder_decoder", "decoder"] = "encoder_decoder"
     source_vocab_size: int | None = None
     num_encoder_layers: int | None = None
     num_decoder_layers: int | None = None
@@ -51,27 +53,42 @@ class Architecture:
     attention: Attention = attention
     make_dropout: Callable[[float], nn.Module] = nn.Dropout
 
-    def transformer(self) -> Transformer:
+    def transformer(self) -> AnyTransformer:
         """A new model with these parts."""
+        model = self._encoder_decoder() if self.family == "encoder_decoder" else self._decoder_only()
+        initialise(model, self.initialisation)
+        return model
+
+    def _encoder_decoder(self) -> Transformer:
+        return Transformer(
+            **self._around_the_stacks(),
+            encoder=self._stack(self._encoder_layer, self.num_encoder_layers),
+            decoder=self._stack(self._decoder_layer, self.num_decoder_layers),
+        )
+
+    def _decoder_only(self) -> DecoderOnly:
+        return DecoderOnly(
+            **self._around_the_stacks(), decoder=self._stack(self._causal_layer, self.num_decoder_layers)
+        )
+
+    def _around_the_stacks(self) -> dict[str, Any]:
+        """Embeddings, positions and their dropout."""
         tied_output = self.tied_embeddings != "none"
         target_embedding = self._embedding(self.vocab_size, output_bias=self.output_bias and tied_output)
         source_embedding = target_embedding
         if self.source_vocab_size is not None or self.tied_embeddings != "all":
             source_embedding = self._embedding(self.source_vocab_size or self.vocab_size)
-        model = Transformer(
-            source_embedding=source_embedding,
-            target_embedding=target_embedding,
-            output_embedding=target_embedding
-            if tied_output
-            else self._embedding(self.vocab_size, output_bias=self.output_bias),
-            positions=self._embedding_positions(),
-            dropout=self.make_dropout(self.dropout),
-            encoder=self._stack(self._encoder_layer, self.num_encoder_layers),
-            decoder=self._stack(self._decoder_layer, self.num_decoder_layers),
-            pad=self.pad,
-        )
-        initialise(model, self.initialisation)
-        return model
+        output_embedding = target_embedding
+        if not tied_output:
+            output_embedding = self._embedding(self.vocab_size, output_bias=self.output_bias)
+        return {
+            "source_embedding": source_embedding,
+            "target_embedding": target_embedding,
+            "output_embedding": output_embedding,
+            "positions": self._embedding_positions(),
+            "dropout": self.make_dropout(self.dropout),
+            "pad": self.pad,
+        }
 
     def _embedding(self, vocab_size: int, *, output_bias: bool = False) -> TokenEmbedding:
         return TokenEmbedding(vocab_size=vocab_size, d_model=self.d_model, output_bias=output_bias)
@@ -91,6 +108,13 @@ class Architecture:
         return DecoderLayer(
             self_attention=self._multi_head_attention(self._attention_positions()),
             cross_attention=self._multi_head_attention(Positions()),
+            feed_forward=self._feed_forward(),
+            residual=self._residual,
+        )
+
+    def _causal_layer(self) -> CausalLayer:
+        return CausalLayer(
+            self_attention=self._multi_head_attention(self._attention_positions()),
             feed_forward=self._feed_forward(),
             residual=self._residual,
         )

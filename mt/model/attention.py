@@ -11,7 +11,7 @@ from torch.nn import functional
 from mt.model.positions import Positions
 
 Attention = Callable[[Tensor, Tensor, Tensor, Tensor | None, Tensor | None], Tensor]
-Entries = tuple[Float[Tensor, "rows heads all d_k"], Float[Tensor, "rows heads all d_v"], Int[Tensor, "1 all"]]
+Entries = tuple[Float[Tensor, "rows heads all d_k"], Float[Tensor, "rows heads all d_v"], Int[Tensor, "rows all"]]
 
 
 def attention_weights(
@@ -58,9 +58,10 @@ class KeyValueCache:
         self,
         key: Float[Tensor, "rows heads new d_k"],
         value: Float[Tensor, "rows heads new d_v"],
-        ids: Int[Tensor, "1 new"],
+        ids: Int[Tensor, "#rows new"],
     ) -> Entries:
         """Add entries and return all of them."""
+        ids = ids.expand(len(key), -1)
         if self.entries is not None:
             keys, values, all_ids = self.entries
             key, value, ids = torch.cat([keys, key], 2), torch.cat([values, value], 2), torch.cat([all_ids, ids], 1)
@@ -71,7 +72,7 @@ class KeyValueCache:
         """Make row i what row `rows[i]` was, once there are entries."""
         assert self.entries is not None
         keys, values, ids = self.entries
-        self.entries = keys.index_select(0, rows), values.index_select(0, rows), ids
+        self.entries = keys.index_select(0, rows), values.index_select(0, rows), ids.index_select(0, rows)
 
 
 class MultiHeadAttention(nn.Module):

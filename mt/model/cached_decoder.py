@@ -9,11 +9,12 @@ from dataclasses import replace
 from itertools import chain
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from mt.model.attention import KeyValueCache
-from mt.model.masks import padded
+from mt.model.decoder_only import DecoderOnly
+from mt.model.masks import joined, padded
 from mt.model.transformer import Transformer
 
 
@@ -52,4 +53,38 @@ class CachedDecoder:
         rows = rows.to(self.memory_mask.device, non_blocking=True)
         self.memory_mask = self.memory_mask[rows]
         for cache in chain(*self.caches):
+            cache.reorder(rows)
+
+
+class CachedContinuation:
+    """The same for a model without an encoder: the source fills the cache before the first token of the target."""
+
+    def __init__(
+        self, model: DecoderOnly, source: Int[Tensor, "sentences source"], *, rows_per_sentence: int = 1
+    ) -> None:
+        self.model = model
+        self.length = 0
+        source = source.to(model.target_embedding.weight.device, non_blocking=True)
+        self.mask: Bool[Tensor, "rows all"] = source != model.pad
+        self.ends = self.mask.sum(dim=1, keepdim=True)  # the position of the first target token
+        self.longest = source.shape[1]
+        self.caches = [KeyValueCache() for _ in model.decoder.layers]
+        model.read(model.source_embedding(source), *joined(padded(source, source[:, :0], pad=model.pad)), self.caches)
+        self.reorder(torch.arange(len(source)).repeat_interleave(rows_per_sentence))
+
+    def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
+        """Append each row's newest token and return the logits of the one after it."""
+        self.model.positions.reserve(self.longest + self.length + 1)
+        tokens = tokens.to(self.mask.device, non_blocking=True)[:, None]
+        self.mask = torch.cat([self.mask, torch.ones_like(tokens, dtype=torch.bool)], dim=1)
+        ids = self.ends + self.length
+        x = self.model.read(self.model.target_embedding(tokens), ids, self.mask.unsqueeze(1), self.caches)
+        self.length += 1
+        return self.model.output_embedding.logits(x[:, 0])
+
+    def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
+        """Make row i what row `rows[i]` was."""
+        rows = rows.to(self.mask.device, non_blocking=True)
+        self.mask, self.ends = self.mask[rows], self.ends[rows]
+        for cache in self.caches:
             cache.reorder(rows)

@@ -6,7 +6,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from mt.errors import UserError
 from mt.model.attention import Attention, MultiHeadAttention
+from mt.model.decoder_only import AnyTransformer
 from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import FeedForward
 from mt.model.positions import Positions, SinusoidalPositions
@@ -47,13 +49,16 @@ def unknown_part(model: nn.Module) -> str | None:
 
 @torch.inference_mode()
 def cross_attention_weights(
-    model: Transformer, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
+    model: AnyTransformer, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
 ) -> Float[Tensor, "layers batch heads target source"]:
     """The weights of every decoder layer's attention over the source, while reading `target` (BOS first).
 
     Figures 3 to 5 of the paper show such weights. Row t shows where the model looks to choose the token after target
     position t; each row sums to 1. Padded source positions have weight 0; rows of padded targets mean nothing.
+    Raises UserError for a model without an encoder.
     """
+    if not isinstance(model, Transformer):
+        raise UserError("model.family=decoder has no attention over an encoder: there are no alignments and pictures")
     seen: list[Tensor] = []
     tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     observed = copy.deepcopy(model, tensors)  # with the same tensors; other threads do not see what changes here

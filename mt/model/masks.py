@@ -51,6 +51,21 @@ def packed(source_segments: Int[Tensor, "batch source"], target_segments: Int[Te
     )
 
 
+def joined(layout: Layout) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length length"]]:
+    """Position ids and mask of rows that hold their source and then their target, each token seeing no later one.
+
+    A target counts on from the end of its own source, which is as long as the source tokens are that it may attend to.
+    """
+    own, to_source = layout.target_mask, layout.memory_mask
+    assert own is not None
+    batch, target, source = *own.shape[:2], to_source.shape[2]
+    of_source = layout.source_mask & causal_mask(source, device=own.device)
+    above = torch.cat([of_source, own.new_zeros(batch, source, target)], dim=2)
+    below = torch.cat([to_source.expand(batch, target, source), own], dim=2)
+    ids = [layout.source_ids.expand(batch, source), layout.target_ids + to_source.sum(dim=2)]
+    return torch.cat(ids, dim=1), torch.cat([above, below], dim=1)
+
+
 def padding_mask(tokens: Int[Tensor, "batch memory"], *, pad: int) -> Bool[Tensor, "batch 1 memory"]:
     """Let every query see the real tokens of its sentence: `segment_mask` for rows of one segment."""
     return (tokens != pad).unsqueeze(1)

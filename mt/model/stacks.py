@@ -84,7 +84,7 @@ class Stack(nn.Module):
         self,
         x: Float[Tensor, "batch length d_model"],
         *inputs: Tensor | Layout | None,
-        caches: Sequence[LayerCache] = (),
+        caches: Sequence[LayerCache | KeyValueCache] = (),
     ) -> Float[Tensor, "batch length d_model"]:
         """Pass `x` through the layers, all of which get the same `inputs`, and each its own cache."""
         for number, layer in enumerate(self.layers):

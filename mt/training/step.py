@@ -11,8 +11,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from mt.data.batch import Batch
+from mt.model.decoder_only import AnyTransformer
 from mt.model.masks import packed
-from mt.model.transformer import Cuts, Transformer
+from mt.model.transformer import Cuts
 from mt.training.consistency import RDrop, SimCut
 from mt.training.loss import ProjectedLoss, projected_loss
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
@@ -53,7 +54,7 @@ class TrainingLoss(nn.Module):
 
     def __init__(
         self,
-        model: Transformer,
+        model: AnyTransformer,
         *,
         label_smoothing: float,
         loss: ProjectedLoss = projected_loss,

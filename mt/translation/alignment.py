@@ -7,14 +7,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mt.data.batch import make_batch
+from mt.model.decoder_only import AnyTransformer
 from mt.model.inspection import cross_attention_weights
-from mt.model.transformer import Transformer
 
 Links = list[tuple[int, int]]  # (source word, target word), counted from 0, in ascending order
 
 
 def mean_attention(
-    models: Sequence[Transformer], sources: list[list[int]], outputs: list[list[int]]
+    models: Sequence[AnyTransformer], sources: list[list[int]], outputs: list[list[int]]
 ) -> Float[Tensor, "pairs target source"]:
     """Return the mean of the models' attention over each source while they read its output; padded.
 

@@ -111,6 +111,13 @@ WRONG = [
         ["model.positions=learned", "model.max_positions=100", "decoding.max_source_tokens=40"],
         ["data.filters.max_tokens:", "256", "model.max_positions = 100"],
     ),
+    (["model.family=decoder", "model.num_encoder_layers=2"], ["model.num_encoder_layers:", "no encoder"]),
+    (["model.family=decoder", "training.fsdp=true"], ["training.fsdp:", "model.family=encoder_decoder"]),
+    (["model.family=decoder", "model.positions=learned"], ["decoding.max_source_tokens:", "2100", "2048"]),
+    (
+        ["model.family=decoder", "model.positions=learned", "model.max_positions=500", "decoding.max_source_tokens=40"],
+        ["data.filters.max_tokens:", "a pair", "256", "model.max_positions = 500"],
+    ),
     (["training.micro_batch_tokens=5000", "training.batch_tokens=4000"], ["training.micro_batch_tokens:", "4000"]),
     (["training.batch_tokens=100"], ["data.filters.max_tokens:", "100"]),
     (["training.micro_batch_tokens=large"], ["training.micro_batch_tokens:", "whole number", "auto"]),

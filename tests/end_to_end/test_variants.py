@@ -30,10 +30,12 @@ VARIANTS = {
         "training.pack_length=100",
         "decoding.max_source_tokens=60",
     ],
+    "decoder only": ["model.family=decoder", "training.packing=true", "training.pack_length=100"],
 }
 UNKNOWN = {
     "all at once": "output_embedding is not tied to target_embedding",
     "learned positions, packed": "positions is LearnedPositions",
+    "decoder only": "the model is DecoderOnly",
 }
 
 
@@ -47,11 +49,21 @@ def test_a_variant_trains_and_translates_and_is_not_exported(
     build._report_once.cache_clear()
     capfd.readouterr()
     short = ["source=house tree.", "decoding.max_source_tokens=20"]
-    assert run("translate", translate, [run_dir, *short, "alignments=true"]) == 0
+    aligned = [] if variant == "decoder only" else ["alignments=true"]
+    assert run("translate", translate, [run_dir, *short, *aligned]) == 0
     line = f"decoding without the fast engine, which does not support the model: {UNKNOWN[variant]}"
     assert capfd.readouterr().err.count(line) == 1
-    assert run("attention", attention, [run_dir, *short, f"output={tmp_path}/attention.png"]) == 0
-    assert (tmp_path / "attention.png").stat().st_size
+    picture = [run_dir, *short, f"output={tmp_path}/attention.png"]
+    if variant == "decoder only":
+        for command, job, words in (
+            ("attention", attention, picture),
+            ("translate", translate, [run_dir, *short, "alignments=true"]),
+        ):
+            assert run(command, job, words) == 2
+            assert "model.family=decoder has no attention over an encoder" in capfd.readouterr().err
+    else:
+        assert run("attention", attention, picture) == 0
+        assert (tmp_path / "attention.png").stat().st_size
     capfd.readouterr()
     assert run("export", export, [run_dir, "format=huggingface"]) == 2
     assert f"the model cannot be exported: {UNKNOWN[variant]}" in capfd.readouterr().err

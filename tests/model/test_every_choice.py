@@ -14,13 +14,15 @@ from torch import Tensor, nn
 
 from mt.config import schema
 from mt.data.batch import make_batch, make_packed_batch
+from mt.errors import UserError
 from mt.fast.dropout import Dropout
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.model import masks
 from mt.model.architecture import Architecture
-from mt.model.cached_decoder import CachedDecoder
+from mt.model.cached_decoder import CachedContinuation, CachedDecoder
+from mt.model.decoder_only import AnyTransformer
 from mt.model.feed_forward import FeedForward
 from mt.model.inspection import cross_attention_weights, unknown_part
 from mt.model.positions import SinusoidalPositions
@@ -55,6 +57,18 @@ CHOICES: dict[str, dict[str, Any]] = {
     "deep encoder, shallow decoder": {"num_encoder_layers": 3, "num_decoder_layers": 1},
     "target embeddings tied": {"tied_embeddings": "target"},
     "no embeddings tied": {"tied_embeddings": "none", "output_bias": True},
+    "decoder only": {"family": "decoder", "attention": fused_attention, "make_dropout": Dropout},
+    "decoder only, GPT-2's": {
+        "family": "decoder",
+        "positions": "learned",
+        "max_positions": 14,
+        "norm": "pre",
+        "activation": "gelu",
+        "initialisation": "fan_in",
+    },
+    "decoder only, relative positions": {"family": "decoder", "positions": "relative", "max_relative_positions": 3},
+    "decoder only, rotary positions": {"family": "decoder", "positions": "rotary", "tied_embeddings": "none"},
+    "decoder only, alibi": {"family": "decoder", "positions": "alibi", "source_vocab_size": VOCAB_SIZE},
 }
 # What the fast engine computes: these choices, and no others.
 SERVED = {
@@ -70,8 +84,12 @@ def choice(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def model(choice: str) -> Transformer:
+def model(choice: str) -> AnyTransformer:
     return tiny_model(**CHOICES[choice])
+
+
+def plain_decoder(model: AnyTransformer, source: Tensor) -> CachedDecoder | CachedContinuation:
+    return CachedDecoder(model, source) if isinstance(model, Transformer) else CachedContinuation(model, source)
 
 
 def ragged() -> tuple[torch.Tensor, torch.Tensor]:
@@ -85,7 +103,7 @@ def test_every_value_of_an_option_is_among_the_choices() -> None:
             assert values == set(get_args(hint)), name
 
 
-def test_nothing_comes_from_ahead(model: Transformer) -> None:
+def test_nothing_comes_from_ahead(model: AnyTransformer) -> None:
     source, target = ragged()
     before = model(source, target)
     for t in range(6):
@@ -96,7 +114,7 @@ def test_nothing_comes_from_ahead(model: Transformer) -> None:
         assert not torch.allclose(after[:, t + 1 :], before[:, t + 1 :], atol=1e-3)
 
 
-def test_padding_and_neighbours_have_no_influence(model: Transformer) -> None:
+def test_padding_and_neighbours_have_no_influence(model: AnyTransformer) -> None:
     source, target = ragged()
     together = model(source, target)
     for row, (source_length, target_length) in enumerate(zip(SOURCE_LENGTHS, TARGET_LENGTHS, strict=True)):
@@ -104,7 +122,7 @@ def test_padding_and_neighbours_have_no_influence(model: Transformer) -> None:
         torch.testing.assert_close(together[row, :target_length], alone[0], rtol=0, atol=1e-10)
 
 
-def test_packed_rows_equal_padded_rows(model: Transformer) -> None:
+def test_packed_rows_equal_padded_rows(model: AnyTransformer) -> None:
     pairs = [([5, 6, 7], [8, 9]), ([10], [11, 12, 13]), ([14, 15], [16])]
     padded = make_batch(*zip(*pairs, strict=True))
     packed = make_packed_batch([pairs], pack_length=12, rows=1)
@@ -118,15 +136,15 @@ def test_packed_rows_equal_padded_rows(model: Transformer) -> None:
         torch.testing.assert_close(found[0, own], expected[number, : len(target) + 1], rtol=0, atol=1e-10)
 
 
-def test_step_by_step_equals_the_whole(model: Transformer) -> None:
+def test_step_by_step_equals_the_whole(model: AnyTransformer) -> None:
     source, target = sentences(SOURCE_LENGTHS, seed=0), sentences([6, 6, 6], seed=1, begin=BOS)
     whole = model(source, target)
-    decoder = CachedDecoder(model, source)
+    decoder = plain_decoder(model, source)
     for t in range(6):
         torch.testing.assert_close(decoder(target[:, t]), whole[:, t], rtol=0, atol=1e-10)
 
 
-def test_the_fast_engine_computes_the_same_or_refuses_by_name(choice: str, model: Transformer) -> None:
+def test_the_fast_engine_computes_the_same_or_refuses_by_name(choice: str, model: AnyTransformer) -> None:
     reason = unknown_part(model)
     assert (reason is None) == (choice in SERVED)
     if reason is not None:
@@ -143,9 +161,13 @@ def test_the_fast_engine_computes_the_same_or_refuses_by_name(choice: str, model
 
 
 @torch.inference_mode()
-def test_the_picture_of_attention_shows_its_weights(model: Transformer) -> None:
+def test_the_picture_of_attention_shows_its_weights(model: AnyTransformer) -> None:
     """What the last layer's cross-attention gathers is the values times the weights that are drawn."""
     source, target = ragged()
+    if not isinstance(model, Transformer):
+        with pytest.raises(UserError, match=r"model\.family=decoder has no attention over an encoder"):
+            cross_attention_weights(model, source, target)
+        return
     weights = cross_attention_weights(model, source, target)[-1]
     torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), rtol=0, atol=1e-12)
     assert (weights.masked_select((source == PAD)[:, None, None]) == 0).all()

@@ -9,7 +9,7 @@ from composed import composed
 from mt import build
 from mt.config.schema import TrainConfig
 from mt.data.batch import make_batch
-from mt.model.transformer import Transformer
+from mt.model.decoder_only import AnyTransformer
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import StepResult, train_step
 
@@ -24,6 +24,8 @@ VARIANTS = {
     **{kind: [f"model.score={kind}"] for kind in ("dot", "general", "additive")},
     "free heads": ["model.d_k=6", "model.d_v=12"],
     "deep and shallow": ["model.num_encoder_layers=3", "model.num_decoder_layers=1"],
+    "decoder only": ["model.family=decoder"],
+    "decoder only, pre-norm": ["model.family=decoder", "model.positions=rotary", "model.norm=pre"],
     **{f"{kind} tied": [f"model.tied_embeddings={kind}"] for kind in ("target", "none")},
 }
 
@@ -35,11 +37,11 @@ def config_of(variant: str) -> TrainConfig:
     return config
 
 
-def new_model(config: TrainConfig) -> Transformer:
+def new_model(config: TrainConfig) -> AnyTransformer:
     return build.model(config, vocab_size=VOCAB_SIZE, source_vocab_size=None)
 
 
-def steps(config: TrainConfig, model: Transformer, count: int) -> list[StepResult]:
+def steps(config: TrainConfig, model: AnyTransformer, count: int) -> list[StepResult]:
     """The first steps on one batch of four sentences and their reversals."""
     optimizer = build.optimizer(config.training, list(model.parameters()))
     replica = SINGLE_PROCESS.wrap(build.training_loss(model.train(), config.training), optimizer)

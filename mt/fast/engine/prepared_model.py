@@ -10,6 +10,7 @@ from torch.nn import functional
 from mt.fast.engine.prepacked_linear import PrepackedLinear
 from mt.fast.native.layers import DecoderInOneCall, IndexedAttention, NormOfSum
 from mt.fast.native.tiled_linear import COLUMNS, ComputeType, TiledLinear
+from mt.model.decoder_only import AnyTransformer
 from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import FeedForward
 from mt.model.inspection import unknown_part
@@ -143,9 +144,12 @@ class PreparedModel:
     """
 
     @torch.no_grad()
-    def __init__(self, model: Transformer, *, precision: torch.dtype, compute_type: ComputeType | None = None) -> None:
+    def __init__(
+        self, model: AnyTransformer, *, precision: torch.dtype, compute_type: ComputeType | None = None
+    ) -> None:
         if part := unknown_part(model):
             raise ValueError(f"the fast engine does not support this model: {part}")
+        assert isinstance(model, Transformer)
         self.pad = model.pad
         self.precision = precision
         self.num_heads = model.decoder.layers[0].self_attention.num_heads

@@ -1,0 +1,103 @@
+"""The decoder of figure 1 alone, as in GPT (Radford et al. 2018): one stack reads the source, then the target.
+
+Translation is then continuation: source, its EOS as the separator, BOS and the target, each token seeing those before
+it. A language model is the same with an empty source. Only the target has a loss.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from mt.model.attention import KeyValueCache, MultiHeadAttention
+from mt.model.embedding import TokenEmbedding
+from mt.model.masks import Layout, joined, padded
+from mt.model.positions import Positions
+from mt.model.stacks import Residual, Stack
+from mt.model.transformer import Cuts, Transformer
+
+
+class CausalLayer(nn.Module):
+    """A decoder layer without attention over an encoder: self-attention, then the feed-forward network."""
+
+    def __init__(self, *, self_attention: MultiHeadAttention, feed_forward: nn.Module, residual: Residual) -> None:
+        super().__init__()
+        self.self_attention = self_attention
+        self.self_attention_residual = residual()
+        self.feed_forward = feed_forward
+        self.feed_forward_residual = residual()
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        ids: Int[Tensor, "#batch length"],
+        mask: Bool[Tensor, "batch #length all"],
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "batch length d_model"]:
+        """One layer, where `ids` are position ids; with a `cache`, `x` holds the newest positions only."""
+        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, mask, ids, ids, cache=cache))
+        return self.feed_forward_residual(x, self.feed_forward)
+
+
+class DecoderOnly(nn.Module):
+    """A stack of causal layers over source and target in one row; `Architecture` makes it for `family=decoder`.
+
+    It takes what `Transformer` takes, so that batches, packing, loss and search are the same. The two sides may have
+    embeddings of their own, and tied ones are one module.
+    """
+
+    def __init__(
+        self,
+        *,
+        source_embedding: TokenEmbedding,
+        target_embedding: TokenEmbedding,
+        output_embedding: TokenEmbedding,
+        positions: Positions,
+        dropout: nn.Module,
+        decoder: Stack,
+        pad: int,
+    ) -> None:
+        super().__init__()
+        self.pad = pad
+        self.target_embedding = target_embedding
+        self.source_embedding = source_embedding
+        self.output_embedding = output_embedding
+        self.positions = positions
+        self.dropout = dropout
+        self.decoder = decoder
+
+    def forward(
+        self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
+    ) -> Float[Tensor, "batch target vocabulary"]:
+        """Logits of the token after each target position; `target` begins with BOS."""
+        return self.output_embedding.logits(self.hidden(source, target))
+
+    def hidden(
+        self,
+        source: Int[Tensor, "batch source"],
+        target: Int[Tensor, "batch target"],
+        layout: Layout | None = None,
+        cuts: Cuts = (None, None),
+    ) -> Float[Tensor, "batch target d_model"]:
+        """The last layer's output at the target's positions; without a `layout`, a row is a sentence.
+
+        `cuts` are the tokens whose embeddings are zero, as in `Transformer`.
+        """
+        layout = padded(source, target, pad=self.pad) if layout is None else layout
+        sides = [self.source_embedding(source), self.target_embedding(target)]
+        sides = [x if cut is None else x.masked_fill(cut.unsqueeze(2), 0.0) for x, cut in zip(sides, cuts, strict=True)]
+        return self.read(torch.cat(sides, dim=1), *joined(layout))[:, source.shape[1] :]
+
+    def read(
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        ids: Int[Tensor, "#batch length"],
+        mask: Bool[Tensor, "batch #length all"],
+        caches: Sequence[KeyValueCache] = (),
+    ) -> Float[Tensor, "batch length d_model"]:
+        """Embeddings with their positions through all layers; with `caches`, those of the newest tokens."""
+        return self.decoder(self.dropout(self.positions.embed(x, ids)), ids, mask, caches=caches)
+
+
+AnyTransformer = Transformer | DecoderOnly
