@@ -105,8 +105,8 @@ def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -
     )
 
 
-def schedule(config: schema.TrainConfig) -> Callable[[int], float]:
-    """The learning rate of a step."""
+def schedule(config: schema.TrainConfig) -> Callable[[float], float]:
+    """The learning rate of a step, or of a position between two."""
     training = config.training
     sizes = {"d_model": config.model.d_model, "warmup_steps": training.warmup_steps}
     factor = training.learning_rate_factor

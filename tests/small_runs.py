@@ -21,6 +21,8 @@ TIMES = {
     "target_tokens_per_second",
     "source_tokens_per_second",
     "training_seconds",
+    "budget_seconds",
+    "progress",
     "waiting_seconds",
     "seconds",
 }

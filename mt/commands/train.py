@@ -19,6 +19,7 @@ from mt.commands.preparation import (
     report_text,
     training_order,
 )
+from mt.config.checks import budget_seconds
 from mt.config.schema import TrainConfig
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder, validation_batches
@@ -67,7 +68,7 @@ def train(config: TrainConfig) -> None:
         model = empty_model(config, load_tokenizers(config, run_dir), device, file=other and other / MODEL)
         if other is not None:
             load_model_tensors(model, read_model(other), origin=other / MODEL)
-        clock = Clock(config.training.max_minutes, started, _validations_at_end(config, run_dir))
+        clock = _clock(config, run_dir, started)
         state = _train(config, text, model, checkpoints, stop=stop, ranks=ranks, clock=clock)
         if ranks.is_rank_zero:
             _complete(config, run_dir, checkpoints, state)
@@ -80,12 +81,12 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
         scores.unlink(missing_ok=True)  # those of an earlier model
         training, loss = config.training, loss_on_validation(config, run_dir)
         check = partial(empty_model, config, load_tokenizers(config, run_dir), torch.device("meta"))
-        limits = {"count": training.average_checkpoints, "warmup_steps": training.warmup_steps}
+        limits = {"count": training.average_checkpoints, "warmup_steps": _warmup_of(config, state.step)}
         deliver(run_dir, checkpoints, check=check, validation_loss=loss, **limits)
         draw_curves(run_dir)
     seconds = format_seconds(state.training_seconds)
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
-    if state.step < (warmup := config.training.warmup_steps):
+    if state.step < (warmup := _warmup_of(config, state.step)):
         again = f"training.warmup_steps={max(1, state.step // 4)}"
         report(
             f"warning: the run ended inside its warm-up of {warmup:,} steps, so that the model has hardly learned: "
@@ -121,8 +122,9 @@ def _train(
     say = report if ranks.is_rank_zero else lambda _: None
     optimizer = build.optimizer(training, list(model.parameters()))
     state = _resumed(checkpoints, model, optimizer, ranks, say)
-    if is_finished(state, max_steps=training.max_steps, patience=training.patience):
-        say(f"{config.name}: finished at step {state.step:,}; a larger training.max_steps continues")
+    if is_finished(state, max_steps=None if clock.paces else training.max_steps, patience=training.patience):
+        more = f"{clock} is used" if clock.paces else "a larger training.max_steps continues"
+        say(f"{config.name}: finished at step {state.step:,}; {more}")
         return state
     device = next(model.parameters()).device
     threads = step_threads(device) if ranks.world_size == 1 else None
@@ -151,7 +153,7 @@ def _train(
             stop=stop,
             ranks=ranks,
             clock=clock,
-            report_expected_steps=partial(_report_unfitting, config) if ranks.is_rank_zero else lambda _: None,
+            report_expected_steps=lambda steps: _report_unfitting(config, steps, clock) if ranks.is_rank_zero else None,
         ).run(state)
 
 
@@ -166,11 +168,25 @@ def _validations_at_end(config: TrainConfig, run_dir: Path) -> float:
     return 1.5 + (5 + config.decoding.beam_size) / 6 * sizes[1] / max(1, sizes[0])
 
 
-def _report_unfitting(config: TrainConfig, steps: int) -> None:
+def _clock(config: TrainConfig, run_dir: Path, started: float) -> Clock:
+    """What limits the time: the budget of the run, of which progress is kept, or `max_minutes` of this command."""
+    minutes = config.training.max_minutes if config.budget is None else budget_seconds(config.budget) / 60
+    return Clock(minutes, started, _validations_at_end(config, run_dir), paces=config.budget is not None)
+
+
+def _warmup_of(config: TrainConfig, steps: int) -> int:
+    """The steps of the warm-up in a run of `steps`; where the schedule follows the time, the same share of it."""
+    training = config.training
+    share = 1.0 if config.budget is None else steps / training.max_steps
+    return max(1, round(share * training.warmup_steps))
+
+
+def _report_unfitting(config: TrainConfig, steps: int, clock: Clock | None = None) -> None:
     """Report in one line the intervals that do not fit a run of `steps`, with values that would."""
     training = config.training
-    names = ("warmup_steps", "validate_every_steps", "checkpoint_every_steps", "average_checkpoints")
-    found = unfitting_intervals(steps, **{name: getattr(training, name) for name in names})
+    names = ("validate_every_steps", "checkpoint_every_steps", "average_checkpoints")
+    intervals = {name: getattr(training, name) for name in names}
+    found = unfitting_intervals(steps, warmup_steps=_warmup_of(config, steps), **intervals)
     if not found:
         return
     long = ", ".join(f"training.{name}={value}" for name, (value, _) in found.items())
@@ -180,7 +196,7 @@ def _report_unfitting(config: TrainConfig, steps: int) -> None:
         peak = learning_rate(training.warmup_steps, **sizes, factor=training.learning_rate_factor)
         same_peak = "" if training.learning_rate else f" training.learning_rate={peak:.2g}"
         fitting += f"{same_peak}, the warm-up in a new run_dir"
-    limit = "" if steps == training.max_steps else f" (about, in training.max_minutes={training.max_minutes:g})"
+    limit = "" if clock is None else f" (about, in {clock})"
     report(f"warning: too long for {steps:,} steps{limit}: {long}; these would fit: {fitting}")
 
 
@@ -246,11 +262,12 @@ def _describe(
     subwords = model.target_embedding.weight.shape[0]
     peak_step = min(config.training.warmup_steps, config.training.max_steps)
     peak = build.schedule(config)(peak_step)
+    end = f"to step {config.training.max_steps:,}" if config.budget is None else f"to the end of {config.budget}"
     return (
         f"{config.name}: training {begin}: {size:,} parameters, {subwords:,} subwords, {precision} on {devices}, "
         f"torch {torch.__version__}, threads: {torch.get_num_threads()}, "
         f"micro-batches of {order.micro_batch_tokens:,} tokens, peak learning rate {peak:.3g} at step {peak_step:,}, "
-        f"to step {config.training.max_steps:,}; run folder {config.run_dir}"
+        f"{end}; run folder {config.run_dir}"
     )
 
 

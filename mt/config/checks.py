@@ -23,6 +23,7 @@ from mt.errors import UserError
 
 SPECIAL_TOKENS = 4  # pad, unk, bos, eos
 BYTE_TOKENS = 256
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 @singledispatch
@@ -104,6 +105,8 @@ def _(data: HubData) -> None:
 @check_combinations.register
 def _(config: TrainConfig) -> None:
     training, max_tokens = config.training, config.data.filters.max_tokens
+    if config.budget is not None and budget_seconds(config.budget) and training.max_minutes is not None:
+        raise UserError("training.max_minutes: budget already limits the time; give one of them")
     micro_batch_tokens = training.batch_tokens if training.micro_batch_tokens == "auto" else training.micro_batch_tokens
     if max_tokens + 1 > micro_batch_tokens:
         raise UserError(
@@ -189,6 +192,14 @@ def shard_numbers(shard: str) -> tuple[int, int]:
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise UserError(f"shard: expected number/count, such as 3/16, counted from 1; got {shard}")
     return int(match[1]), int(match[2])
+
+
+def budget_seconds(budget: str) -> float:
+    """The seconds of a time such as 90s, 30m, 2h or 1.5d. Raises UserError for anything else."""
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smhd])", budget)
+    if match is None or not (seconds := float(match[1]) * _UNIT_SECONDS[match[2]]):
+        raise UserError(f"budget: expected a time with its unit, such as 30m, 2h or 1d; got {budget}")
+    return seconds
 
 
 def listed_corpora(data: FilesData) -> list[tuple[str, Corpus]]:

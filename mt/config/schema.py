@@ -264,6 +264,7 @@ class TrainConfig:
     seed: CountOrZero
     device: Device
     finetune_from: File | None  # a run folder: begin with its model, tokenizer and sizes
+    budget: str | None  # the time of the whole run, such as 30m, 2h, 1d, evaluation included; the rate follows it
     data: Data
     tokenizer: Tokenizer
     model: Model

@@ -80,6 +80,8 @@ class TrainingState:
     best_step: CountOrZero = 0
     validations_without_progress: CountOrZero = 0
     training_seconds: float = 0.0
+    budget_seconds: float = 0.0  # used so far, by all commands of the run
+    progress: float = 0.0  # in a schedule by time: the share of the time for steps that is over
     on_schedule: bool = True
     validation_due: bool = False
     window: Window = field(default_factory=Window)

@@ -10,12 +10,16 @@ _UNMEASURED_SHARE = 0.1  # of the time, kept for the end until a validation show
 
 @dataclass(eq=False)
 class Clock:
-    """When the steps must end for what follows them to end within `max_minutes` (None: no limit)."""
+    """When the steps must end for what follows them to end within `max_minutes` (None: no limit).
+
+    With `paces` it limits the whole run instead of one command, and the learning rate follows it.
+    """
 
     max_minutes: float | None = None
     started: float = field(default_factory=time.monotonic)  # seconds, by `time.monotonic`
     validations_at_end: float = 1.0  # how long validation, averaging and evaluation take, in validations
     validation_seconds: float | None = None  # of the newest; None before the first
+    paces: bool = False
     _first: tuple[int, float] | None = None  # a step and when it ended
 
     def seconds_left(self) -> float:
@@ -26,6 +30,15 @@ class Clock:
         if self.validation_seconds is not None:
             end = self.validations_at_end * self.validation_seconds
         return self.started + 60 * self.max_minutes - end - time.monotonic()
+
+    def progress(self, training_seconds: float) -> float:
+        """The share of the time for steps that is over, after these seconds of it; 1 when none is left."""
+        left = max(self.seconds_left(), 0.0)
+        return 1.0 if left == 0 else training_seconds / (training_seconds + left)
+
+    def __str__(self) -> str:
+        minutes = self.max_minutes or 0
+        return f"the budget of {minutes:g} minutes" if self.paces else f"training.max_minutes={minutes:g}"
 
     def lacks_validation(self) -> bool:
         """Whether half of the time is over, and no validation has shown yet how long the end will take."""

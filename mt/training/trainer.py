@@ -19,10 +19,12 @@ from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
 from mt.training.limits import Clock
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
+from mt.training.schedule import position
 from mt.training.step import SideBySide, TrainingLoss, train_step
 
 _MAX_CONSECUTIVE_SKIPS = 5
 _GO_ON, _LACKS_VALIDATION, _OUT_OF_TIME = range(3)  # what the ranks agree on; higher numbers, less 2, are signals
+_PARTS = 1 << 32  # of the progress, on which they agree in the same number
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Validation:
 class StepSettings:
     """What every step computes with."""
 
-    learning_rate: Callable[[int], float]
+    learning_rate: Callable[[float], float]
     autocast: Callable[[], AbstractContextManager[None]]
     seed: int  # of dropout
     side_by_side: SideBySide | None = None  # the micro-batches of a step
@@ -48,7 +50,7 @@ class StepSettings:
 class LoopSettings:
     """When the loop ends (None: never for this reason), and after how many steps it validates, saves and logs."""
 
-    max_steps: int
+    max_steps: int  # under a clock that paces, the scale of the schedule, and no end
     patience: int | None  # validations without a new best score
     validate_every_steps: int
     checkpoint_every_steps: int
@@ -74,11 +76,15 @@ class Trainer:
     def run(self, state: TrainingState) -> TrainingState:
         """Train until `max_steps`, until validation stops improving, or until the clock leaves no time for a step.
 
+        Under a clock that `paces`, the last of these is the end of the run, and the rate follows rank zero's clock.
+
         Raises StoppedError (a signal arrived; the state is saved) and DivergedError (5 steps in a row without a finite
         gradient; the last checkpoint is unchanged).
         """
         now = time.monotonic()
         self._started = now - state.training_seconds
+        if self.clock.paces:
+            self.clock.started -= state.budget_seconds
         self._window_start = now - state.window.seconds
         self._progress = Progress(
             "training",
@@ -104,7 +110,8 @@ class Trainer:
         return state
 
     def _finished(self, state: TrainingState) -> bool:
-        return is_finished(state, max_steps=self.loop.max_steps, patience=self.loop.patience)
+        max_steps = None if self.clock.paces else self.loop.max_steps
+        return is_finished(state, max_steps=max_steps, patience=self.loop.patience)
 
     def _next_batches(self, state: TrainingState, stream: Generator[StepBatches, None, None]) -> StepBatches:
         start = time.monotonic()
@@ -133,7 +140,8 @@ class Trainer:
         own_dropout = (self.ranks.rank,) if self.ranks.rank else ()
         seed_everything(self.steps.seed, state.step, *own_dropout)
         self.replica.loss.train()
-        rate = self.steps.learning_rate(state.step)
+        at = position(state.progress, max_steps=self.loop.max_steps) if self.clock.paces else state.step
+        rate = self.steps.learning_rate(at)
         result = train_step(
             self.replica,
             batches.micro_batches,
@@ -195,6 +203,8 @@ class Trainer:
             skipped_steps=state.skipped_steps,
             training_seconds=time.monotonic() - self._started,
         )
+        if state.progress:
+            self._progress.total = round(state.step / state.progress)
         self._progress.reach(
             state.step,
             epoch=str(state.epoch),
@@ -211,10 +221,15 @@ class Trainer:
             self.metrics.write(step=state.step, kind=kind, **values)
 
     def _after_step(self, state: TrainingState) -> None:
-        due = state.step % self.loop.validate_every_steps == 0 or state.step >= self.loop.max_steps
+        last = not self.clock.paces and state.step >= self.loop.max_steps
+        due = state.step % self.loop.validate_every_steps == 0 or last
         if self.validate is not None and (due or state.validation_due):
             self._validate(state, self.validate)
-        agreed = self._agreed()
+        agreed = self._agreed(state)
+        if agreed == _OUT_OF_TIME and self.clock.paces:
+            state.progress = 1.0
+            if self.validate is not None and self._validated_step != state.step:
+                self._validate(state, self.validate)
         finished = self._finished(state)
         if state.step % self.loop.checkpoint_every_steps == 0 or agreed >= _OUT_OF_TIME or finished:
             self._save(state)
@@ -227,18 +242,26 @@ class Trainer:
             self._validate_unscheduled(state)
         if self._out_of_time:
             where = f"at step {state.step:,} of {self.loop.max_steps:,}; the same command continues from here"
-            self._progress.line(f"training.max_minutes={self.clock.max_minutes:g}: training ends {where}")
+            self._progress.line(f"{self.clock}: training ends {where}")
         elif (expected := self.clock.expected_steps(state.step) or math.inf) < self.loop.max_steps:
             self.report_expected_steps(int(expected))
 
-    def _agreed(self) -> int:
-        """What all ranks do next, because one of them received a signal, is out of time, or lacks a validation."""
-        own = _LACKS_VALIDATION if self.validate is not None and self.clock.lacks_validation() else _GO_ON
+    def _agreed(self, state: TrainingState) -> int:
+        """What all ranks do next, because one of them received a signal, is out of time, or lacks a validation.
+
+        They agree on the progress too. Where the clock paces it is that of rank zero.
+        """
+        own, parts, knows = _GO_ON, 0, self.ranks.is_rank_zero or not self.clock.paces
         if self.stop:
             own = self.stop.signal_number + _OUT_OF_TIME
-        elif self.clock.seconds_left() < 0:
+        elif knows and self.clock.seconds_left() < 0:
             own = _OUT_OF_TIME
-        agreed = self.ranks.largest(own)
+        elif knows and self.validate is not None and self.clock.lacks_validation():
+            own = _LACKS_VALIDATION
+        if knows and self.clock.paces:
+            parts = int((_PARTS - 1) * self.clock.progress(time.monotonic() - self._started))
+        agreed, parts = divmod(self.ranks.largest(own * _PARTS + parts), _PARTS)
+        state.progress = max(state.progress, parts / _PARTS)  # 1 only at the end
         if agreed > _OUT_OF_TIME:
             self.stop.signal_number = agreed - _OUT_OF_TIME
         return agreed
@@ -246,6 +269,8 @@ class Trainer:
     def _save(self, state: TrainingState) -> None:
         state.on_schedule = state.step % self.loop.checkpoint_every_steps == 0
         state.training_seconds = time.monotonic() - self._started
+        if self.clock.paces:
+            state.budget_seconds = time.monotonic() - self.clock.started
         state.window.seconds = time.monotonic() - self._window_start
         if self.metrics is not None:
             self.metrics.sync()
@@ -254,7 +279,7 @@ class Trainer:
         self._saved_step = state.step
 
     def _stopped(self, state: TrainingState) -> StoppedError:
-        saved = f"saved at step {state.step:,} of {self.loop.max_steps:,}"
+        saved = f"saved at step {state.step:,}" + ("" if self.clock.paces else f" of {self.loop.max_steps:,}")
         return StoppedError(
             f"stopped by a signal: {saved}; the same command continues, and mt-average "
             f"run_dir={self.checkpoints.folder.parent} makes a model to translate with of what there is",
@@ -305,10 +330,11 @@ class Trainer:
         self._window_start += seconds
 
 
-def is_finished(state: TrainingState, *, max_steps: int, patience: int | None) -> bool:
-    """Whether all steps are made, or `patience` validations brought no progress."""
+def is_finished(state: TrainingState, *, max_steps: int | None, patience: int | None) -> bool:
+    """Whether all steps are made (None: all the time is used), or `patience` validations brought no progress."""
     stale = patience is not None and state.validations_without_progress >= patience
-    return not state.validation_due and (stale or state.step >= max_steps)
+    over = state.progress >= 1 if max_steps is None else state.step >= max_steps
+    return not state.validation_due and (stale or over)
 
 
 def validation_loss(

@@ -56,6 +56,7 @@ class Run:
         self.scores: Callable[[int], float] | None = None
         self.validate = True
         self.minutes: float | None = None
+        self.paces = False
         self.loss: ProjectedLoss = projected_loss
         folder.mkdir(exist_ok=True)
 
@@ -85,7 +86,7 @@ class Run:
                 checkpoints=checkpoints,
                 metrics=metrics,
                 stop=stop,
-                clock=Clock(self.minutes, time.monotonic()),
+                clock=Clock(self.minutes, time.monotonic(), paces=self.paces),
                 report_expected_steps=self.expected.append,
             ).run(state)
 
@@ -115,7 +116,7 @@ class Run:
         for folder in sorted((self.folder / "checkpoints").iterdir()):
             found[folder.name] = read_folder(folder)
             state = json.loads(found[folder.name].pop("state.json"))
-            state.pop("training_seconds")
+            state.pop("training_seconds"), state.pop("budget_seconds"), state.pop("progress")
             state["window"].pop("seconds")
             state["window"].pop("waiting_seconds")
             found[folder.name]["state"] = state
@@ -257,6 +258,64 @@ def test_half_of_the_time_without_a_validation_brings_one(tmp_path: Path, monkey
         run.events["step", step] = lambda: now.__setitem__(0, now[0] + 6.0)
     assert run.start().step == 11
     assert [line["step"] for line in run.lines() if line["kind"] == "unscheduled validation"] == [5, 11]
+
+
+class PacedRun(Run):
+    """A run of 10 minutes by a clock of its own; notes when each step began and the position of its rate."""
+
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, seconds_of_step: Callable[[float], float]
+    ) -> None:
+        super().__init__(folder, validate_every_steps=20, checkpoint_every_steps=10)
+        self.minutes, self.paces, self.now, self.seconds_of_step = 10.0, True, 0.0, seconds_of_step
+        self.steps: list[tuple[float, float]] = []
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+
+    def _learning_rate(self, step: float) -> float:
+        self.steps.append((self.now, step))
+        self.now += self.seconds_of_step(self.now)
+        self.step = len(self.steps)
+        self.happen("step")
+        return 0.001
+
+    def _validate(self) -> Validation:
+        self.now += 10
+        return super()._validate()
+
+
+@pytest.mark.parametrize("slower", [3.0, 0.5])
+def test_a_schedule_by_time_ends_in_time_and_decayed_whatever_the_speed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slower: float
+) -> None:
+    """From the middle on a step takes longer, or less; `max_steps` is a scale and no end."""
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda now: 10.0 * (slower if now > 300 else 1.0))
+    state = run.start()
+    assert 585 < run.now <= 600 + 10 * slower
+    assert state.progress == 1.0
+    assert [line["kind"] for line in run.lines()][-1] == "validation"
+    positions = [position for _, position in run.steps]
+    assert positions == sorted(positions)
+    assert positions[0] == 1.0
+    assert 12 * (1 - 20 * slower / 600) < positions[-1] - 1 < 12
+    for began, position in run.steps:  # the time that is used decides, not the steps
+        assert position - 1 == pytest.approx(12 * began / 590, abs=1.2)
+    steps = state.step
+    assert run.start().step == steps
+    assert len(run.steps) == steps
+
+
+def test_a_stopped_schedule_by_time_continues_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the second command needs before its first step is of the budget too; the pause between them is not."""
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 10.0)
+    run.events["step", 20] = send(signal.SIGTERM)
+    with pytest.raises(StoppedError, match="saved at step 20;"):
+        run.start()
+    used, stopped_at = run.now, run.steps[-1][1]
+    run.now += 5000
+    begun = run.now
+    run.start()
+    assert run.steps[20][1] == pytest.approx(stopped_at, abs=0.4)
+    assert 585 < used + run.now - begun <= 610
 
 
 def test_more_steps_continue_a_finished_run(tmp_path: Path) -> None:
