@@ -64,7 +64,7 @@ def test_all_are_asked_in_turns_and_the_first_round_does_not_count(shared: Path)
     ("fault", "message"),
     [
         ({"fails_at": 3}, "b: MemoryError: no memory left"),
-        ({"dies_at": 3}, "b: ended with code 7; see"),
+        pytest.param({"dies_at": 3}, "b: ended with code 7; see", marks=pytest.mark.long),
     ],
 )
 def test_a_system_that_fails_is_named_and_the_others_continue(

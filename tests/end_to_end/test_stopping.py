@@ -48,10 +48,14 @@ MOMENTS = {
     "drawing": (job, "draw_curves", 1),
     "scoring": (job, "score_split", 1),
 }
+SHORT = {"training the tokenizer", "a step", "a save"}  # one for each signal; the other moments are long
 
 
 @pytest.mark.reliability(5, 7)
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    "moment",
+    [moment if moment in SHORT else pytest.param(moment, marks=pytest.mark.long) for moment in MOMENTS],
+)
 def test_a_signal_anywhere_ends_the_run_cleanly(
     whole: tuple[list[str], dict[str, Any]],
     tmp_path: Path,
@@ -187,7 +191,9 @@ def test_a_run_that_its_clock_ends_has_a_model_and_a_score_and_continues(
 
 
 @pytest.mark.reliability(3)
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
+@pytest.mark.parametrize(
+    "code", [errno.ENOSPC, *(pytest.param(code, marks=pytest.mark.long) for code in (errno.EROFS, errno.EIO))]
+)
 def test_a_disk_that_fails_in_a_save_is_exit_5(
     whole: tuple[list[str], dict[str, Any]],
     tmp_path: Path,
@@ -214,8 +220,8 @@ def test_a_disk_that_fails_in_a_save_is_exit_5(
 
 
 @pytest.mark.reliability(3)
-@pytest.mark.parametrize("mode", ["full", "once", "read_only"])
-@pytest.mark.parametrize("faults", [2, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("mode", ["full", "once", pytest.param("read_only", marks=pytest.mark.long)])
+@pytest.mark.parametrize("faults", [1, pytest.param(60, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
 def test_a_disk_that_fails_anywhere_in_a_training_costs_no_work(
     *,
     whole: tuple[list[str], dict[str, Any]],

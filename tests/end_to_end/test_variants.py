@@ -39,7 +39,7 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", ["all at once", pytest.param("learned positions, packed", marks=pytest.mark.long)])
 def test_a_variant_trains_and_translates_and_is_not_exported(
     variant: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,7 +88,7 @@ def observe(backend: str, device: torch.device) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("backend", "device"),
     [
-        ("aot_eager", "cpu"),
+        pytest.param("aot_eager", "cpu", marks=pytest.mark.long),
         pytest.param("inductor", "cpu", marks=pytest.mark.long),
         pytest.param("inductor", "cuda", marks=pytest.mark.gpu),
     ],

@@ -25,7 +25,7 @@ PAIRS = ListedPairs(random_pairs(11, longest=9, vocab_size=VOCAB_SIZE, seed=0))
 CUTS = {"one": [range(11)], "two": [range(4), range(4, 11)], "five": [range(i, i + 2) for i in range(0, 10, 2)]}
 
 
-@pytest.fixture(params=[2, 3])
+@pytest.fixture(params=[2, pytest.param(3, marks=pytest.mark.long)])
 def threads(request: pytest.FixtureRequest) -> Iterator[StepThreads]:
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)

@@ -149,7 +149,10 @@ WorkerProcesses(work, count=2).map([(60,), (60,)])
 
 
 @pytest.mark.reliability(24)
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, *(pytest.param(number, marks=pytest.mark.long) for number in (signal.SIGTERM, signal.SIGINT))],
+)
 def test_workers_end_with_their_parent(number: signal.Signals) -> None:
     process = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None

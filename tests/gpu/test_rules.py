@@ -183,8 +183,11 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("plain", [False, True], ids=["engine", "plain"])
+@pytest.mark.parametrize(
+    ("search", "plain"),
+    [(search, False) for search in SEARCHES]
+    + [pytest.param(search, True, marks=pytest.mark.long if search != "beam" else ()) for search in SEARCHES],
+)
 def test_a_search_waits_once_a_step(search: str, plain: bool, tokenizer: Tokenizer, device: Device) -> None:
     """Sampling looks every 8 steps at what has ended."""
     found, waits, calls, sampling = [], [], [], search.startswith("sampling")

@@ -137,6 +137,7 @@ def step_on_a_tiny_corpus(recipe: str, folder: Path, caplog: pytest.LogCaptureFi
         assert 0.5 * math.log(100) < result.loss < 3 * math.log(1000)
 
 
+@pytest.mark.long
 def test_base_takes_steps(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     step_on_a_tiny_corpus("paper_base", folder, caplog)
 
