@@ -47,6 +47,7 @@ class Translator:
         decoding: Mapping[str, Any] | None = None,
         n_best: int = 1,
         alignments: bool = False,
+        probabilities: bool = False,
         device: str = "auto",
         limits: Limits | None = None,
     ) -> "Translator":
@@ -63,29 +64,43 @@ class Translator:
         settings = _search_settings(config.decoding, decoding, n_best, limits or Limits())
         others = [Path(each) for each in ensemble]
         lines = translator_of_run(
-            run_dir, settings, device, ensemble=others, num_hypotheses=n_best, alignments=alignments
+            run_dir,
+            settings,
+            device,
+            ensemble=others,
+            num_hypotheses=n_best,
+            alignments=alignments,
+            probabilities=probabilities,
         )
         return cls(lines, decoding=settings, byte_fallback=config.tokenizer.byte_fallback, limits=limits)
 
     def with_settings(
-        self, *, decoding: Mapping[str, Any] | None = None, n_best: int = 1, alignments: bool = False
+        self,
+        *,
+        decoding: Mapping[str, Any] | None = None,
+        n_best: int = 1,
+        alignments: bool = False,
+        probabilities: bool = False,
     ) -> "Translator":
         """The same prepared weights, searched in another way; `decoding` changes the settings of this translator.
 
         Raises UserError for settings that do not fit, for another precision than that of the weights, and for
-        alignments where the run was loaded without them.
+        alignments or probabilities where the run was loaded without them.
         """
         settings = _search_settings(self._decoding, decoding, n_best, self.limits)
         if settings.precision != self._decoding.precision:
             raise UserError(f"decoding.precision: the weights are {self._decoding.precision}; load the run again")
         if alignments and self._lines.align is None:
             raise UserError("alignments: load the run with alignments=True")
+        if probabilities and self._lines.token_scores is None:
+            raise UserError("probabilities: load the run with probabilities=True")
         lines = replace(
             self._lines,
             search=build.search(settings, byte_fallback=self._byte_fallback, num_hypotheses=n_best),
             batch_tokens=settings.batch_tokens,
             max_source_tokens=settings.max_source_tokens,
             align=self._lines.align if alignments else None,
+            token_scores=self._lines.token_scores if probabilities else None,
         )
         return Translator(lines, decoding=settings, byte_fallback=self._byte_fallback, limits=self.limits)
 
@@ -118,7 +133,7 @@ class Translator:
         target_prefixes: Sequence[str] | str | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> list[Translation]:
-        """Return one translation for each text, in order: its text, score, tokens, alignment, and the others of n-best.
+        """Return one translation for each text, in order: text, score, tokens, the others of n-best and the like.
 
         `target_prefixes` holds the beginning of each translation, or one for all. Line breaks in a text are spaces.
         The searches ask `stop`, such as whether a deadline has passed, once a step.
@@ -167,6 +182,7 @@ def translator_of_run(
     ensemble: Sequence[Path] = (),
     num_hypotheses: int = 1,
     alignments: bool = False,
+    probabilities: bool = False,
     processes: bool = False,
 ) -> LineTranslator:
     """The translator that a finished run delivered, with the run's own search settings unless others are given.
@@ -183,6 +199,7 @@ def translator_of_run(
         load_tokenizers(config, run_dir),
         num_hypotheses=num_hypotheses,
         alignments=alignments,
+        probabilities=probabilities,
         processes=processes,
     )
 

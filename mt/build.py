@@ -36,6 +36,7 @@ from mt.training.consistency import RDrop, SimCut
 from mt.training.schedule import decay, learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention
+from mt.translation.confidence import token_log_probabilities
 from mt.translation.translator import Translator
 
 _report_once = functools.cache(report)  # training starts decoding at every validation
@@ -134,6 +135,7 @@ def translator(
     *,
     num_hypotheses: int = 1,
     alignments: bool = False,
+    probabilities: bool = False,
     processes: bool = False,
 ) -> Translator:
     """A model, or several as an ensemble, with its tokenizers and the search settings of `decoding`.
@@ -156,6 +158,7 @@ def translator(
         max_source_tokens=decoding.max_source_tokens,
         separator="" if config.data.target_language in _LANGUAGES_WITHOUT_SPACES else " ",
         align=functools.partial(mean_attention, models) if alignments else None,
+        token_scores=functools.partial(token_log_probabilities, models) if probabilities else None,
     )
 
 

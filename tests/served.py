@@ -47,8 +47,8 @@ class Capitals(Translator):
     def beam_size(self) -> int:
         return 4
 
-    def with_settings(self, *, decoding: Any = None, n_best: int = 1, alignments: bool = False) -> "Capitals":  # noqa: ARG002
-        other = Capitals.__new__(Capitals)
+    def with_settings(self, *, n_best: int = 1, **_: Any) -> "Capitals":  # type: ignore[override]
+        other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, n_best=n_best)
         return other
 

@@ -19,6 +19,7 @@ from mt.fast.workers import Workers
 from mt.model.transformer import Transformer
 from mt.search.search import Search
 from mt.translation.alignment import mean_attention
+from mt.translation.confidence import token_log_probabilities
 from mt.translation.limits import Limits
 from mt.translation.translator import Translator
 
@@ -47,6 +48,7 @@ def make_translator(
     threads: int = 1,
     processes: bool = False,
     alignments: bool = False,
+    probabilities: bool = False,
     **changes: Any,
 ) -> Translator:
     """What `mt.build.translator` makes, in any precision; changes are those of a `Search` or of the `Translator`."""
@@ -62,15 +64,17 @@ def make_translator(
         run=Workers(threads, processes=processes),
         threads=threads,
         align=partial(mean_attention, models) if alignments else None,
+        token_scores=partial(token_log_probabilities, models) if probabilities else None,
         **others,
     )
 
 
 def small_api(folder: Path, *, seed: int = 0, limits: Limits | None = None) -> api.Translator:
-    """A `mt.api.Translator` with a random model, which can align."""
+    """A `mt.api.Translator` with a random model, which gives alignments and probabilities."""
     tokenizer = small_tokenizer(folder, ["the house and the garden, the river.", "bread in the morning: good!"])
     model = tiny_model(seed=seed, dtype=torch.float32, vocab_size=tokenizer.vocab_size)
-    lines = make_translator([model], tokenizer, precision=torch.float32, alignments=True, beam_size=3)
+    wanted = {"alignments": True, "probabilities": True}
+    lines = make_translator([model], tokenizer, precision=torch.float32, beam_size=3, **wanted)
     names = {field.name for field in fields(Decoding)} & set(_SEARCH)
     values = {name: getattr(lines.search, name) for name in names} | {"precision": "fp32"}
     values |= {"batch_tokens": lines.batch_tokens, "max_source_tokens": lines.max_source_tokens}

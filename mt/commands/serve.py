@@ -3,15 +3,17 @@
 import contextlib
 import socket
 from dataclasses import asdict
+from pathlib import Path
 from types import FrameType
 
 from mt.api import Translator
 from mt.config.schema import ServeConfig
+from mt.data.known_words import load_known_words
 from mt.data.lines import read_lines
 from mt.errors import SignalledError, UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
-from mt.runs.folder import load_run
+from mt.runs.folder import load_run, source_words
 from mt.runs.signals import received_signal
 from mt.translation.limits import Limits
 
@@ -75,8 +77,11 @@ def application_of(config: ServeConfig) -> Observed:
 def pair_of(config: ServeConfig, run_dir: str) -> Pair:
     """A run, loaded."""
     data, decoding = load_run(run_dir).data, asdict(config.decoding)
-    translator = Translator.from_run(run_dir, decoding=decoding, alignments=True, device=config.device)
-    return Pair(data.source_language, data.target_language, translator)
+    translator = Translator.from_run(
+        run_dir, decoding=decoding, alignments=True, probabilities=True, device=config.device
+    )
+    known_words = load_known_words(source_words(Path(run_dir)))
+    return Pair(data.source_language, data.target_language, translator, known_words)
 
 
 class Server(uvicorn.Server):

@@ -39,14 +39,18 @@ class PlainText:
     """Text without markup."""
 
     def __init__(self, text: str, spans: Sequence[Span]) -> None:
-        self._text, self._spans = text, spans
+        self.text, self.spans = text, spans
         self.sentences = [" ".join(text[start:end].split()) for start, end in spans]
 
     def rebuilt(self, translations: Sequence[Translation], separator: str) -> str:
         """The text with the sentences' translations."""
+        return "".join(self.parts(translations, separator))
+
+    def parts(self, translations: Sequence[Translation], separator: str) -> list[str]:
+        """What is before the first sentence, its translation, what is between it and the next, and so on."""
         parts, position = [], 0
-        for (start, end), translation in zip(self._spans, translations, strict=True):
-            gap = self._text[position:start]
+        for (start, end), translation in zip(self.spans, translations, strict=True):
+            gap = self.text[position:start]
             parts += [gap_between(gap, separator) if position else gap, translation.text]
             position = end
-        return "".join([*parts, self._text[position:]])
+        return [*parts, self.text[position:]]

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
-from mt.serving import deepl, libretranslate
+from mt.serving import deepl, libretranslate, page
 from mt.serving.metrics import Metrics
 from mt.serving.requests import Gate, RequestError
 from mt.serving.service import Service
@@ -54,6 +54,7 @@ def application(
     app.state.ready, app.state.service, app.state.gate, app.state.metrics = False, service, gate, metrics
     app.include_router(libretranslate.router)
     app.include_router(deepl.router)
+    app.include_router(page.router)
     _add_state_of_server(app)
     _add_error_forms(app)
     if cors_origins:
@@ -68,7 +69,7 @@ def _add_state_of_server(app: FastAPI) -> None:
         """Answer while the process lives."""
         return {"status": "ok"}
 
-    @app.api_route("/", methods=["GET", "POST"], include_in_schema=False)
+    @app.post("/", include_in_schema=False)
     async def root() -> dict[str, str]:
         """Answer those that try whether a server is there."""
         return {"status": "ok", "specification": "/spec"}
@@ -112,7 +113,7 @@ class Observed:
         self, app: FastAPI, metrics: Metrics, *, most_bytes: int, log: Callable[[str], None] | None = None
     ) -> None:
         self.app, self._metrics, self._most_bytes, self._log = app, metrics, most_bytes, log
-        self._paths = {*app.openapi()["paths"], "/", "/metrics"}
+        self._paths = {*app.openapi()["paths"], "/", "/page.css", "/page.js", "/metrics"}
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """One request, or the life of the server."""

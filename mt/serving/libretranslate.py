@@ -1,5 +1,6 @@
 """LibreTranslate's interface, written from its public description: libretranslate.com/docs."""
 
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -44,6 +45,7 @@ def _needed(parameters: Parameters, name: str) -> str:
         target=_LANGUAGE,
         format={"type": "string", "enum": ["text", "html"]},
         alternatives={"type": "integer", "minimum": 0},
+        details={"type": "boolean", "description": "adds `details`: words with probabilities, and notices"},
         api_key={"type": "string"},
     ),
 )
@@ -64,6 +66,7 @@ async def translate(request: Request) -> dict[str, Any]:
         target=target,
         alternatives=alternatives,
         markup=Markup(html=True) if kind == "html" else None,
+        details=parameters.text("details", "false").lower() in ("true", "1"),
     )
     note(request, texts=len(asked.texts), characters=sum(map(len, asked.texts)), format=kind)
     try:
@@ -77,7 +80,14 @@ async def translate(request: Request) -> dict[str, Any]:
     }
     if alternatives:
         found["alternatives"] = [one.alternatives for one in answers]
+    if asked.details:
+        found["details"] = [_details(one) for one in answers]
     return {name: values[0] for name, values in found.items()} if isinstance(texts, str) else found
+
+
+def _details(answer: service.Answer) -> dict[str, Any]:
+    best, *others = [[word.to_json() for word in words] for words in answer.words]
+    return {"words": best, "alternatives": others, "notices": [asdict(notice) for notice in answer.notices]}
 
 
 @router.post("/detect", openapi_extra=body_of(["q"], q={"type": "string"}, api_key={"type": "string"}))
@@ -110,6 +120,7 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
         "frontendTimeout": 500,
         "apiKeys": gate.keys is not None,
         "keyRequired": gate.keys is not None,
+        "alternatives": (served.limits.n_best or 1) - 1,  # not of LibreTranslate; the page asks for no more
         "suggestions": False,
         "filesTranslation": False,
         "supportedFilesFormat": [],

@@ -4,7 +4,7 @@ import asyncio
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mt.api import Translator
@@ -12,8 +12,10 @@ from mt.documents.markup import MarkedText, Markup, plain_text
 from mt.documents.passages import PlainText, sentence_spans
 from mt.errors import MtError, UserError
 from mt.serving.batcher import Batcher, BatchReport
+from mt.serving.details import Word, words_of
 from mt.serving.languages import Detector, find_code
 from mt.translation.limits import Limits, check_type
+from mt.translation.notices import Notice, notices
 from mt.translation.segments import Translation
 
 
@@ -27,11 +29,13 @@ class FailedError(MtError):
 
 @dataclass(frozen=True)
 class Pair:
-    """A run and what it translates; its translator can align."""
+    """A run and what it translates; its translator gives alignments and probabilities."""
 
     source: str
     target: str
     translator: Translator
+    known_words: set[str] | None = None
+    """The source words of its training, where they are listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,8 @@ class Request:
     markup: Markup | None = None
     split_lines: bool = True
     split_sentences: bool = True
+    details: bool = False
+    """Whether the answer has words and notices."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,9 @@ class Answer:
     source: str
     confidence: float
     """That the text is in the language `source`, in percent."""
+    words: list[list[Word]] = field(default_factory=list)
+    """Of the text and of each alternative."""
+    notices: list[Notice] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,7 @@ class _Way:
     pair: int
     n_best: int
     alignments: bool
+    probabilities: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,8 +124,8 @@ class Service:
     def warm_up(self) -> None:
         """Translate a word with every pair, so that no client waits for what is done once."""
         for number, _ in enumerate(self.pairs):
-            for alignments in (False, True):
-                way = _Way(number, 1, alignments)
+            for alignments, probabilities in ((False, False), (True, False), (True, True)):
+                way = _Way(number, 1, alignments, probabilities)
                 self.batcher.submit(way, ["1"], [1]).result()
 
     def detect(self, text: str, target: str | None = None) -> list[tuple[str, float]]:
@@ -133,7 +143,8 @@ class Service:
         try:
             for pair in dict.fromkeys(one.pair for one in prepared):
                 group = [one for one in prepared if one.pair == pair]
-                way = _Way(pair, 1 + request.alternatives, request.markup is not None)
+                aligned = request.details or request.markup is not None
+                way = _Way(pair, 1 + request.alternatives, aligned, request.details)
                 texts = [sentence for one in group for sentence in one.passage.sentences]
                 tokens = [count for one in group for count in one.tokens]
                 futures[pair] = asyncio.wrap_future(self.batcher.submit(way, texts, tokens))
@@ -142,7 +153,7 @@ class Service:
             for future in futures.values():
                 future.cancel()
         self.characters += sum(map(len, request.texts))
-        return await asyncio.to_thread(self._answers, prepared, results, request.alternatives)
+        return await asyncio.to_thread(self._answers, prepared, results, request)
 
     def _prepared(self, request: Request) -> list[_Prepared]:
         """The texts as sentences of known languages. Raises what `translate` raises before work begins."""
@@ -176,7 +187,7 @@ class Service:
         return _Prepared(passage, tokens, pair, source, confidence)
 
     def _answers(
-        self, prepared: Sequence[_Prepared], results: dict[int, Iterator[Any]], alternatives: int
+        self, prepared: Sequence[_Prepared], results: dict[int, Iterator[Any]], request: Request
     ) -> list[Answer]:
         answers = []
         for number, one in enumerate(prepared, start=1):
@@ -184,10 +195,26 @@ class Service:
             if failed := [result for result in found if isinstance(result, Exception)]:
                 raise FailedError(f"text {number} could not be translated") from failed[0]
             separator = self.pairs[one.pair].translator.separator
-            versions = [one.passage.rebuilt(_ranked(found, rank), separator) for rank in range(1 + alternatives)]
-            best, *others = dict.fromkeys(versions)
-            answers.append(Answer(best, others, one.source, one.confidence))
+            versions: dict[str, list[Translation]] = {}
+            for rank in range(1 + request.alternatives):
+                translations = _ranked(found, rank)
+                versions.setdefault(one.passage.rebuilt(translations, separator), translations)
+            best, *others = versions
+            answer = Answer(best, others, one.source, one.confidence)
+            if request.details:
+                words = [words_of(one.passage, each, separator) for each in versions.values()]
+                answer = replace(answer, words=words, notices=self._notices(one, found))
+            answers.append(answer)
         return answers
+
+    def _notices(self, prepared: _Prepared, translations: Sequence[Translation]) -> list[Notice]:
+        known = self.pairs[prepared.pair].known_words
+        sentences = zip(prepared.passage.sentences, translations, prepared.tokens, strict=True)
+        return [
+            notice
+            for sentence, one, tokens in sentences
+            for notice in notices(sentence, one, source_subwords=tokens - 1, known=known)
+        ]
 
     def _run(self, way: _Way, texts: list[str], stop: Callable[[], bool]) -> list[Translation | Exception]:
         return self._translator_of(way).translate_each(texts, stop=stop)
@@ -195,7 +222,12 @@ class Service:
     def _new_translator(self, way: _Way) -> Translator:
         translator = self.pairs[way.pair].translator
         beam_size = max(translator.beam_size, way.n_best)
-        return translator.with_settings(decoding={"beam_size": beam_size}, n_best=way.n_best, alignments=way.alignments)
+        return translator.with_settings(
+            decoding={"beam_size": beam_size},
+            n_best=way.n_best,
+            alignments=way.alignments,
+            probabilities=way.probabilities,
+        )
 
 
 def _ranked(translations: Sequence[Translation], rank: int) -> list[Translation]:

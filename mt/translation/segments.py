@@ -3,6 +3,7 @@
 import hashlib
 import heapq
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -36,6 +37,8 @@ class Translation:
     """The number of segments of the line, more than 1 where it exceeds the model's length; 0 for an empty line."""
     alignment: Links | None = None
     """Where asked for, the words of the line and of the text that belong together; spaces separate words."""
+    probabilities: list[float] | None = None
+    """Where asked for, the probability of each word of the text, that of its subwords multiplied."""
     others: list["Translation"] = field(default_factory=list)
     """Where several are asked for, the next best translations, best first."""
 
@@ -62,12 +65,14 @@ def seed_of(seed: int, line: int, segment: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed} {line} {segment}".encode(), digest_size=8).digest())
 
 
-def join(segments: Sequence[list[Translation]], *, separator: str, aligned: bool) -> Translation:
+def join(
+    segments: Sequence[list[Translation]], *, separator: str, aligned: bool, probable: bool = False
+) -> Translation:
     """Return the best translation of a line, given the best ones of each segment; the scores are added.
 
     With n of each segment, the line has the n best combinations.
     """
-    nothing = Translation("", 0.0, [], alignment=[] if aligned else None)
+    nothing = Translation("", 0.0, [], alignment=[] if aligned else None, probabilities=[] if probable else None)
     best, *others = reduce(partial(_combined, separator=separator), segments) if segments else [nothing]
     count = len(segments)
     return replace(best, segments=count, others=[replace(other, segments=count) for other in others])
@@ -81,8 +86,14 @@ def _combined(first: list[Translation], second: list[Translation], *, separator:
 
 def _concatenated(first: Translation, second: Translation, *, separator: str) -> Translation:
     text = first.text + separator + second.text
-    alignment = None
+    before = len((first.text + separator + "x").split()) - 1  # words that end before the second text begins
+    alignment = probabilities = None
+    if first.probabilities is not None and second.probabilities:
+        begun = math.prod(first.probabilities[before:])  # of the first text's last word, if the second continues it
+        probabilities = [*first.probabilities[:before], begun * second.probabilities[0], *second.probabilities[1:]]
+    elif second.probabilities is not None:
+        probabilities = first.probabilities
     if first.alignment is not None and second.alignment is not None:
-        before = len((first.text + separator + "x").split()) - 1  # words that end before the second text begins
         alignment = sorted({*first.alignment, *((source, target + before) for source, target in second.alignment)})
-    return Translation(text, first.score + second.score, first.tokens + second.tokens, alignment=alignment)
+    score, tokens = first.score + second.score, first.tokens + second.tokens
+    return Translation(text, score, tokens, alignment=alignment, probabilities=probabilities)

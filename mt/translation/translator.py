@@ -15,6 +15,7 @@ from mt.errors import UserError
 from mt.search.next_token import Ensemble, NextToken, Stoppable
 from mt.search.search import Search
 from mt.translation.alignment import word_alignment
+from mt.translation.confidence import word_probabilities
 from mt.translation.segments import Segment, Translation, join, seed_of, split
 
 _WINDOW_BATCHES = 16
@@ -22,6 +23,7 @@ _SENTENCES_PER_THREAD = 4  # for fewer, another thread does not pay
 
 Line = tuple[int, str, str]  # its number, its text, and the text that its translation must begin with
 Align = Callable[[list[list[int]], list[list[int]]], Float[Tensor, "pairs target source"]]
+Score = Callable[[list[list[int]], list[list[int]]], list[list[float]]]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -46,6 +48,8 @@ class Translator:
     separator: str = " "
     align: Align | None = None
     """The attention of outputs over sources, by which words are aligned; None where alignments are not wanted."""
+    token_scores: Score | None = None
+    """The log-probability of each token of outputs; None where the words' probabilities are not wanted."""
 
     def translate(
         self, lines: Iterable[str], *, target_prefixes: Iterable[str] | str | None = None, first_number: int = 0
@@ -81,8 +85,8 @@ class Translator:
         segments = [self._segments(line, subwords) for line, subwords in zip(lines, encoded, strict=True)]
         done = iter(self.translate_segments([segment for line in segments for segment in line], stop=stop))
         found = (list(itertools.islice(done, len(line))) for line in segments)
-        aligned = self.align is not None
-        return [join(translated, separator=self.separator, aligned=aligned) for translated in found]
+        wanted = {"aligned": self.align is not None, "probable": self.token_scores is not None}
+        return [join(translated, separator=self.separator, **wanted) for translated in found]
 
     def translate_segments(
         self,
@@ -127,13 +131,21 @@ class Translator:
             )
         decode = self.target_tokenizer.decode
         translations = [[Translation(decode(one.tokens), one.score, one.tokens) for one in best] for best in found]
-        if self.align is not None:
-            pairs = [(segment, one) for segment, best in zip(segments, translations, strict=True) for one in best]
-            attention = self.align([segment.subwords for segment, _ in pairs], [one.tokens for _, one in pairs])
-            for weights, (segment, one) in zip(attention, pairs, strict=True):
-                words = self.target_tokenizer.words_of_output(one.tokens)
-                one.alignment = word_alignment(weights, source_words=segment.words, target_words=words)
+        self._observe([(segment, one) for segment, best in zip(segments, translations, strict=True) for one in best])
         return translations
+
+    def _observe(self, pairs: list[tuple[Segment, Translation]]) -> None:
+        """Add what was asked for besides text and score."""
+        if self.align is None and self.token_scores is None:
+            return
+        given = [segment.subwords for segment, _ in pairs], [one.tokens for _, one in pairs]
+        words = [self.target_tokenizer.words_of_output(one.tokens) for _, one in pairs]
+        if self.align is not None:
+            for weights, (segment, one), target in zip(self.align(*given), pairs, words, strict=True):
+                one.alignment = word_alignment(weights, source_words=segment.words, target_words=target)
+        if self.token_scores is not None:
+            for values, (_, one), target in zip(self.token_scores(*given), pairs, words, strict=True):
+                one.probabilities = word_probabilities(values, target)
 
     def _segments(self, line: Line, subwords: list[int]) -> list[Segment]:
         """The line as the model takes it; an empty line has no segments."""

@@ -1,5 +1,6 @@
 """n-best, samples, prefixes, lengths, ensembles and word alignments of whole lines."""
 
+import math
 from functools import partial
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from tiny_models import tiny_model
 from translators import make_translator, small_tokenizer
 
-from mt.data.tokenizer import EOS, UNKNOWN, Tokenizer
+from mt.data.tokenizer import BOS, EOS, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.model.transformer import Transformer
 from mt.search.sampling import Sampling
@@ -205,3 +206,37 @@ def test_alignments_are_a_sentence_s_own_with_several_threads(models: list[Trans
     for _ in range(2):
         for ours, own in zip(together.translate_all(lines), alone, strict=True):
             assert (ours.text, ours.alignment) == (own.text, own.alignment)
+
+
+# ---------------------------------------------------------------------------- probabilities
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("members", [1, 2])
+def test_probabilities_are_those_by_which_the_search_decided(members: int, tokenizer: Tokenizer) -> None:
+    """Their product and the probability of EOS give the score, of an ensemble too."""
+    models = [tiny_model(seed=seed, vocab_size=tokenizer.vocab_size) for seed in range(members)]
+    probable = translator(models, tokenizer, probabilities=True, length_penalty=0.0, num_hypotheses=2)
+    *found, empty = probable.translate_all([*LINES[:4], ""])
+    assert empty.probabilities == []
+    for line, best in zip(LINES, found, strict=False):
+        for one in (best, *best.others):
+            assert one.probabilities is not None
+            assert len(one.probabilities) == len(one.text.split()) > 0
+            source = torch.tensor([[*tokenizer.encode(line), EOS]])
+            logits = torch.stack([model(source, torch.tensor([[BOS, *one.tokens]]))[0, -1] for model in models])
+            end = float(logits.softmax(dim=-1).mean(dim=0)[EOS])
+            assert math.log(math.prod(one.probabilities) * end) == pytest.approx(one.score, abs=1e-4)
+
+
+def test_words_that_two_segments_share_have_one_probability() -> None:
+    def of(text: str, *probabilities: float) -> list[Translation]:
+        return [Translation(text, 0.0, [], probabilities=list(probabilities))]
+
+    def joined(separator: str, *segments: list[Translation]) -> list[float] | None:
+        return join(segments, separator=separator, aligned=False, probable=True).probabilities
+
+    assert joined(" ", of("a b", 0.5, 0.25), of("c", 0.5)) == [0.5, 0.25, 0.5]
+    assert joined("", of("a b", 0.5, 0.25), of("c d", 0.5, 1.0)) == [0.5, 0.125, 1.0]
+    assert joined("", of("a", 0.5), of(""), of("c", 0.5)) == [0.25]
+    assert joined(" ") == []

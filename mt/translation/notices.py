@@ -1,0 +1,45 @@
+"""What makes a translation suspicious: signs that anyone can check without knowing the target language."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mt.data.known_words import unknown_words
+from mt.translation.segments import Translation
+
+_LOOP = re.compile(r"(.{2,60}?)\1{3,}")  # the same characters four times in a row
+_WORD = re.compile(r"[^\W\d_]+")
+_FEWEST_COPIED_WORDS = 3  # names and numbers are rightly copied
+_LENGTH_RATIO, _MORE_SUBWORDS = 1.5, 15
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One sign, and a message that names it."""
+
+    kind: Literal["empty", "copied", "repeated", "long", "unknown_words"]
+    message: str
+    words: list[str] = field(default_factory=list)
+    """The source words that training never saw."""
+
+
+def notices(
+    source: str, translation: Translation, *, source_subwords: int, known: set[str] | None = None
+) -> list[Notice]:
+    """Return what is suspicious; `known` has the source words of the training, None where they are not listed."""
+    text, found = translation.text, []
+    if _WORD.search(source) and not text.strip():
+        found.append(Notice("empty", "the model ended its translation before the first word"))
+    if text.casefold() == source.casefold() and len(_WORD.findall(source)) >= _FEWEST_COPIED_WORDS:
+        found.append(Notice("copied", "the translation is a copy of the source"))
+    if _repeats(text) and not _repeats(source):
+        found.append(Notice("repeated", "the translation repeats itself"))
+    if len(translation.tokens) > _LENGTH_RATIO * source_subwords + _MORE_SUBWORDS:
+        found.append(Notice("long", "the translation is far longer than the source"))
+    if known is not None and (words := unknown_words(source, known)):
+        found.append(Notice("unknown_words", f"training never saw: {', '.join(words)}", words))
+    return found
+
+
+def _repeats(text: str) -> bool:
+    return any(_WORD.search(match[1]) for match in _LOOP.finditer(text + " "))
