@@ -1,4 +1,4 @@
-"""mt-translate: a sentence, a file or standard input, one line out for every line in."""
+"""mt-translate: a sentence, a file or standard input, one line out for every line in; or a document."""
 
 import hashlib
 import itertools
@@ -14,9 +14,11 @@ from mt.config.checks import shard_numbers
 from mt.config.schema import TranslateConfig
 from mt.data.known_words import load_known_words, unknown_words
 from mt.data.lines import count_lines, read_lines
+from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import Progress, format_seconds, report
-from mt.runs.folder import MODEL, source_words
+from mt.runs.atomic import replace_file
+from mt.runs.folder import MODEL, load_run, source_words
 from mt.translation.alignment import pharaoh
 from mt.translation.output import FileOutput, StreamOutput
 from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
@@ -29,9 +31,12 @@ _MOST_NAMED = 10  # lines or words of a message
 def translate(config: TranslateConfig) -> None:
     """Translate the input in order; the same command resumes an interrupted output file after its last finished batch.
 
-    Raises UserError for a line that is not UTF-8 or does not fit its format, and as `translator_of_run` does.
+    Raises UserError for what is not UTF-8 or does not fit its format, and as `translator_of_run` does.
     """
     keep_freed_memory()
+    if config.document is not None:
+        _translate_document(config, config.document)
+        return
     lines = iter([config.source]) if config.source is not None else read_lines(str(config.input))
     records, lines = _records(config, lines)
     before, count = _shard(config)
@@ -97,6 +102,38 @@ def _translate(
         seconds = time.monotonic() - start
         rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {tokens / max(seconds, 1e-9):,.0f} subwords/s"
         report(f"{config.run_dir}: {count:,} {'line' if count == 1 else 'lines'} in {format_seconds(seconds)}, {rate}")
+
+
+def _translate_document(config: TranslateConfig, path: str) -> None:
+    """Translate the text of a document; the output appears when it is whole."""
+    try:
+        from mt.documents.document import Work  # noqa: PLC0415  an optional package
+        from mt.documents.formats import parse  # noqa: PLC0415
+    except ModuleNotFoundError as missing:
+        raise UserError(
+            f"{missing.name} is not installed: in the repository, pip install -e '.[documents]'"
+        ) from missing
+    document = parse(path, Path(path).read_bytes())
+    work = Work(document, load_run(config.run_dir).data.source_language)
+    translator = translator_of_run(
+        Path(config.run_dir),
+        config.decoding,
+        config.device,
+        ensemble=[Path(run_dir) for run_dir in config.ensemble],
+        alignments=document.markup is not None,
+        processes=True,
+    )
+    start, translations = time.monotonic(), []
+    progress = Progress("translating", total=len(work.sentences), unit="sentences")
+    for translation in translator.translate(work.sentences, first_number=1):
+        translations.append(translation)
+        progress.advance(1)
+    progress.close()
+    replace_file(Path(config.output), work.written(translations, translator.separator), key="output")
+    if empty := sum(not one.text.strip() for one in translations):
+        report(f"{config.output}: sentences for which the model gave no word, left as they are: {empty:,}")
+    seconds = format_seconds(time.monotonic() - start)
+    report(f"{config.run_dir}: {len(translations):,} sentences of {path} in {seconds}, {config.output}")
 
 
 def _report_guesses(count: int, unknown: dict[int, list[str]], *, lines: int) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from functools import singledispatch
+from pathlib import Path
 from typing import Any
 
 from mt.config.schema import (
@@ -107,10 +108,6 @@ def _(config: TrainConfig) -> None:
     training, max_tokens = config.training, config.data.filters.max_tokens
     if config.budget is not None and budget_seconds(config.budget) and training.max_minutes is not None:
         raise UserError("training.max_minutes: budget already limits the time; give one of them")
-    if config.automatic and config.budget is None:
-        raise UserError("experiment=auto also needs budget, for example budget=2h")
-    if config.automatic and config.finetune_from is not None:
-        raise UserError("finetune_from: experiment=auto chooses a recipe for a new model; leave one of them out")
     micro_batch_tokens = training.batch_tokens if training.micro_batch_tokens == "auto" else training.micro_batch_tokens
     if max_tokens + 1 > micro_batch_tokens:
         raise UserError(
@@ -134,9 +131,14 @@ def _(config: TrainConfig) -> None:
 
 @check_combinations.register
 def _(config: TranslateConfig) -> None:
-    if (config.source is None) == (config.input is None):
-        given = "neither is given" if config.source is None else "both are given"
-        raise UserError(f'source, input: give one of source="a sentence" and input=FILE (or input=-); {given}')
+    given = [key for key in ("source", "input", "document") if getattr(config, key) is not None]
+    if len(given) != 1:
+        raise UserError(
+            'source, input, document: give one of source="a sentence", input=FILE (or input=-) and document=FILE; '
+            f"{' and '.join(given) or 'none of them'} {'are' if given else 'is'} given"
+        )
+    if config.document is not None:
+        _check_document_options(config)
     if suffix := compression_suffix(config.output):
         raise UserError(f"output: {config.output} would hold plain text; give a name without {suffix}")
     beam_size = config.decoding.beam_size
@@ -153,6 +155,17 @@ def _(config: TranslateConfig) -> None:
         shard_numbers(config.shard)
         if config.input in (None, "-"):
             raise UserError("shard: give input=FILE; other lines cannot be counted first")
+
+
+def _check_document_options(config: TranslateConfig) -> None:
+    ending = Path(str(config.document)).suffix.lower()
+    if config.output == "-" or Path(config.output).suffix.lower() != ending:
+        raise UserError(f"output: give a name that ends in {ending}, as that of the document; got {config.output}")
+    for key in ("column", "field", "shard", "n_best", "target_prefix"):
+        if getattr(config, key) is not None:
+            raise UserError(f"{key}: belongs to input=FILE, not to a document")
+    if config.scores or config.alignments:
+        raise UserError(f"{'scores' if config.scores else 'alignments'}: belongs to input=FILE, not to a document")
 
 
 @check_combinations.register

@@ -265,7 +265,6 @@ class TrainConfig:
     device: Device
     finetune_from: File | None  # a run folder: begin with its model, tokenizer and sizes
     budget: str | None  # the time of the whole run, such as 30m, 2h, 1d, evaluation included; the rate follows it
-    automatic: list[str]  # options that corpus, machine and budget choose, except those on the command line
     data: Data
     tokenizer: Tokenizer
     model: Model
@@ -302,13 +301,14 @@ class ExportConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TranslateConfig:
-    """`mt-translate`. Exactly one of `source` and `input` is given."""
+    """`mt-translate`. Exactly one of `source`, `input` and `document` is given."""
 
     run_dir: str  # null is the newest finished run under runs/
     ensemble: list[str]  # more run folders with the same vocabulary; the mean of the probabilities decides
     device: Device
     source: Sentence | None  # the sentence itself
     input: str | None  # a file, or - for standard input
+    document: str | None  # a file with its format: .docx .html .md .po .srt .txt .vtt
     column: str | None  # the input is TSV; a column's number counted from 1, or its name in the first line
     field: str | None  # the input is JSONL; the field with the text
     shard: str | None  # 3/16 translates the third of sixteen shards of the input, into OUTPUT.03-of-16

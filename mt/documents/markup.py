@@ -362,7 +362,7 @@ class _Writer:
             position = child.high
             if child.low < child.high:
                 self._space(child.low)
-            else:
+            elif element.low < element.high or element.parent is None or child.start > element.start:
                 self._space_around_point(child)
             self._written.append(child.opening)
             self._inside(child)
@@ -380,11 +380,17 @@ class _Writer:
 
     def _space_around_point(self, element: _Element) -> None:
         """White space before and behind an element without words where the source has it."""
+        low, end = element.low, len(self._text)
         before = element.start > 0 and self._text[element.start - 1].isspace()
         behind = self._text[element.end : element.end + 1].isspace()
-        if before and not behind:
-            self._space(element.low)
-        elif before and element.low > 0:
-            self._written.append(" ")
-        elif before:
-            self._spaces[0] = self._spaces[0] or " "
+        if before and len(self._spaces[low]) > 1:  # the white space before this element and that behind it
+            self._written.append(self._spaces[low][0])
+            self._spaces[low] = self._spaces[low][1:]
+        elif before and low > 0:
+            if behind or not self._spaces[low]:
+                self._written.append(" ")
+            else:
+                self._space(low)
+        in_front = low < len(self._target) and self._target[low].part < 2
+        if in_front and not self._spaces[low] and (behind or (before and (low == 0 or element.end == end))):
+            self._spaces[low] = " "

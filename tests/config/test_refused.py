@@ -315,8 +315,13 @@ def test_the_table_of_names_gives_options_that_exist(option: str) -> None:
 
 GIVEN = ["run_dir=run", "input=a.en"]
 WRONG_ELSEWHERE = [
-    ("translate", ["run_dir=run"], ["source, input:", "neither"]),
-    ("translate", ["run_dir=run", "source=a", "input=-"], ["source, input:", "both"]),
+    ("translate", ["run_dir=run"], ["source, input, document:", "none of them is given"]),
+    ("translate", ["run_dir=run", "source=a", "input=-"], ["source, input, document:", "source and input are given"]),
+    ("translate", ["run_dir=run", "document=gone.md", "output=o.md"], ["document: gone.md does not exist"]),
+    ("translate", ["run_dir=run", "document=a.en"], ["output:", "ends in .en"]),
+    ("translate", ["run_dir=run", "document=a.en", "output=b.en", "n_best=2"], ["n_best:", "not to a document"]),
+    ("translate", ["run_dir=run", "document=a.en", "output=b.en", "scores=true"], ["scores:", "not to a document"]),
+    ("translate", ["run_dir=run", "document=a.en", "output=./a.en"], ["output:", "also the input"]),
     ("translate", ["run_dir=gone", "source=a"], ["run_dir: gone does not exist"]),
     ("translate", ["run_dir=.", "source=a"], ["run_dir:", "config.yaml, tokenizer.model, model.safetensors"]),
     ("translate", ["source=a"], ["run_dir:", "no finished run"]),
@@ -364,7 +369,6 @@ WRONG_ELSEWHERE = [
     ("evaluate", ["hypothesis=a.de", "source=a.en", "reference=a.de"], ["reference:", "one of"]),
     ("translate", [*GIVEN, "output=o.TXT.gz"], ["output: o.TXT.gz would hold plain text; give a name without .gz"]),
     ("inspect", ["output=a.en"], ["output: a.en is a file"]),
-    ("export", ["run_dir=run", "format=huggingface", "output=run/checkpoints/x"], ["output:", "the run's own files"]),
     ("average", ["run_dir=run", "checkpoints=0"], ["checkpoints:", "at least 1"]),
     ("average", [], ["run_dir:", "no run"]),
 ]

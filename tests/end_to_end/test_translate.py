@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -252,15 +253,7 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "config.yaml",
-        "tokenizer.model",
-        "model.safetensors",
-        "identity.json",
-        "metrics.jsonl",
-        "loss.png",
-        "checkpoints/step-4/x",
-    ],
+    ["config.yaml", "tokenizer.model", "model.safetensors", "identity.json", "metrics.jsonl", "checkpoints/step-4/x"],
 )
 def test_no_output_replaces_a_file_that_the_run_needs(
     finished: Path, inputs: Path, name: str, capsys: pytest.CaptureFixture[str]
@@ -270,7 +263,7 @@ def test_no_output_replaces_a_file_that_the_run_needs(
     Path("file.png").symlink_to(finished / name)
     translated(finished, f"output=link/{name}", "input=a.txt", code=2)
     assert run("attention", attention, [f"run_dir={finished}", "source=house", "output=file.png"]) == 2
-    assert capsys.readouterr().err.count("is among the run's own files") == 2
+    assert capsys.readouterr().err.count("is a file that the run needs") == 2
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
 
 
@@ -279,3 +272,25 @@ def test_an_output_that_is_a_link_stays_one(finished: Path, inputs: Path) -> Non
     translated(finished, "source=house", "output=link")
     assert (inputs / "link").is_symlink()
     assert (inputs / "elsewhere").read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.usefixtures("inputs")
+def test_a_document_is_translated(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("a.md").write_text("# house\n\n- water *light*\n  window.\n", encoding="utf-8")
+    translated(finished, "document=a.md", "output=b.md")
+    assert re.fullmatch(r"# .+\n\n- .*\*.+\*.*\n.*\n", Path("b.md").read_text(encoding="utf-8"))
+    Path("a.txt").write_text("house tree.\n\nbread\n", encoding="utf-8")
+    translated(finished, "document=a.txt", "output=b.txt")
+    translated(finished, "input=a.txt", "output=c.txt")
+    assert lines_of("b.txt") == lines_of("c.txt")
+    capfd.readouterr()
+    for name, message in (("a.jsonl", "a.jsonl: not a document that can be translated"), ("a.docx", "a.docx: damaged")):
+        Path(name).touch()
+        translated(finished, f"document={name}", f"output=o{Path(name).suffix}", code=2)
+        assert f"error: {message}" in capfd.readouterr().err
+    assert not list(Path().glob("o.*"))
+    monkeypatch.setitem(sys.modules, "mt.documents.formats", None)
+    translated(finished, "document=a.md", "output=d.md", code=2)
+    assert "pip install -e '.[documents]'" in capfd.readouterr().err

@@ -96,7 +96,7 @@ function show() {
       return item;
     }),
   );
-  page.copy.disabled = !best.text;
+  page.copy.disabled = false;
   page.detail.textContent = "";
 }
 
