@@ -10,6 +10,7 @@ import torch
 
 from mt.config import schema
 from mt.config.checks import check_max_positions
+from mt.data.augmentation import Augmentation
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
 from mt.data.filters import Split
 from mt.data.hub import HubCorpus
@@ -63,6 +64,15 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
     hub = functools.partial(HubCorpus, **{name: getattr(data, name) for name in names}, **languages)
     splits = {"train": data.train_split, "validation": data.validation_split, "test": data.test_split}
     return {split: [hub(split=name)] for split, name in splits.items() if name is not None}
+
+
+def augmentation(data: schema.Data) -> Augmentation | None:
+    """How the pairs change in training; None where no rate is above 0."""
+    if not any(vars(data.augmentation).values()):
+        return None
+    return Augmentation(
+        **vars(data.augmentation), source_language=data.source_language, target_language=data.target_language
+    )
 
 
 def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int | None) -> AnyTransformer:

@@ -1,16 +1,19 @@
 """mt-evaluate: sacreBLEU scores on raw references, printed and saved."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 from mt.api import translator_of_run
-from mt.config.schema import EvaluateConfig
+from mt.config.schema import EvaluateConfig, TrainConfig
 from mt.data.lines import read_lines
 from mt.doctor.languages import recognise
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
-from mt.runs.folder import load_run
+from mt.runs.folder import EVALUATIONS, load_run
 from mt.translation.evaluation import check_scorable, corpus_scores, format_scores
-from mt.translation.scoring import paired_lines, score_files, score_split
+from mt.translation.robustness import score_robustness
+from mt.translation.scoring import own_folder, paired_lines, score_files, score_split, split_lines
+from mt.translation.translator import Translator
 
 
 def evaluate(config: EvaluateConfig) -> None:
@@ -31,7 +34,29 @@ def evaluate(config: EvaluateConfig) -> None:
         found, own = recognise(list(read_lines(config.source))), run.data.source_language.lower()[:2]
         if run.data.target_language.lower()[:2] in found and own not in found:
             report(f"warning: {config.source} looks like {' or '.join(found)}, but the run translates from {own}")
+    if config.robustness:
+        _robustness(config, run, translator, (run.data.source_language, language))
+    elif config.source is not None:
         files = config.source, str(config.reference)
         score_files(run_dir, translator, *files, language=language, decoding=config.decoding)
-        return
-    score_split(run_dir, translator, config.split, run, language=language, decoding=config.decoding)
+    else:
+        score_split(run_dir, translator, config.split, run, language=language, decoding=config.decoding)
+
+
+def _robustness(config: EvaluateConfig, run: TrainConfig, translator: Translator, languages: tuple[str, str]) -> None:
+    """Score the text clean and changed, in a folder of its own."""
+    run_dir, reference = Path(str(config.run_dir)), str(config.reference)
+    if config.source is None:
+        lines, name = split_lines(run_dir, config.split), str(config.split)
+        scored = f"{config.split} split of {run.data.name}"
+    else:
+        lines, name = paired_lines(config.source, reference), Path(reference).name
+        scored = f"{config.source} against {reference}"
+    about = {"scored": scored, "decoding": asdict(config.decoding)}
+    named = run_dir / EVALUATIONS / f"robustness-{name}"
+    pairs = list(zip(*lines, strict=True))
+
+    def translate(texts: list[str]) -> list[str]:
+        return [translation.text for translation in translator.translate_all(texts)]
+
+    score_robustness(own_folder(named, named, about), translate, pairs, languages=languages, about=about)

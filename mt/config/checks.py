@@ -179,6 +179,8 @@ def _(config: EvaluateConfig) -> None:
     texts = [text for text in (config.source, config.hypothesis) if text is not None]
     if len(texts) != (config.reference is not None):
         raise UserError("reference: reference=FILE and one of source=FILE and hypothesis=FILE belong together")
+    if config.robustness and config.hypothesis is not None:
+        raise UserError("robustness: changed text must be translated; give source=FILE instead of hypothesis=FILE")
 
 
 @check_combinations.register

@@ -46,6 +46,7 @@ Layers = Annotated[int, Bounds(1, 1000)]
 Tokens = Annotated[int, Bounds(1, 1_000_000_000)]  # in a batch, padding counted
 Coverage = Annotated[float, Bounds(0.98, 1)]
 Fraction = Annotated[float, Bounds(0, 1, open_high=True)]
+Share = Annotated[float, Bounds(0, 1)]
 Percent = Annotated[float, Bounds(0, 100)]
 Positive = Annotated[float, Bounds(0, inf, open_low=True, open_high=True)]
 
@@ -74,6 +75,18 @@ class Filters:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Augmentation:
+    """Changes of the training text, drawn again every epoch; each rate is a share of the pairs, and 0 is off."""
+
+    upper_case: Share  # both sides in capitals
+    title_case: Share  # a capital at the beginning of each word of both sides
+    end_punctuation: Share  # of pairs that end in the same mark: it is lost on both sides, every fourth time doubled
+    typos: Share  # one to three in the source: letters swapped, lost, doubled, or of a neighbouring key
+    noise: Share  # a word of random characters in both sides
+    copied_tokens: Share  # a URL, e-mail address, number, emoji or a word of code in both sides
+
+
+@dataclass(frozen=True, kw_only=True)
 class AnyData:
     """What every kind of data has."""
 
@@ -82,6 +95,7 @@ class AnyData:
     target_language: str  # such as de
     cache_dir: str  # prepared text and ids, shared by all runs
     filters: Filters
+    augmentation: Augmentation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,6 +366,7 @@ class EvaluateConfig:
     source: File | None  # text to translate and score, with a reference
     reference: File | None  # raw text, one line per line of the source or hypothesis
     hypothesis: File | None  # finished translations
+    robustness: bool  # the text clean, in capitals, with typos and so on, and the words that are copied
     target_language: str | None  # null is that of the run; it chooses the tokenisation of BLEU
     decoding: Decoding
 

@@ -4,9 +4,11 @@ A folder of the cache holds, for `source` and `target`, all ids one after anothe
 the index at which each sentence begins (`source.offsets.npy`).
 """
 
+import random
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from functools import partial
 from itertools import chain, compress
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int, Integer
 
+from mt.data.augmentation import Augmentation
 from mt.data.cache import Facts, cached_folder
 from mt.data.filters import Split
 from mt.data.lines import blocks, read_lines
@@ -23,9 +26,10 @@ from mt.data.tokenizer import Tokenizer
 from mt.reporting import Progress
 
 SIDES: tuple[Side, Side] = ("source", "target")
-CHUNK_PAIRS = 4096  # also the pairs that share a random seed: another number gives other samples
+CHUNK_PAIRS = 4096  # also the pairs that share a seed of BPE-dropout: another number gives other samples
 _FORMAT = 5
 
+Sides = tuple[Sequence[str], Sequence[str]]
 Encode = Callable[[Sequence[str], int, int], list[list[int]]]  # of the lines of a chunk, its number, and the side's
 
 
@@ -37,15 +41,17 @@ def encode_corpus(
     cache_dir: Path,
     max_tokens: int | None,
     bpe_dropout: float = 0.0,
+    augmentation: Augmentation | None = None,
     seed: tuple[int, ...] = (),
     num_threads: int = -1,
 ) -> "EncodedCorpus":
     """Encode a split into a folder of `cache_dir`, or reuse the one made from the same text and tokenizers.
 
     With `max_tokens` the pairs are for training: those with more subwords on a side, which are counted, or with none
-    are dropped; with None every line stays a pair. `bpe_dropout` above 0 samples the subwords, a pure function of the
-    texts and `seed` (for example run seed and epoch); without, `num_threads` encode (-1: one for each core). Of such
-    samples `cache_dir` keeps the newest two, so it must be a folder inside the run's own.
+    are dropped; with None every line stays a pair. `augmentation` changes each pair as a pure function of `seed` (for
+    example run seed and epoch) and its number; `bpe_dropout` above 0 then samples the subwords, a pure function of the
+    texts and `seed`; without, `num_threads` encode (-1: one for each core). Of what is drawn by either `cache_dir`
+    keeps the newest two, so it must be a folder inside the run's own.
 
     Raises BadFileError for a tokenizer that cannot be loaded, DiskError when the folder cannot be written.
     """
@@ -58,12 +64,20 @@ def encode_corpus(
             return tokenizers[side].encode_many(lines, num_threads=num_threads)
         return tokenizers[side].encode_sampled(lines, alpha=bpe_dropout, seed=f"{seed} {chunk} {SIDES[side]}")
 
+    def change(lines: Sides, chunk: int) -> Sides:
+        if augmentation is None:
+            return lines
+        numbered = enumerate(zip(*lines, strict=True), start=chunk * CHUNK_PAIRS)
+        changed = [augmentation.changed(*pair, random.Random(f"{seed} pair {number}")) for number, pair in numbered]
+        return [source for source, _ in changed], [target for _, target in changed]
+
     small = max(one.vocab_size for one in tokenizers) <= 1 << 16
     dtype = np.dtype("<u2" if small else "<u4")
-    write = partial(_write, text=text, split=split, encode=encode, dtype=dtype, max_tokens=max_tokens)
-    if not bpe_dropout:
+    write = partial(_write, text=text, split=split, change=change, encode=encode, dtype=dtype, max_tokens=max_tokens)
+    if not bpe_dropout and augmentation is None:
         return EncodedCorpus(*cached_folder(cache_dir, "ids", origin, write))
-    sample = cached_folder(cache_dir, "sample", [*origin, bpe_dropout, seed], write, key="run_dir")
+    origin += [bpe_dropout, augmentation and asdict(augmentation), seed]
+    sample = cached_folder(cache_dir, "sample", origin, write, key="run_dir")
     samples = sorted(cache_dir.glob(f"sample-{'?' * 32}"), key=lambda path: path.stat().st_mtime_ns)
     for old in samples[:-2]:  # another rank may still read the epoch before
         shutil.rmtree(old, ignore_errors=True)
@@ -104,7 +118,14 @@ def _map_side(folder: Path, side: str, dtype: np.dtype[Any]) -> tuple[np.ndarray
 
 
 def _write(
-    folder: Path, *, text: PreparedText, split: Split, encode: Encode, dtype: np.dtype[Any], max_tokens: int | None
+    folder: Path,
+    *,
+    text: PreparedText,
+    split: Split,
+    change: Callable[[Sides, int], Sides],
+    encode: Encode,
+    dtype: np.dtype[Any],
+    max_tokens: int | None,
 ) -> Facts:
     """Write the ids and offsets of both sides of the pairs to keep."""
     all_lengths = [np.zeros((2, 1), dtype=np.int64)]  # the first sentence begins at 0
@@ -116,7 +137,7 @@ def _write(
         closing(Progress("encoding", total=text.sizes[split], unit="pairs")) as progress,
     ):
         for number, lines in enumerate(zip(*chunks, strict=True)):
-            ids = [encode(side_lines, number, side) for side, side_lines in enumerate(lines)]
+            ids = [encode(side_lines, number, side) for side, side_lines in enumerate(change(lines, number))]
             lengths = np.array([list(map(len, side_ids)) for side_ids in ids])
             kept: Any = np.ones(lengths.shape[1], dtype=bool)
             if max_tokens is not None:

@@ -49,7 +49,7 @@ class StepBatches(NamedTuple):
 class TrainingOrder:
     """The stream of training steps; step s of epoch e is a pure function of (seed, e, s).
 
-    `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only under BPE-dropout.
+    `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only where it is drawn again for each.
     Each item is one optimizer step: micro-batches that together are one batch of the recipe. `pack_length` packs
     several sentences into each row (`mt/data/batching.py`), None gives each its own; with `one_shape` an epoch's last
     batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself; `threads`

@@ -20,6 +20,7 @@ METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
 LOSS_CURVE, BLEU_CURVE = "loss.png", "bleu.png"
 SCORES, HYPOTHESES = "evaluation.json", "hypotheses.txt"  # of the test split
 EVALUATIONS = "evaluations"  # the same two files for everything else that was scored
+ROBUSTNESS_TABLE, ROBUSTNESS_PICTURE, ROBUSTNESS_LINES = "robustness.md", "robustness.png", "robustness.jsonl"
 HELD_OUT_TEXT = "data"  # validation and test, as they were read
 SOURCE_WORDS = "source_words.txt"  # in the same folder: every word of the source side of the training text
 CHECKPOINTS, BEST = "checkpoints", "best"  # step-N/ and best/: model, state, checksums of both
@@ -140,6 +141,8 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
     settings = {f"{group}.{key}": value for group, values in groups.items() for key, value in values.items()}
     settings |= {"seed": config.seed, "data (text and filters)": text_fingerprint}
     settings["finetune_from"] = config.finetune_from
+    rates = {name: rate for name, rate in vars(config.data.augmentation).items() if rate}
+    settings["data.augmentation"] = rates or None
     settings["data.filters.max_tokens"] = config.data.filters.max_tokens
     try:
         identity = read_identity(run_dir)

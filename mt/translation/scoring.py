@@ -27,19 +27,13 @@ def score_split(
 ) -> None:
     """Translate the test or validation split in the run folder; save the scores with the `decoding` options, and print.
 
-    On the test split they are compared with what the run expects. Raises UserError when the run has no such split,
-    BadFileError for one that is not a file.
+    On the test split they are compared with what the run expects. Raises as `split_lines` does.
     """
-    source, target = (held_out_text(run_dir, split, side) for side in ("source", "target"))
-    if not source.exists():
-        raise UserError(f"{run_dir}: its data has no {split} split; give source=FILE reference=FILE")
-    check_file(source)
-    check_file(target)
-    sources, references = paired_lines(str(source), str(target))
+    sources, references = split_lines(run_dir, split)
     report(f"translating the {split} split: {len(sources):,} sentences, beam {translator.search.beam_size}")
     about = {"scored": f"{split} split of {run.data.name}", "decoding": asdict(decoding)}
     named = run_dir / EVALUATIONS / split
-    folder = _own_folder(run_dir if split == "test" else named, named, about)
+    folder = own_folder(run_dir if split == "test" else named, named, about)
     expected = run.expected if split == "test" else None
     _score(folder, translator, sources, references, language=language, about=about, expected=expected)
 
@@ -51,11 +45,11 @@ def score_files(
     sources, references = paired_lines(source, reference)
     about = {"scored": f"{source} against {reference}", "decoding": asdict(decoding)}
     named = run_dir / EVALUATIONS / Path(reference).name
-    folder = _own_folder(named, named, about)
+    folder = own_folder(named, named, about)
     _score(folder, translator, sources, references, language=language, about=about)
 
 
-def _own_folder(folder: Path, named: Path, about: Mapping[str, object]) -> Path:
+def own_folder(folder: Path, named: Path, about: Mapping[str, object]) -> Path:
     """A folder, or `named` with a number, whose scores are of the same text and options, or that has none.
 
     Raises BadFileError for scores that are not a file.
@@ -71,6 +65,19 @@ def _own_folder(folder: Path, named: Path, about: Mapping[str, object]) -> Path:
             break
         folder = named.with_name(f"{named.name}-{number}")
     return folder
+
+
+def split_lines(run_dir: Path, split: str) -> tuple[list[str], list[str]]:
+    """The sources and references of a split in the run folder.
+
+    Raises UserError when the run has no such split, BadFileError for one that is not a file.
+    """
+    source, target = (held_out_text(run_dir, split, side) for side in ("source", "target"))
+    if not source.exists():
+        raise UserError(f"{run_dir}: its data has no {split} split; give source=FILE reference=FILE")
+    check_file(source)
+    check_file(target)
+    return paired_lines(str(source), str(target))
 
 
 def paired_lines(first: str, second: str) -> tuple[list[str], list[str]]:

@@ -31,6 +31,8 @@ CHOICES = {  # the files of a group, the one with all values first
     "training": ("paper_base", "paper_big", "small", "toy"),
     "decoding": ("beam", "greedy", "sampling"),
 }
+# Groups with lines of their own, and what chooses a class.
+NOT_LISTED = {"kind", "data", "filters", "augmentation", "tokenizer", "model", "training", "decoding", "expected"}
 TYPES = {int: "integer", float: "number", str: "text", bool: "true, false", type(None): "null"}
 HEAD = """# Reference
 
@@ -132,7 +134,7 @@ def listed(kind: type, written: dict[str, Any]) -> str:
     """The options of a class in one line, each with its default and meaning."""
     found = []
     for name, hint in hints(kind).items():
-        if name in ("kind", "filters", "data", "tokenizer", "model", "training", "decoding", "expected"):
+        if name in NOT_LISTED:
             continue
         said = SAID[kind.__name__, name]
         value = f"={shown(written[name])}" if name in written and written[name] != "???" else ""
@@ -163,6 +165,7 @@ def page() -> str:
     for choice, prefix, kind, written in (
         ("every `data=`", "data", schema.AnyData, train["data"]),
         ("every `data=`", "data.filters", schema.Filters, train["data"]["filters"]),
+        ("`augmentation=none`", "data.augmentation", schema.Augmentation, read("augmentation/none.yaml")),
         ("`data=files`", "data", schema.FilesData, read("data/files.yaml")),
         ("each corpus of `data=files`", "", schema.Corpus, {}),
         ("`data=hub`", "data", schema.HubData, read("data/hub.yaml")),

@@ -365,6 +365,7 @@ WRONG_ELSEWHERE = [
     ("evaluate", ["run_dir=run", "split=train"], ["split:", "test, validation"]),
     ("evaluate", ["run_dir=run", "source=a.en"], ["reference:"]),
     ("evaluate", ["run_dir=run", "reference=a.de"], ["reference:"]),
+    ("evaluate", ["hypothesis=a.de", "reference=a.de", "robustness=true"], ["robustness:", "source=FILE"]),
     ("evaluate", ["run_dir=run", "reference=gone.de", "source=a.en"], ["reference:", "gone.de"]),
     ("evaluate", ["hypothesis=a.de", "source=a.en", "reference=a.de"], ["reference:", "one of"]),
     ("translate", [*GIVEN, "output=o.TXT.gz"], ["output: o.TXT.gz would hold plain text; give a name without .gz"]),

@@ -1,10 +1,12 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from mt.data.augmentation import Augmentation
 from mt.data.cache import WRITER
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.filters import FilterReport
@@ -15,6 +17,10 @@ from mt.errors import DiskError
 ENGLISH = ["a", "small", "dog", "runs", "over", "the", "green", "field", "while", "two", "men", "watch", "quietly"]
 GERMAN = ["ein", "kleiner", "Hund", "läuft", "über", "die", "grüne", "Wiese", "während", "zwei", "Männer", "zusehen"]
 CHUNK_PAIRS = 64
+AS_TYPED = Augmentation(
+    upper_case=0.2, title_case=0.1, end_punctuation=0.2, typos=0.2, noise=0.1, copied_tokens=0.2,
+    source_language="en", target_language="de",
+)  # fmt: skip
 ODD = [("a\u2028b", "\u0085"), ("\x0b\x0c.", "a\rb"), ("</s>", "<s>\0"), ("\ufeffa", "😀"), ("field\r", "\u2581")]
 
 
@@ -114,11 +120,10 @@ def test_pairs_too_long_or_empty_on_a_side_are_dropped(made: dict[str, Path], tm
 
 
 @pytest.mark.reliability(7)
-@pytest.mark.parametrize("bpe_dropout", [0.0, 0.1])
-def test_the_number_of_threads_changes_nothing(made: dict[str, Path], tmp_path: Path, bpe_dropout: float) -> None:
+@pytest.mark.parametrize("draws", [{}, {"bpe_dropout": 0.1}, {"augmentation": AS_TYPED}])
+def test_the_number_of_threads_changes_nothing(made: dict[str, Path], tmp_path: Path, draws: dict[str, Any]) -> None:
     folders = [
-        encode(made, tmp_path / str(n), num_threads=n, bpe_dropout=bpe_dropout, seed=(3, 1), max_tokens=30).folder
-        for n in (1, 2, 5)
+        encode(made, tmp_path / str(n), num_threads=n, **draws, seed=(3, 1), max_tokens=30).folder for n in (1, 2, 5)
     ]
     assert len({folder.name for folder in folders}) == 1
     for name in ("source.ids", "source.offsets.npy", "target.ids", "target.offsets.npy", "manifest.json"):
@@ -141,6 +146,25 @@ def test_dropout_is_decided_by_the_seed_and_keeps_the_text(made: dict[str, Path]
     corpus = encode(made, tmp_path / "twice", text=prepared(repeated, repeated), bpe_dropout=0.2, seed=(7,))
     assert corpus.source(0).tolist() != corpus.target(0).tolist()
     assert corpus.source(0).tolist() != corpus.source(CHUNK_PAIRS).tolist()
+
+
+def test_pairs_change_by_seed_and_number_alone(
+    made: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = Tokenizer.load(made["shared_vocab"])
+
+    def texts(name: str, **changes: Any) -> list[tuple[str, str]]:
+        corpus = encode(made, tmp_path / name, augmentation=AS_TYPED, **changes)
+        return [(tokenizer.decode(source), tokenizer.decode(target)) for source, target in contents(corpus)]
+
+    changed = texts("first", seed=(7, 1))
+    plain = contents(encode(made, tmp_path / "plain"))
+    kept = [tokenizer.decode(one[0]) == text[0] for one, text in zip(plain, changed, strict=True)]
+    assert 0.3 < np.mean(kept) < 0.7
+    assert texts("with dropout", seed=(7, 1), bpe_dropout=0.2) == changed
+    assert texts("other", seed=(7, 2)) != changed
+    monkeypatch.setattr("mt.data.encoded.CHUNK_PAIRS", 40)
+    assert texts("other chunks", seed=(7, 1)) == changed
 
 
 def test_an_unchanged_corpus_is_reused(made: dict[str, Path], tmp_path: Path) -> None:
@@ -175,9 +199,12 @@ def test_any_change_makes_another_folder(made: dict[str, Path], tmp_path: Path) 
             {"bpe_dropout": 0.1, "seed": (1, 1)},
             {"bpe_dropout": 0.1, "seed": (11,)},
             {"bpe_dropout": 0.2, "seed": (11,)},
+            {"augmentation": AS_TYPED, "seed": (11,)},
+            {"augmentation": AS_TYPED, "seed": (12,)},
+            {"augmentation": replace(AS_TYPED, typos=0.0), "seed": (11,)},
         )
     }
-    assert len(folders) == 8
+    assert len(folders) == 11
 
 
 def test_the_samples_of_the_two_newest_epochs_are_kept(made: dict[str, Path], tmp_path: Path) -> None:

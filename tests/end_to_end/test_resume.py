@@ -24,7 +24,12 @@ VARIANTS = {
     "separate vocabularies": ["tokenizer.shared_vocab=false"],
     "BPE-dropout": ["tokenizer.bpe_dropout=0.1"],
     "SimCut": ["training.consistency=simcut"],
-    "packed": ["training.packing=true"],
+    "packed, augmented": [
+        "training.packing=true",
+        "augmentation=mozilla",
+        "data.augmentation.upper_case=0.3",
+        "data.augmentation.typos=0.3",
+    ],
 }
 STEPS_PER_KILL = 10
 
@@ -115,6 +120,7 @@ CHANGES = {
     "training.batch_tokens": "training.batch_tokens=401",
     "training.label_smoothing": "training.label_smoothing=0.2",
     "data.filters.max_tokens": "data.filters.max_tokens=61",
+    "data.augmentation": "data.augmentation.typos=0.5",
     "data (text and filters)": "data.filters.remove_duplicates=false",
 }
 ALLOWED = [

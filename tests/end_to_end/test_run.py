@@ -175,6 +175,23 @@ def test_splits_and_files_are_scored_each_in_a_folder_of_its_own(
         (run_dir / name).write_bytes(content)
 
 
+def test_robustness_has_a_folder_of_its_own(
+    finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run_dir, corpus = shutil.copytree(finished[0], tmp_path / "run"), finished[0].parent / "corpus"
+    words = [f"run_dir={run_dir}", "robustness=true", "decoding.max_output_tokens=6"]
+    assert run("evaluate", evaluate, words) == 0
+    assert run("evaluate", evaluate, [*words, f"source={corpus}/test.en", f"reference={corpus}/test.de"]) == 0
+    tables = capfd.readouterr().out.split("| text |")[1:]
+    assert len(tables) == 2
+    assert tables[0] == tables[1]
+    assert "| upper case | 8 |" in tables[0]
+    for name in ("robustness-test", "robustness-test.de"):
+        files = {path.name for path in (run_dir / "evaluations" / name).iterdir()}
+        assert files == {"evaluation.json", "robustness.md", "robustness.png", "robustness.jsonl"}
+    assert (run_dir / "evaluation.json").read_bytes() == (finished[0] / "evaluation.json").read_bytes()
+
+
 def test_a_source_in_the_target_language_is_remarked(
     finished: tuple[Path, list[str]], capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
