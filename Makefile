@@ -19,6 +19,8 @@ WORKERS := --numprocesses=auto --maxprocesses=4 --dist=worksteal
 READY := $(VENV)/.ready
 # The systems that benchmarks compare with have an environment of their own.
 SYSTEMS := .venv-systems
+# So have the clients of the server, and the tools that it is tested with.
+CLIENTS := .venv-clients
 
 # SRC, RUN, FROM and OUT may hold any text: they are not expanded, and reach commands through the environment.
 unexport SRC RUN FROM OUT
@@ -28,7 +30,7 @@ export MT_FROM := $(value FROM)
 export MT_OUT := $(value OUT)
 FORMAT ?= huggingface
 
-.PHONY: help setup train translate serve evaluate average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long clean
+.PHONY: help setup train translate serve evaluate average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long test-clients clean
 
 help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
@@ -104,6 +106,17 @@ test: $(READY) ## the tests, a few minutes on two cores
 test-long: $(READY) ## every test, the long proofs too
 	@$(BIN)/pytest $(WORKERS) -m '' $(ARGS)
 
+test-clients: $(READY) $(CLIENTS)/.ready ## clients of other makers against the server, RUN=folder or a small one; the page if CHROMIUM=/path
+	@MT_BIN=$(BIN) $(CLIENTS)/bin/pytest -c tests/clients/pytest.ini tests/clients $(ARGS)
+
+$(CLIENTS)/.ready: requirements-clients.txt
+	@echo 'Setting up $(CLIENTS) with the clients of the server (once; minutes on a slow line) ...'
+	@test -x $(CLIENTS)/bin/pip || "$(PYTHON)" -m venv $(CLIENTS)
+	@$(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@if type npm >/dev/null 2>&1; then \
+	  npm install --silent --no-save --prefix $(CLIENTS) libretranslate@1.0.1 translate@3.1.0; fi
+	@touch $@
+
 clean: ## remove what was built; runs and caches of data stay
-	rm -rf $(VENV) $(SYSTEMS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(SYSTEMS) $(CLIENTS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

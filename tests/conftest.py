@@ -18,6 +18,7 @@ torch.set_num_threads(1)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell starts background jobs so, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+collect_ignore = ["clients"]  # they have an environment of their own: make test-clients
 pytest_plugins = ["reliability", "alone", "paths", "emulation"]
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -68,7 +69,8 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
 
     def task(composed: DictConfig) -> None:
         configs: list[Any] = []
-        refused = exit_code(lambda: configs.append(load(name, composed)), reports=reports)
+        typed = HydraConfig.get().overrides.task
+        refused = exit_code(lambda: configs.append(load(name, composed, typed)), reports=reports)
         if code := refused or exit_code(lambda: job(configs[0])):
             raise SystemExit(code)  # Hydra would add a line to another exception
 
@@ -85,9 +87,15 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
     return exit_code(compose, reports=reports)
 
 
-def load(name: str, composed: DictConfig) -> Any:
-    """The composed configuration of one job as its checked class; raises `UserError`."""
+def load(name: str, composed: DictConfig, typed: Sequence[str]) -> Any:
+    """The composed configuration of one job as its checked class; raises `UserError`.
+
+    An option that was `typed`, or a choice of its group, is not `automatic`.
+    """
     values: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=False)
+    if isinstance(values.get("automatic"), list):
+        given = tuple(f"{word.lstrip('+').partition('=')[0]}." for word in typed)
+        values["automatic"] = [key for key in values["automatic"] if not f"{key}.".startswith(given)]
     if values.get("run_dir") is None and values.get("hypothesis") is None:
         values["run_dir"] = newest_run(delivered=name != "average")
     config = checked(COMMANDS[name], values)

@@ -100,6 +100,8 @@ def _(config: AverageConfig) -> None:
 def _(config: ExportConfig) -> None:
     check_run(config.run_dir)
     _check_readable("sentences", config.sentences)
+    if config.output is not None:
+        _check_spares(config.output, config.run_dir)
 
 
 def _check_readable(key: str, path: str | None) -> None:
@@ -126,6 +128,10 @@ def _check_writable(path: str, *run_dirs: str) -> None:
         raise UserError(f"output: expected a file, got {f'the folder {path}' if path else 'an empty name'}")
     if not Path(path).parent.is_dir():
         raise UserError(f"output: the folder {Path(path).parent} does not exist")
+    _check_spares(path, *run_dirs)
+
+
+def _check_spares(path: str, *run_dirs: str) -> None:
     kept = [(Path(run_dir) / name).resolve() for run_dir in run_dirs for name in KEPT_FILES]
     if any(Path(path).resolve().is_relative_to(file) for file in kept):
-        raise UserError(f"output: {path} is a file that the run needs, and would be lost; give another name")
+        raise UserError(f"output: {path} is among the run's own files; give another name")

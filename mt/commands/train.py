@@ -11,6 +11,7 @@ import torch
 
 from mt import build
 from mt.api import empty_model, load_tokenizers, translator_of_run
+from mt.commands.automatic import chosen
 from mt.commands.preparation import (
     encoded,
     fitting_tokens,
@@ -58,6 +59,8 @@ def train(config: TrainConfig) -> None:
     with _ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.stopping_together(stop):
         ranks.on_rank_zero(lambda: held.enter_context(lock_folder(run_dir)))
         ranks.on_rank_zero(lambda: remove_unfinished(run_dir))
+        begun = config
+        config = ranks.on_rank_zero(lambda: chosen(begun, started, ranks.world_size))
         # An exception in the middle of SentencePiece's training would be reported as a fault of the text.
         learning = nullcontext() if can_fork() else stop.held_back()
         text = ranks.on_rank_zero(lambda: prepare(config, run_dir, learning=learning))

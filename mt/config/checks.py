@@ -108,6 +108,10 @@ def _(config: TrainConfig) -> None:
     training, max_tokens = config.training, config.data.filters.max_tokens
     if config.budget is not None and budget_seconds(config.budget) and training.max_minutes is not None:
         raise UserError("training.max_minutes: budget already limits the time; give one of them")
+    if config.automatic and config.budget is None:
+        raise UserError("experiment=auto also needs budget, for example budget=2h")
+    if config.automatic and config.finetune_from is not None:
+        raise UserError("finetune_from: experiment=auto chooses a recipe for a new model; leave one of them out")
     micro_batch_tokens = training.batch_tokens if training.micro_batch_tokens == "auto" else training.micro_batch_tokens
     if max_tokens + 1 > micro_batch_tokens:
         raise UserError(

@@ -279,6 +279,7 @@ class TrainConfig:
     device: Device
     finetune_from: File | None  # a run folder: begin with its model, tokenizer and sizes
     budget: str | None  # the time of the whole run, such as 30m, 2h, 1d, evaluation included; the rate follows it
+    automatic: list[str]  # options that corpus, machine and budget choose, except those on the command line
     data: Data
     tokenizer: Tokenizer
     model: Model

@@ -31,7 +31,10 @@ LOCK = ".lock"
 TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER)
 RUN_FILES = (CONFIG, TOKENIZER, MODEL)  # without which nothing can be translated
 # What no output may replace.
-KEPT_FILES = (*TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, HELD_OUT_TEXT, CHECKPOINTS, LOCK)
+KEPT_FILES = (
+    *TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, LOSS_CURVE, BLEU_CURVE, SCORES, HYPOTHESES, EVALUATIONS,
+    HELD_OUT_TEXT, CHECKPOINTS, LOCK,
+)  # fmt: skip
 
 # The other options of a training decide its results: to change them is to train another model.
 _MAY_CHANGE = {

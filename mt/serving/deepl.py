@@ -98,8 +98,13 @@ async def usage(request: Request) -> dict[str, int]:
     return {"character_count": service_of(request).characters, "character_limit": _NO_LIMIT}
 
 
+@router.get("/glossary-language-pairs", include_in_schema=False)
+async def glossary_language_pairs() -> dict[str, list[Any]]:
+    """No pair has glossaries yet. Weblate asks before each of its translations."""
+    return {"supported_languages": []}
+
+
 @router.api_route("/glossaries{rest:path}", methods=["GET", "POST", "DELETE"], include_in_schema=False)
-@router.api_route("/glossary-language-pairs", methods=["GET"], include_in_schema=False)
 @router.api_route("/document{rest:path}", methods=["GET", "POST"], include_in_schema=False)
 async def not_supported() -> None:
     """Answer that these are not there yet."""

@@ -1,13 +1,21 @@
-"""Trying the largest batch first, so that too little memory shows before the first step."""
+"""Trials before the first step: whether the largest batch fits in memory, and how fast a size of model trains."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 
+import numpy as np
 import torch
+from jaxtyping import Integer
 
 from mt.data.batch import Batch
+from mt.data.loader import StepBatches
+from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError, out_of_memory
-from mt.training.step import TrainingLoss
+from mt.training.processes import Replica
+from mt.training.step import SideBySide, TrainingLoss, train_step
+
+_WARMUP_STEPS, _LEAST_SECONDS, _LONGEST = 2, 2.0, 200
 
 
 def try_batches(
@@ -58,3 +66,44 @@ def largest_that_fits(attempt: Callable[[int], None], *, most_tokens: int, least
                 "size of the model"
             )
         tokens = max(least_tokens, -(-tokens // 2))
+
+
+class RandomPairs:
+    """A corpus of random subwords with lengths around two means, for a trial of the speed."""
+
+    def __init__(self, count: int, *, source_length: float, target_length: float, vocab_size: int) -> None:
+        random = np.random.default_rng(0)
+        spread = random.uniform(0.5, 1.5, count)
+        self.dropped_too_long = 0
+        self.source_lengths = (spread * source_length).clip(1, _LONGEST).astype(np.int32)
+        self.target_lengths = (spread * target_length).clip(1, _LONGEST).astype(np.int32)
+        self._ids = random.integers(UNKNOWN, vocab_size, _LONGEST)
+
+    def source(self, index: int) -> Integer[np.ndarray, " subwords"]:
+        """The source's subword ids."""
+        return self._ids[: self.source_lengths[index]]
+
+    def target(self, index: int) -> Integer[np.ndarray, " subwords"]:
+        """The target's subword ids."""
+        return self._ids[: self.target_lengths[index]]
+
+
+def target_tokens_per_second(
+    replica: Replica,
+    steps: Iterable[StepBatches],
+    *,
+    autocast: Callable[[], AbstractContextManager[None]],
+    side_by_side: SideBySide | None,
+) -> float:
+    """The speed of whole steps, measured for some seconds after steps that warm up; the weights stay as they are."""
+    replica.loss.train()
+    start, tokens = 0.0, 0
+    for number, step in enumerate(steps):
+        if number == _WARMUP_STEPS:
+            start = time.monotonic()
+        batches = step.micro_batches
+        result = train_step(replica, batches, learning_rate=0.0, autocast=autocast, side_by_side=side_by_side)
+        tokens += result.target_tokens if number >= _WARMUP_STEPS else 0
+        if number > _WARMUP_STEPS and time.monotonic() - start > _LEAST_SECONDS:
+            break
+    return tokens / (time.monotonic() - start)

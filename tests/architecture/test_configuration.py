@@ -24,6 +24,7 @@ CLASSES = [
     kind for kind in vars(mt.config.schema).values() if is_dataclass(kind) and kind is not mt.config.schema.Bounds
 ]
 MUST_BE_GIVEN = {
+    "experiment=auto": ["budget=2h"],
     "data=files": FILES[1:],
     "data=none": ["data.source_language=en", "data.target_language=de"],
     "data=hub": ["data.path=x", "data.source_language=en", "data.target_language=de"],

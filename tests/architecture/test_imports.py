@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.doctor": {"mt.data", "mt.reporting"},
     "mt.runs": {"mt.config", "mt.reporting", "mt.runtime", "mt.training.averaging"},
     "mt.training": {"mt.data.batch", "mt.data.loader", "mt.model", "mt.reporting", "mt.runs", "mt.runtime"},
+    "mt.training.trial": {"mt.data", "mt.training"},
     "mt.translation": {"mt.data", "mt.model", "mt.reporting", "mt.runtime", "mt.search"},
     "mt.translation.scoring": {
         *("mt.config", "mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"),
@@ -44,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.commands": {
         *("mt.api", "mt.build", "mt.config", "mt.data", "mt.doctor", "mt.export", "mt.fast", "mt.model"),
         *("mt.reporting", "mt.runs", "mt.runtime", "mt.training", "mt.translation"),
-        *("mt.commands.inputs", "mt.commands.preparation"),
+        *("mt.commands.automatic", "mt.commands.inputs", "mt.commands.preparation"),
     },
     "mt.commands.serve": {"mt.serving"},
     "mt.commands.translate": {"mt.documents"},

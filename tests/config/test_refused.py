@@ -370,6 +370,7 @@ WRONG_ELSEWHERE = [
     ("evaluate", ["hypothesis=a.de", "source=a.en", "reference=a.de"], ["reference:", "one of"]),
     ("translate", [*GIVEN, "output=o.TXT.gz"], ["output: o.TXT.gz would hold plain text; give a name without .gz"]),
     ("inspect", ["output=a.en"], ["output: a.en is a file"]),
+    ("export", ["run_dir=run", "format=huggingface", "output=run/checkpoints/x"], ["output:", "the run's own files"]),
     ("average", ["run_dir=run", "checkpoints=0"], ["checkpoints:", "at least 1"]),
     ("average", [], ["run_dir:", "no run"]),
 ]

@@ -253,7 +253,15 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
 
 @pytest.mark.parametrize(
     "name",
-    ["config.yaml", "tokenizer.model", "model.safetensors", "identity.json", "metrics.jsonl", "checkpoints/step-4/x"],
+    [
+        "config.yaml",
+        "tokenizer.model",
+        "model.safetensors",
+        "identity.json",
+        "metrics.jsonl",
+        "loss.png",
+        "checkpoints/step-4/x",
+    ],
 )
 def test_no_output_replaces_a_file_that_the_run_needs(
     finished: Path, inputs: Path, name: str, capsys: pytest.CaptureFixture[str]
@@ -263,7 +271,7 @@ def test_no_output_replaces_a_file_that_the_run_needs(
     Path("file.png").symlink_to(finished / name)
     translated(finished, f"output=link/{name}", "input=a.txt", code=2)
     assert run("attention", attention, [f"run_dir={finished}", "source=house", "output=file.png"]) == 2
-    assert capsys.readouterr().err.count("is a file that the run needs") == 2
+    assert capsys.readouterr().err.count("is among the run's own files") == 2
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
 
 

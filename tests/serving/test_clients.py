@@ -130,8 +130,10 @@ def test_deepl_python(client: TestClient) -> None:
 
 
 def test_deepl_of_weblate_keeps_what_must_not_be_translated(client: TestClient) -> None:
+    assert asked(client.get("/v2/glossary-language-pairs", headers=AUTHORIZED)) == {"supported_languages": []}
     text = 'Hi <x id="1">%(name)s</x>, a &lt; b\nbye'
     body = {"text": [text], "source_lang": "EN", "target_lang": "DE", "tag_handling": "xml", "ignore_tags": ["x"]}
+    body |= {"formality": "default", "context": "menu", "model_type": "prefer_quality_optimized"}
     [found] = asked(client.post("/v2/translate", json=body, headers=AUTHORIZED))["translations"]
     assert found["text"] == 'HI <x id="1">%(name)s</x>, A &lt; B\nBYE'
 

@@ -96,7 +96,7 @@ function show() {
       return item;
     }),
   );
-  page.copy.disabled = false;
+  page.copy.disabled = !best.text;
   page.detail.textContent = "";
 }
 

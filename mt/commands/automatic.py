@@ -1,0 +1,125 @@
+"""`experiment=auto`: a value for every option that is left to the corpus, this machine and the budget."""
+
+import time
+import unicodedata
+from collections import Counter
+from contextlib import closing, nullcontext
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mt import build
+from mt.commands.preparation import filtered_text
+from mt.config.checks import budget_seconds
+from mt.config.loading import checked
+from mt.config.schema import TrainConfig
+from mt.data.lines import read_lines
+from mt.data.loader import TrainingOrder
+from mt.data.text_cache import PreparedText
+from mt.errors import UserError
+from mt.fast.step_threads import step_threads
+from mt.reporting import report
+from mt.runs.folder import CHECKPOINTS, MODEL, checkpoint_steps, load_run
+from mt.runtime import choose_device
+from mt.training.processes import SINGLE_PROCESS
+from mt.training.recipe import CorpusStatistics, Options, recipe
+from mt.training.trial import RandomPairs, target_tokens_per_second
+
+_END_SHARE = 0.07  # of the budget, for validation and evaluation
+_TRIAL_TOKENS, _TRIAL_PAIRS = 2048, 4000
+_SAMPLE_LINES, _LEAST_SHARE = 2000, 0.1
+_MANY_CHARACTERS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
+
+
+def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
+    """The configuration with nothing left `automatic`: the recipe, or for a run that continues, what it began with.
+
+    Raises UserError for an option that no recipe has, and what reading the corpora raises.
+    """
+    if not config.automatic:
+        return config
+    run_dir = Path(config.run_dir)
+    if checkpoint_steps(run_dir / CHECKPOINTS) or (run_dir / MODEL).exists():
+        begun = load_run(run_dir)
+        return _with(config, {key: _value(begun, key) for key in config.automatic})
+    corpus = statistics(filtered_text(config.data))
+    device = choose_device(config.device)
+    automatic = set(config.automatic)
+    if config.training.learning_rate_factor != 1:  # the rate is given in its other form
+        automatic.discard("training.learning_rate")
+
+    def speed(sizes: Options, vocab_size: int) -> float:
+        return world_size * _measured(_with(config, sizes), corpus, device, vocab_size)
+
+    seconds = budget_seconds(config.budget or "") * (1 - _END_SHARE) - (time.monotonic() - started)
+    every = recipe(corpus, lambda *_: 1.0, 1.0, {}).options
+    if unknown := automatic - every.keys():
+        raise UserError(f"automatic: {', '.join(sorted(unknown))}: a recipe chooses only {', '.join(every)}")
+    given = {key: _value(config, key) for key in every if key not in automatic}
+    made = recipe(corpus, speed, max(seconds, 1.0), given)
+    report("\n".join(["chosen, each for its reason; what the command line gives stays:", *made.reasons]))
+    return _with(config, {key: made.options[key] for key in automatic if key in made.options})
+
+
+def statistics(text: PreparedText) -> CorpusStatistics:
+    """What decides a recipe, of the training split."""
+    paths = [text.path("train", side) for side in ("source", "target")]
+    source, target = (_scripts(path) for path in paths)
+    return CorpusStatistics(
+        pairs=text.sizes["train"],
+        source_bytes=paths[0].stat().st_size,
+        target_bytes=paths[1].stat().st_size,
+        shares_script=bool(source & target) or not (source and target),
+        many_characters=bool((source | target) & _MANY_CHARACTERS),
+    )
+
+
+def _scripts(path: Path) -> set[str]:
+    """The scripts of a text, as Unicode names them, from its first lines; those of few letters are left out."""
+    letters = Counter(filter(str.isalpha, "".join(islice(read_lines(str(path)), _SAMPLE_LINES))))
+    scripts: Counter[str] = Counter()
+    for letter, count in letters.items():
+        scripts[unicodedata.name(letter, "?").split()[0]] += count
+    return {script for script, count in scripts.items() if count > _LEAST_SHARE * scripts.total()}
+
+
+def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.device, vocab_size: int) -> float:
+    """The target tokens a second that a model of this configuration trains on, from a short trial."""
+    lengths = {
+        "source_length": corpus.tokens / corpus.pairs * corpus.source_bytes / corpus.target_bytes,
+        "target_length": corpus.tokens / corpus.pairs,
+    }
+    pairs = RandomPairs(_TRIAL_PAIRS, **lengths, vocab_size=vocab_size)
+    model = build.model(config, vocab_size=vocab_size, source_vocab_size=None).to(device)
+    single_pass = replace(config.training, consistency="none")
+    loss = build.training_loss(model, single_pass)
+    replica = SINGLE_PROCESS.wrap(loss, build.optimizer(single_pass, list(model.parameters())))
+    threads = step_threads(device)
+    order = TrainingOrder(
+        corpus_of_epoch=lambda _: pairs,
+        batch_tokens=_TRIAL_TOKENS,
+        micro_batch_tokens=_TRIAL_TOKENS,
+        seed=0,
+        pack_length=config.training.pack_length if build.on_gpu_if_auto(config.training.packing, device) else None,
+        threads=threads.count if threads else 1,
+    )
+    autocast = build.training_autocast(single_pass, device)
+    with closing(order.steps(epoch=0, start=0)) as steps, closing(threads) if threads else nullcontext():
+        return target_tokens_per_second(replica, steps, autocast=autocast, side_by_side=threads)
+
+
+def _value(config: TrainConfig, key: str) -> Any:
+    group, _, name = key.partition(".")
+    return getattr(getattr(config, group), name)
+
+
+def _with(config: TrainConfig, options: Options) -> TrainConfig:
+    """The configuration with other values, checked again, and nothing left to choose."""
+    values = asdict(config) | {"automatic": []}
+    for key, value in options.items():
+        group, _, name = key.partition(".")
+        values[group][name] = value
+    return checked(TrainConfig, values)

@@ -1,0 +1,170 @@
+"""A recipe from a corpus, the speed of a machine and a time: what `experiment=auto` chooses, and why.
+
+Figures without a source are this repository's (docs/results, docs/failed_experiments.md). Tokens are the target's.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+Options = dict[str, Any]  # as they are typed, without their values' units
+Speed = Callable[[Options, int], float]  # tokens a second of a model with these sizes and this vocabulary
+
+_BYTES_PER_SUBWORD = 4.5
+_FILL = 0.95  # the share of real tokens in a batch
+_STEPS = 4000  # of a training with time for them; with less, batches are smaller
+
+
+@dataclass(frozen=True)
+class CorpusStatistics:
+    """What decides a recipe, of the training text."""
+
+    pairs: int
+    source_bytes: int
+    target_bytes: int
+    shares_script: bool  # the sides are written with the same letters
+    many_characters: bool  # one of them in Chinese, Japanese or Korean
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens one pass over the corpus has."""
+        return self.pairs + round(self.target_bytes / _BYTES_PER_SUBWORD)
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size of model, with the tokens that the corpus and the whole training need to have for it."""
+
+    num_layers: int
+    d_model: int
+    d_ff: int
+    num_heads: int
+    corpus_tokens: float
+    trained_tokens: float
+    source: str
+
+    def options(self) -> Options:
+        """As options of the model."""
+        return {f"model.{name}": getattr(self, name) for name in ("num_layers", "d_model", "d_ff", "num_heads")}
+
+
+SIZES = (
+    Size(4, 128, 256, 4, 0, 0, "Wu et al. 2021: the best of their sizes for 29,000 pairs"),
+    Size(3, 256, 1024, 4, 1e6, 6e6, "model=small"),
+    Size(6, 256, 1024, 4, 5e6, 40e6, "model=small, as deep as the paper's base"),
+    Size(6, 384, 1536, 6, 10e6, 120e6, "between model=small and model=base"),
+    Size(6, 512, 2048, 8, 25e6, 400e6, "Vaswani et al. 2017: base"),
+    Size(6, 1024, 4096, 16, 100e6, 4e9, "Vaswani et al. 2017: big"),
+)
+
+REGULARISATION = (  # up to how many passes over the corpus: dropout, BPE-dropout, consistency
+    (10, 0.1, 0.0, "none"),
+    (40, 0.2, 0.0, "none"),
+    (100, 0.3, 0.0, "none"),
+    (300, 0.3, 0.1, "none"),
+    (float("inf"), 0.3, 0.1, "simcut"),
+)
+
+
+@dataclass
+class Recipe:
+    """Every option that was chosen, after those that were given, and a line of reason for each group of them."""
+
+    options: Options
+    reasons: list[str] = field(default_factory=list)
+
+    def choose(self, chosen: Options, reason: str) -> None:
+        """Take what is not given, and note why."""
+        new = {key: value for key, value in chosen.items() if key not in self.options}
+        self.options |= new
+        if new:
+            self.reasons.append(" ".join(f"{key}={_typed(value)}" for key, value in new.items()) + f": {reason}")
+
+
+def recipe(corpus: CorpusStatistics, speed: Speed, seconds: float, given: Mapping[str, Any]) -> Recipe:
+    """The recipe for a training of `seconds` on a machine of this speed; the options that are `given` stay."""
+    made = Recipe(dict(given))
+    _choose_tokenizer(made, corpus)
+    per_second = _choose_size(made, corpus, speed, seconds)
+    passes = per_second * seconds / corpus.tokens
+    dropout, bpe_dropout, consistency = next(row[1:] for row in REGULARISATION if passes < row[0])
+    about = f"about {passes:,.0f} passes over the corpus"
+    made.choose({"model.dropout": dropout}, f"{about} (Araabi and Monz 2020: 0.3 below 80,000 pairs; paper: 0.1)")
+    made.choose({"training.label_smoothing": 0.1}, "the paper's; other values were not better here")
+    made.choose({"tokenizer.bpe_dropout": bpe_dropout}, f"{about} (Provilkov et al. 2020: 0.1 for little text)")
+    reason = "it doubles the time of a step, and pays where the corpus is seen hundreds of times (Gao et al. 2022)"
+    consistency = made.options.get("training.consistency", consistency)
+    weight = 3.0 if consistency == "simcut" else 5.0
+    made.choose({"training.consistency": consistency, "training.consistency_weight": weight}, reason)
+    if consistency != "none":
+        per_second /= 2
+    _choose_steps(made, corpus, per_second * seconds, seconds)
+    return made
+
+
+def _choose_tokenizer(made: Recipe, corpus: CorpusStatistics) -> None:
+    size = (corpus.source_bytes + corpus.target_bytes) / 8e6
+    made.choose(
+        {"tokenizer.vocab_size": 128 * round(min(max(63 * size ** (0.5 if size < 1 else 0.3), 8), 289))},
+        f"{8 * size:,.1f} MB of text (few subwords for little text: Sennrich and Zhang 2019, Gowda and May 2020; "
+        "37,000 for WMT 2014: Vaswani et al. 2017)",
+    )
+    scripts = "have the same letters" if corpus.shares_script else "have letters of their own"
+    made.choose({"tokenizer.shared_vocab": corpus.shares_script}, f"the two sides {scripts}")
+    many = "with thousands of characters rare ones become bytes" if corpus.many_characters else "an alphabet"
+    made.choose({"tokenizer.character_coverage": 0.9995 if corpus.many_characters else 1.0}, f"{many} (SentencePiece)")
+
+
+def _choose_size(made: Recipe, corpus: CorpusStatistics, speed: Speed, seconds: float) -> float:
+    """Choose the largest size for which corpus and time suffice; returns its tokens a second."""
+    best, per_second = SIZES[0], 0.0
+    measured: dict[str, float] = {}
+    for size in SIZES:
+        if size.corpus_tokens > corpus.tokens:
+            break
+        options = {key: made.options.get(key, value) for key, value in size.options().items()}
+        if str(options) not in measured:
+            measured[str(options)] = speed(options, made.options["tokenizer.vocab_size"])
+        if measured[str(options)] * seconds < size.trained_tokens:
+            break
+        best, per_second = size, measured[str(options)]
+    made.choose(
+        best.options(),
+        f"the corpus has about {corpus.tokens:,} tokens, and in the time about {per_second * seconds:,.0f} can be "
+        f"trained on, {per_second:,.0f} a second ({best.source})",
+    )
+    return per_second
+
+
+def _choose_steps(made: Recipe, corpus: CorpusStatistics, trained: float, seconds: float) -> None:
+    """Choose the batch, and all that is counted in steps."""
+    most = 4096 if corpus.tokens < 1e6 else 8192 if corpus.tokens < 1e7 else 25_000
+    batch = min(most, max(1024, 256 * int(trained / _STEPS / 256)))
+    reason = f"at most {most:,} for this corpus (Araabi and Monz 2020), and small enough for {_STEPS:,} steps"
+    made.choose({"training.batch_tokens": batch}, reason)
+    batch = made.options["training.batch_tokens"]
+    made.choose({"training.micro_batch_tokens": batch}, "a whole batch at a time")
+    share = _FILL * min(1.0, corpus.target_bytes / corpus.source_bytes)
+    made.choose({"training.max_steps": max(10, round(trained / (batch * share)))}, "as the speed says; time decides")
+    steps, d_model = made.options["training.max_steps"], made.options["model.d_model"]
+    made.choose(
+        {"training.learning_rate": float(f"{5e-3 * (128 / d_model) ** 1.3 * sqrt(min(1, batch / 4096)):.2g}")},
+        "5e-3 at width 128 (Wu et al. 2021), 8e-4 at 512 (the paper: 7e-4); of smaller batches by the square root "
+        "(Malladi et al. 2022)",
+    )
+    made.choose({"training.warmup_steps": min(4000, max(1, steps // 5))}, "a fifth of the time (Wu et al.: a quarter)")
+    made.choose({"training.decay_fraction": 0.6}, "a decay to zero (Zhai et al. 2022; Bergsma et al. 2025)")
+    validations = min(max(round(seconds / 180), 3), 20)
+    made.choose(
+        {
+            "training.validate_every_steps": max(1, steps // validations),
+            "training.checkpoint_every_steps": max(1, steps // 40),
+            "training.log_every_steps": min(50, max(1, steps // 20)),
+        },
+        f"{validations} validations; the last checkpoints, which are averaged, are of the last tenth of the time",
+    )
+
+
+def _typed(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,100 @@
+"""`experiment=auto budget=…`: one command chooses, trains, ends in time; stopped, it continues with what it chose."""
+
+import json
+import signal
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import small_runs
+from mt.commands import automatic
+from mt.commands import train as job
+from mt.runs.folder import load_run
+from mt.training import limits, trainer
+
+GIVEN = ["model.num_layers=1", "model.d_model=16", "model.num_heads=2", "training.checkpoint_every_steps=6"]
+
+
+def command(folder: Path, budget: str) -> list[str]:
+    """Everything that the user gives: data, budget, and some options that auto would choose otherwise."""
+    corpus = [word for word in small_runs.write_corpus(folder / "corpus") if word.startswith("data")]
+    more = ["experiment=auto", f"budget={budget}", f"run_dir={folder}/run", "decoding.max_output_tokens=6"]
+    return small_runs.arguments([*corpus, *more], *GIVEN, "data.filters.max_tokens=60", "device=cpu")
+
+
+def recorded(folder: Path, kind: str) -> list[dict[str, Any]]:
+    """The lines of one kind in the metrics of the run."""
+    lines = (folder / "run/metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    return [line for line in map(json.loads, lines) if line["kind"] == kind]
+
+
+def test_a_budget_is_kept_across_a_stop_with_what_was_chosen_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two minutes by a clock on which a trial takes 10 s, a step 2 s, from step 20 on 4 s, and all else no time."""
+    words, now, steps, original = command(tmp_path, "2m"), [0.0], [0], trainer.train_step
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    for module in (automatic, limits, job, trainer):
+        monkeypatch.setattr(module, "time", clock)
+
+    def measured(*_: object) -> float:
+        now[0] += 10
+        return 500.0
+
+    def timed(*arguments: Any, **options: Any) -> Any:
+        steps[0] += 1
+        now[0] += 2.0 if steps[0] < 20 else 4.0
+        if steps[0] == 5:
+            signal.raise_signal(signal.SIGTERM)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(automatic, "_measured", measured)
+    monkeypatch.setattr(trainer, "train_step", timed)
+    assert small_runs.train(words) == 143
+    error = capfd.readouterr().err
+    assert "saved at step 5;" in error
+    assert "\nmodel.d_ff=256: " in error
+    assert "model.d_model=" not in error
+    begun = load_run(tmp_path / "run")
+    assert (begun.automatic, begun.budget, begun.model.d_model, begun.model.d_ff) == ([], "2m", 16, 256)
+    assert begun.training.learning_rate is not None
+
+    monkeypatch.setattr(automatic, "_measured", None)  # a run that continues measures nothing
+    assert small_runs.train(words) == 0
+    assert 0.95 * 120 <= now[0] <= 1.05 * 120
+    assert load_run(tmp_path / "run") == begun
+    rates = [line["learning_rate"] for line in recorded(tmp_path, "train")]
+    assert rates[-1] < 0.2 * max(rates)
+    assert recorded(tmp_path, "validation")[-1]["step"] == steps[0]
+    assert (tmp_path / "run/evaluation.json").exists()
+    capfd.readouterr()
+    assert small_runs.train(words) == 0
+    assert f"finished at step {steps[0]}; the budget of 2 minutes is used" in capfd.readouterr().err
+
+
+@pytest.mark.long
+def test_a_budget_is_kept_by_the_clock_on_the_wall(tmp_path: Path) -> None:
+    start = time.monotonic()
+    assert small_runs.train(command(tmp_path, "20s")) == 0
+    assert 17 < time.monotonic() - start < 23
+    rates = [line["learning_rate"] for line in recorded(tmp_path, "train")]
+    assert rates[-1] < 0.2 * max(rates)
+
+
+def test_auto_needs_a_budget_and_a_new_model(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words = command(tmp_path, "9s")
+    assert small_runs.train([word for word in words if not word.startswith("budget")]) == 2
+    assert "experiment=auto also needs budget, for example budget=2h" in capfd.readouterr().err
+    assert small_runs.train(words, "automatic=[training.adam_beta1]") == 2
+    assert "automatic: training.adam_beta1: a recipe chooses only" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("typed", ["model=toy", "training.batch_tokens=900", "++training.batch_tokens=900"])
+def test_what_is_typed_is_not_automatic(tmp_path: Path, typed: str) -> None:
+    left = small_runs.train_config(command(tmp_path, "9s"), typed).automatic
+    key = typed.lstrip("+").split("=")[0]
+    assert not [option for option in left if option == key or option.startswith(f"{key}.")]
+    assert "training.max_steps" in left

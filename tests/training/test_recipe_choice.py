@@ -1,0 +1,109 @@
+"""A recipe by corpus, speed and time: bounded everywhere, monotone where it should be, and what is given stays."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import hydra
+import pytest
+
+from mt.training.recipe import SIZES, CorpusStatistics, Options, Recipe, recipe
+
+ROOT = Path(__file__).resolve().parents[2]
+PAIRS = [1000, 5000, 29_000, 157_000, 440_000, 1_000_000, 4_500_000, 10_000_000]
+MINUTES = [5, 20, 60, 180, 600, 2880]
+
+
+def corpus(pairs: int, **changes: Any) -> CorpusStatistics:
+    facts = {"source_bytes": 60 * pairs, "target_bytes": 66 * pairs, "shares_script": True, "many_characters": False}
+    return CorpusStatistics(pairs=pairs, **{**facts, **changes})
+
+
+def two_cores(options: Options, vocab_size: int) -> float:
+    layer = 12 * options["model.d_model"] ** 2 + 4 * options["model.d_model"] * options["model.d_ff"]
+    return 1 / (70e-6 + 7.5e-12 * (options["model.num_layers"] * layer + vocab_size * options["model.d_model"]))
+
+
+def made(pairs: int, minutes: float, *, faster: float = 1.0, given: Options | None = None) -> Recipe:
+    return recipe(corpus(pairs), lambda *size: faster * two_cores(*size), 60 * minutes, given or {})
+
+
+def rank(options: Options) -> int:
+    return next(number for number, size in enumerate(SIZES) if size.options().items() <= options.items())
+
+
+@pytest.mark.parametrize("faster", [0.1, 1.0, 100.0])
+def test_every_choice_is_bounded(faster: float) -> None:
+    for pairs in PAIRS:
+        for minutes in MINUTES:
+            options = made(pairs, minutes, faster=faster).options
+            steps = options["training.max_steps"]
+            assert 1024 <= options["tokenizer.vocab_size"] <= 36_992
+            assert options["tokenizer.vocab_size"] % 128 == 0
+            assert options["model.d_model"] % options["model.num_heads"] == 0
+            assert 0.1 <= options["model.dropout"] <= 0.3
+            assert 1024 <= options["training.batch_tokens"] <= 25_000
+            assert 3e-4 <= options["training.learning_rate"] <= 5e-3
+            assert 0 < options["training.warmup_steps"] <= max(1, steps / 5)
+            assert 0 < options["training.checkpoint_every_steps"] <= steps / 10
+            assert 0 < options["training.validate_every_steps"] <= steps / 3
+
+
+def test_more_text_or_time_makes_nothing_smaller() -> None:
+    grows = ("tokenizer.vocab_size", "training.batch_tokens")
+    for minutes in MINUTES:
+        for less, more in pairwise(made(pairs, minutes).options for pairs in PAIRS):
+            assert rank(less) <= rank(more)
+            assert less["model.dropout"] >= more["model.dropout"]
+            assert less["tokenizer.vocab_size"] <= more["tokenizer.vocab_size"]
+    for pairs in PAIRS:
+        for less, more in pairwise(made(pairs, minutes).options for minutes in MINUTES):
+            assert rank(less) <= rank(more)
+            if rank(less) == rank(more):
+                assert less["model.dropout"] <= more["model.dropout"]
+                assert all(less[name] <= more[name] for name in grows)
+
+
+def test_a_corpus_that_is_known_gets_its_recipe() -> None:
+    """Multi30k in an hour of two cores: close to the recipe that was tried by hand."""
+    options = made(29_000, 60).options
+    assert [options[f"model.{name}"] for name in ("num_layers", "d_model", "d_ff", "num_heads", "dropout")] == [
+        *(4, 128, 256, 4, 0.3)
+    ]
+    assert options["training.batch_tokens"] == 4096
+    assert options["training.learning_rate"] == 5e-3
+    assert options["training.consistency"] == "none"
+    assert options["training.warmup_steps"] / options["training.max_steps"] == pytest.approx(0.2, abs=1e-3)
+
+
+def test_two_passes_need_a_corpus_that_is_seen_hundreds_of_times() -> None:
+    single, double = made(5000, 20).options, made(5000, 60).options
+    assert (single["training.consistency"], double["training.consistency"]) == ("none", "simcut")
+    assert double["training.consistency_weight"] == 3.0
+    as_tokens = [one["training.max_steps"] * one["training.batch_tokens"] for one in (single, double)]
+    assert as_tokens[1] == pytest.approx(1.5 * as_tokens[0], rel=0.01)  # a third of the speed would be 1
+
+
+def test_what_is_given_stays_and_decides_the_rest() -> None:
+    given = {"model.d_model": 512, "training.batch_tokens": 1000, "model.dropout": 0.0, "training.max_steps": 300}
+    chosen = made(29_000, 60, given=given)
+    assert {key: chosen.options[key] for key in given} == given
+    assert not [line for line in chosen.reasons for key in given if f"{key}=" in line.split(": ")[0]]
+    assert chosen.options["training.micro_batch_tokens"] == 1000
+    assert chosen.options["training.learning_rate"] == pytest.approx(8.2e-4 * (1000 / 4096) ** 0.5, rel=0.02)
+    assert chosen.options["training.warmup_steps"] == 60
+
+
+def test_scripts_decide_the_vocabulary() -> None:
+    facts = corpus(9000, shares_script=False, many_characters=True)
+    options = recipe(facts, two_cores, 600, {}).options
+    assert options["tokenizer.shared_vocab"] is False
+    assert options["tokenizer.character_coverage"] == 0.9995
+
+
+def test_the_experiment_leaves_open_what_a_recipe_chooses() -> None:
+    with hydra.initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        left = hydra.compose("train", ["experiment=auto"])["automatic"]
+    chosen = made(29_000, 60)
+    assert set(left) == chosen.options.keys()
+    assert {word.split("=")[0] for line in chosen.reasons for word in line.split(": ")[0].split()} == set(left)
