@@ -8,6 +8,17 @@ from collections.abc import Callable
 from tqdm import tqdm
 
 LOG_EVERY_SECONDS = 10.0
+_began = [time.monotonic()]
+
+
+def begin_command() -> None:
+    """Note that a command begins now, before what it imports."""
+    _began[0] = time.monotonic()
+
+
+def command_began() -> float:
+    """When the command of this process began, by `time.monotonic`."""
+    return _began[0]
 
 
 def report(text: str) -> None:

@@ -29,6 +29,7 @@ from mt.config.names import unknown_choice
 from mt.config.overrides import MULTIRUN_FLAGS, readable
 from mt.config.schema import COMMANDS
 from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system
+from mt.reporting import begin_command
 from mt.runs.folder import newest_run
 from mt.runs.signals import end_on_signals, received_signal, reported_signal
 
@@ -62,6 +63,7 @@ def command(name: str) -> Callable[[Job], Callable[[], None]]:
 
 def run(name: str, job: Job, arguments: Sequence[str]) -> int:
     """Composes, checks and runs; returns the exit code. Flags such as --help and --cfg are Hydra's."""
+    begin_command()
     folder = configuration_folder()
     groups = [path.name for path in folder.iterdir() if path.is_dir() and path.name != "hydra"]
     # torchrun starts several processes with one command line: one on each machine reports what is wrong with it.
@@ -69,7 +71,7 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
 
     def task(composed: DictConfig) -> None:
         configs: list[Any] = []
-        typed = HydraConfig.get().overrides.task
+        typed: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
         refused = exit_code(lambda: configs.append(load(name, composed, typed)), reports=reports)
         if code := refused or exit_code(lambda: job(configs[0])):
             raise SystemExit(code)  # Hydra would add a line to another exception

@@ -1,6 +1,5 @@
 """mt-train: corpora in, a run folder with a model and its score out."""
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import fields, replace
@@ -30,7 +29,7 @@ from mt.fast.memory import keep_freed_memory
 from mt.fast.step_threads import step_threads
 from mt.fast.workers import can_fork
 from mt.model.decoder_only import AnyTransformer
-from mt.reporting import format_seconds, report
+from mt.reporting import command_began, format_seconds, report
 from mt.runs.atomic import remove_unfinished
 from mt.runs.checkpoint import Checkpoints, TrainingState, load_model_tensors
 from mt.runs.delivery import averaged_steps, deliver, inherit_config, read_model
@@ -52,7 +51,7 @@ def train(config: TrainConfig) -> None:
 
     All processes that torchrun starts train; rank zero does everything else, and the others wait for its files.
     """
-    run_dir, started = Path(config.run_dir), time.monotonic()
+    run_dir, started = Path(config.run_dir), command_began()
     check_scorable(config.data.target_language)
     keep_freed_memory()
     config = inherit_config(config)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import small_runs
+from mt import reporting
 from mt.commands import automatic
-from mt.commands import train as job
 from mt.runs.folder import load_run
 from mt.training import limits, trainer
 
@@ -37,7 +37,7 @@ def test_a_budget_is_kept_across_a_stop_with_what_was_chosen_at_first(
     """Two minutes by a clock on which a trial takes 10 s, a step 2 s, from step 20 on 4 s, and all else no time."""
     words, now, steps, original = command(tmp_path, "2m"), [0.0], [0], trainer.train_step
     clock = SimpleNamespace(monotonic=lambda: now[0])
-    for module in (automatic, limits, job, trainer):
+    for module in (automatic, limits, reporting, trainer):
         monkeypatch.setattr(module, "time", clock)
 
     def measured(*_: object) -> float:
