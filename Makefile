@@ -22,15 +22,16 @@ SYSTEMS := .venv-systems
 # So have the clients of the server, and the tools that it is tested with.
 CLIENTS := .venv-clients
 
-# SRC, RUN, FROM and OUT may hold any text: they are not expanded, and reach commands through the environment.
-unexport SRC RUN FROM OUT
+# SRC, RUN, FROM, OUT and PROMPT may hold any text: they are not expanded, and reach commands through the environment.
+unexport SRC RUN FROM OUT PROMPT
 export MT_SOURCE := $(value SRC)
+export MT_PROMPT := $(value PROMPT)
 export MT_RUN := $(value RUN)
 export MT_FROM := $(value FROM)
 export MT_OUT := $(value OUT)
 FORMAT ?= huggingface
 
-.PHONY: help setup train translate serve evaluate average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long test-clients clean
+.PHONY: help setup train translate generate serve evaluate average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long test-clients clean
 
 help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
@@ -52,6 +53,9 @@ train: $(READY) ## train a translator; the built-in corpus unless ARGS say other
 translate: $(READY) ## translate SRC="A sentence." with the newest finished run, or RUN=folder
 	@if [ -z "$$MT_SOURCE" ]; then echo 'error: give a sentence: make translate SRC="..."' >&2; exit 2; fi
 	@printf '%s\n' "$$MT_SOURCE" | $(BIN)/mt-translate input=- $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
+
+generate: $(READY) ## continue PROMPT="..." with the newest language model, or RUN=folder
+	@$(BIN)/mt-generate "prompt=$$MT_PROMPT" $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
 serve: $(READY) ## answer LibreTranslate's and DeepL's clients on port 5000 with the newest finished run, or RUN=folder
 	@$(BIN)/mt-serve $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)

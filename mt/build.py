@@ -24,8 +24,8 @@ from mt.fast.fused_attention import fused_attention
 from mt.fast.native.ranking import ranked_extensions
 from mt.fast.workers import Workers
 from mt.model.architecture import Architecture
-from mt.model.cached_decoder import CachedContinuation, CachedDecoder
-from mt.model.decoder_only import AnyTransformer
+from mt.model.cached_decoder import CachedContinuation, CachedDecoder, SlidingContext
+from mt.model.decoder_only import AnyTransformer, DecoderOnly
 from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer
 from mt.reporting import report
@@ -60,6 +60,8 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
         if data.test is not None:
             splits["test"] = [FileCorpus(**vars(data.test), **languages)]
         return splits
+    if isinstance(data, schema.TextData):
+        raise UserError("data=text has no pairs of sentences; it serves mt-train, mt-average and mt-generate")
     names = ("path", "subset", "revision", "source_column", "target_column")
     hub = functools.partial(HubCorpus, **{name: getattr(data, name) for name in names}, **languages)
     splits = {"train": data.train_split, "validation": data.validation_split, "test": data.test_split}
@@ -152,6 +154,8 @@ def translator(
 
     On a CPU the searches run in threads; with `processes` large numbers of sentences are shared among processes.
     """
+    if isinstance(config.data, schema.TextData):
+        raise UserError(f"{config.run_dir} is a language model (data=text) and does not translate; use mt-generate")
     check_max_positions(config.model, decoding)
     if alignments and config.model.family == "decoder":
         raise UserError("alignments: model.family=decoder has no attention over an encoder to read them from")
@@ -204,3 +208,9 @@ def _plain_decoder(model: AnyTransformer) -> Callable[..., NextToken]:
     if isinstance(model, Transformer):
         return functools.partial(CachedDecoder, model)
     return functools.partial(CachedContinuation, model)
+
+
+def continuation(model: AnyTransformer, *, rows: int, block_tokens: int) -> NextToken:
+    """A language model as the next-token function of a search for one text, of which it sees `block_tokens` at most."""
+    assert isinstance(model, DecoderOnly)
+    return SlidingContext(model, rows=rows, window=block_tokens)

@@ -11,10 +11,12 @@ from mt.config.schema import (
     EvaluateConfig,
     ExportConfig,
     FilesData,
+    GenerateConfig,
     HubData,
     ImportConfig,
     InspectConfig,
     ServeConfig,
+    TextData,
     TrainConfig,
     TranslateConfig,
 )
@@ -40,6 +42,8 @@ def _(config: TrainConfig) -> None:
     data = config.data
     if isinstance(data, HubData) and data.path.startswith((".", "/")) and not Path(data.path).exists():
         raise UserError(f"data.path: {data.path} does not exist")
+    if isinstance(data, TextData):
+        _check_readable("data.text", data.text)
     if isinstance(data, FilesData):
         for key, corpus in listed_corpora(data):
             for part in ("source", "target", "file"):
@@ -65,6 +69,11 @@ def _(config: TranslateConfig) -> None:
         source = config.document or config.input
         if source not in (None, "-") and Path(config.output).resolve() == Path(source).resolve():
             raise UserError(f"output: {config.output} is also the input, and would be replaced; give another name")
+
+
+@check_files.register
+def _(config: GenerateConfig) -> None:
+    check_run(config.run_dir)
 
 
 @check_files.register

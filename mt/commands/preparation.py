@@ -13,15 +13,17 @@ from torch import Tensor
 
 from mt import build
 from mt.api import empty_model, load_tokenizers
+from mt.commands.text_run import HeldOutBlocks, training_blocks
 from mt.config.loading import to_yaml
-from mt.config.schema import Data, TrainConfig
+from mt.config.schema import Data, TextData, TrainConfig
 from mt.data.augmentation import write_changed
 from mt.data.batch import make_batch
 from mt.data.encoded import EncodedCorpus, encode_corpus
 from mt.data.filters import HELD_OUT, FilterSettings, Split
 from mt.data.known_words import save_known_words
 from mt.data.lines import blocks, read_lines
-from mt.data.loader import TrainingOrder
+from mt.data.loader import Pairs, TrainingOrder
+from mt.data.text_blocks import make_block_batch, prepare_single_text
 from mt.data.text_cache import HELD_OUT_FILE, PreparedText, Side, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.doctor.quick import report_corpus_findings
@@ -59,7 +61,7 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
     text = filtered_text(config.data)
     check_same_run(config, text.fingerprint, run_dir)
     (run_dir / HELD_OUT_TEXT).mkdir(exist_ok=True)
-    if not (run_dir / TOKENIZER).exists():  # the first start of this run
+    if not (run_dir / TOKENIZER).exists() and text.path("train", "source").exists():  # the first start of this run
         earlier = None if config.finetune_from is None else source_words(Path(config.finetune_from))
         save_known_words(text.path("train", "source"), source_words(run_dir), earlier=earlier)
     inherit_tokenizers(config)
@@ -68,13 +70,16 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
     note_tokenizers(run_dir)
     for split in text.report.held_out:
         for side in get_args(Side):
-            replace_file(held_out_text(run_dir, split, side), text.path(split, side).read_bytes())
+            if text.path(split, side).exists():
+                replace_file(held_out_text(run_dir, split, side), text.path(split, side).read_bytes())
     replace_file(run_dir / CONFIG, to_yaml(config).encode())
     return text
 
 
 def filtered_text(data: Data) -> PreparedText:
     """The filtered text of all splits, in the cache folder. Raises UserError, DiskError."""
+    if isinstance(data, TextData):
+        return prepare_single_text(data.text, held_out_share=data.held_out_share, cache_dir=Path(data.cache_dir))
     return prepare_text(
         build.corpora(data),
         filters=FilterSettings(**{field.name: getattr(data.filters, field.name) for field in fields(FilterSettings)}),
@@ -84,6 +89,9 @@ def filtered_text(data: Data) -> PreparedText:
 
 def report_text(config: TrainConfig, text: PreparedText, too_long: int, *, resumed: bool) -> None:
     """Report what the filters dropped, `too_long` pairs among it, and at first what the corpus doctor finds."""
+    if isinstance(config.data, TextData):
+        report(f"{config.data.text}: training lines: {text.report.read:,}, held out: {text.sizes['validation']:,}")
+        return
     report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
     if text.report.dropped.get(HELD_OUT):
         report(f"the training pairs dropped as {HELD_OUT} are listed in {text.folder / HELD_OUT_FILE}")
@@ -100,10 +108,11 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
     SentencePiece holds Python's lock for minutes, in which no signal would be obeyed: it works in a process that is
     ended then.
     """
-    run_dir = Path(config.run_dir)
-    names = ("vocab_size", "character_coverage", "byte_fallback", "input_sentence_size")
-    settings = {name: getattr(config.tokenizer, name) for name in names}
+    run_dir, of_text = Path(config.run_dir), isinstance(config.data, TextData)
+    names = ("model_type", "vocab_size", "character_coverage", "byte_fallback", "input_sentence_size")
+    settings = {name: getattr(config.tokenizer, name) for name in names} | {"verbatim": of_text}
     files = {TOKENIZER: [0, 1]} if config.tokenizer.shared_vocab else {SOURCE_TOKENIZER: [0], TOKENIZER: [1]}
+    files = {TOKENIZER: [1]} if of_text else files
     missing = {run_dir / name: sides for name, sides in files.items() if not (run_dir / name).exists()}
     if not missing:
         return
@@ -149,14 +158,18 @@ def encoded(config: TrainConfig, text: PreparedText, split: Split, *, epoch: int
 
 def loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping[str, Tensor]], float] | None:
     """The loss of a model's parameters on the run's validation text, in nats per token; None without such text."""
-    texts = [held_out_text(run_dir, "validation", side) for side in get_args(Side)]
-    if not all(text.exists() for text in texts):
-        return None
     tokenizers, device = load_tokenizers(config, run_dir), choose_device(config.device)
-    sides = zip(tokenizers, texts, strict=True)
-    encoded_sides = (tokenizer.encode_many(list(read_lines(str(text)))) for tokenizer, text in sides)
-    pairs = sorted(zip(*encoded_sides, strict=True), key=lambda pair: max(map(len, pair)))
-    batches = [make_batch(*zip(*block, strict=True)) for block in blocks(pairs, _VALIDATION_PAIRS)]
+    if isinstance(config.data, TextData):
+        held_out = HeldOutBlocks.of_run(config, config.data, run_dir)
+        batches = list(held_out.batches(_VALIDATION_PAIRS * config.data.block_tokens))
+    else:
+        texts = [held_out_text(run_dir, "validation", side) for side in get_args(Side)]
+        if not all(text.exists() for text in texts):
+            return None
+        sides = zip(tokenizers, texts, strict=True)
+        encoded_sides = (tokenizer.encode_many(list(read_lines(str(text)))) for tokenizer, text in sides)
+        pairs = sorted(zip(*encoded_sides, strict=True), key=lambda pair: max(map(len, pair)))
+        batches = [make_batch(*zip(*block, strict=True)) for block in blocks(pairs, _VALIDATION_PAIRS)]
     autocast = build.training_autocast(config.training, device)
 
     def loss(parameters: Mapping[str, Tensor]) -> float:
@@ -183,15 +196,23 @@ def training_order(
     data.
     """
 
+    data = config.data
+
+    def read_epoch(epoch: int | None) -> Pairs:
+        if isinstance(data, TextData):
+            return training_blocks(config, data, text, epoch=epoch or 0)
+        return encoded(config, text, "train", epoch=epoch)
+
     @functools.lru_cache(1)
-    def corpus(epoch: int | None) -> EncodedCorpus:
-        read = ranks.rank_zero_first(lambda: encoded(config, text, "train", epoch=epoch))
+    def corpus(epoch: int | None) -> Pairs:
+        read = ranks.rank_zero_first(lambda: read_epoch(epoch))
         lengths = zlib.crc32(read.target_lengths.tobytes(), zlib.crc32(read.source_lengths.tobytes()))
         ranks.check_equal(lengths, "other training data: data.cache_dir must be on a disk that all machines share")
         return read
 
     training, micro_batch_tokens = config.training, config.training.micro_batch_tokens
-    drawn = bool(config.tokenizer.bpe_dropout) or build.augmentation(config.data) is not None
+    of_text = isinstance(data, TextData)
+    drawn = bool(config.tokenizer.bpe_dropout) or build.augmentation(data) is not None or of_text
     return TrainingOrder(
         corpus_of_epoch=lambda epoch: corpus(epoch if drawn else None),
         batch_tokens=training.batch_tokens,
@@ -203,6 +224,7 @@ def training_order(
         rank=ranks.rank,
         world_size=ranks.world_size,
         threads=threads,
+        make_batch=make_block_batch if of_text else make_batch,
     )
 
 
@@ -227,8 +249,8 @@ def fitting_tokens(
     if config.training.micro_batch_tokens != "auto":
         attempt(order.micro_batch_tokens)
         return order.micro_batch_tokens
-    tokens = largest_that_fits(
-        attempt, most_tokens=config.training.batch_tokens, least_tokens=config.data.filters.max_tokens + 1
-    )
+    data = config.data
+    least_tokens = data.block_tokens if isinstance(data, TextData) else data.filters.max_tokens + 1
+    tokens = largest_that_fits(attempt, most_tokens=config.training.batch_tokens, least_tokens=least_tokens)
     report(f"micro-batches of {tokens:,} tokens a side fit; a step has {config.training.batch_tokens:,}")
     return tokens

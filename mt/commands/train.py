@@ -19,8 +19,9 @@ from mt.commands.preparation import (
     report_text,
     training_order,
 )
+from mt.commands.text_run import score_text, text_validation
 from mt.config.checks import budget_seconds
-from mt.config.schema import TrainConfig
+from mt.config.schema import TextData, TrainConfig
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder, validation_batches
 from mt.data.text_cache import PreparedText
@@ -94,7 +95,10 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
             f"warning: the run ended inside its warm-up of {warmup:,} steps, so that the model has hardly learned: "
             f"train on, or begin again in a new run_dir with {again}"
         )
-    if held_out_text(run_dir, "test", "source").exists() and not scores.exists():
+    if isinstance(config.data, TextData):
+        if not scores.exists():
+            score_text(config, config.data)
+    elif held_out_text(run_dir, "test", "source").exists() and not scores.exists():
         translator = translator_of_run(run_dir, config.decoding, config.device)
         language = config.data.target_language
         score_split(run_dir, translator, "test", config, language=language, decoding=config.decoding)
@@ -276,7 +280,9 @@ def _describe(
 def _validation(
     config: TrainConfig, text: PreparedText, model: AnyTransformer, batch_tokens: int
 ) -> Callable[[], Validation] | None:
-    """Loss and greedy BLEU on the validation split, None without one."""
+    """Loss and greedy BLEU on the validation split, None without one; of a language model the loss."""
+    if isinstance(config.data, TextData):
+        return text_validation(config, config.data, model, batch_tokens)
     if not text.path("validation", "source").exists():
         return None
     corpus = encoded(config, text, "validation", epoch=None)

@@ -11,9 +11,11 @@ from mt.config.schema import (
     EvaluateConfig,
     ExportConfig,
     FilesData,
+    GenerateConfig,
     HubData,
     Model,
     ServeConfig,
+    TextData,
     Tokenizer,
     TrainConfig,
     Training,
@@ -55,6 +57,8 @@ def _(tokenizer: Tokenizer) -> None:
             f"tokenizer.vocab_size: at least {smallest} with tokenizer.byte_fallback="
             f"{str(tokenizer.byte_fallback).lower()}, got {tokenizer.vocab_size}"
         )
+    if tokenizer.model_type == "char" and tokenizer.bpe_dropout:
+        raise UserError("tokenizer.bpe_dropout: characters have no merges to leave out; give 0")
 
 
 @check_combinations.register
@@ -105,18 +109,58 @@ def _(data: HubData) -> None:
 
 @check_combinations.register
 def _(config: TrainConfig) -> None:
-    training, max_tokens = config.training, config.data.filters.max_tokens
+    training = config.training
     if config.budget is not None and budget_seconds(config.budget) and training.max_minutes is not None:
         raise UserError("training.max_minutes: budget already limits the time; give one of them")
     if config.automatic and config.budget is None:
         raise UserError("experiment=auto also needs budget, for example budget=2h")
     if config.automatic and config.finetune_from is not None:
         raise UserError("finetune_from: experiment=auto chooses a recipe for a new model; leave one of them out")
-    micro_batch_tokens = training.batch_tokens if training.micro_batch_tokens == "auto" else training.micro_batch_tokens
-    if max_tokens + 1 > micro_batch_tokens:
+    if config.model.family == "decoder" and training.fsdp:
+        raise UserError("training.fsdp: serves model.family=encoder_decoder only")
+    if training.consistency == "rdrop" and config.model.dropout == 0:
+        raise UserError("training.consistency=rdrop: its two passes differ by dropout; give model.dropout above 0")
+    if config.decoding.sampling is not None:
+        raise UserError("decoding.sampling: validation and test use beam search; sample with mt-translate")
+    if isinstance(config.data, TextData):
+        if config.automatic:
+            raise UserError("experiment=auto is for translation; data=text has experiment=language_model_small")
+        _check_language_model(config, config.data.block_tokens)
+    else:
+        _check_translation(config, config.data.filters.max_tokens)
+
+
+def _check_language_model(config: TrainConfig, block_tokens: int) -> None:
+    if config.model.family != "decoder":
+        raise UserError("model.family: a language model (data=text) has no encoder; give model.family=decoder")
+    if block_tokens > _micro_batch_tokens(config.training):
+        raise UserError(
+            f"data.block_tokens: {block_tokens} is more than training.micro_batch_tokens = "
+            f"{_micro_batch_tokens(config.training)}"
+        )
+    if block_tokens > config.model.max_positions and config.model.positions == "learned":
+        raise UserError(
+            f"data.block_tokens: {block_tokens} is more than model.max_positions = {config.model.max_positions}"
+        )
+    for key, value, given in (
+        ("training.packing", False, config.training.packing),
+        ("tokenizer.shared_vocab", True, config.tokenizer.shared_vocab),
+        ("tokenizer.bpe_dropout", 0.0, config.tokenizer.bpe_dropout),
+        *((f"data.augmentation.{name}", 0.0, rate) for name, rate in vars(config.data.augmentation).items()),
+    ):
+        if given != value:
+            raise UserError(f"{key}: data=text takes {str(value).lower()} only, got {str(given).lower()}")
+
+
+def _micro_batch_tokens(training: Training) -> int:
+    return training.batch_tokens if training.micro_batch_tokens == "auto" else training.micro_batch_tokens
+
+
+def _check_translation(config: TrainConfig, max_tokens: int) -> None:
+    if max_tokens + 1 > _micro_batch_tokens(config.training):
         raise UserError(
             f"data.filters.max_tokens: a sentence of {max_tokens} subwords and its end "
-            f"do not fit training.micro_batch_tokens = {micro_batch_tokens}"
+            f"do not fit training.micro_batch_tokens = {_micro_batch_tokens(config.training)}"
         )
     check_max_positions(config.model, config.decoding)
     both = 2 if config.model.family == "decoder" else 1  # source and target count on in one row
@@ -125,12 +169,13 @@ def _(config: TrainConfig) -> None:
             f"data.filters.max_tokens: {'a pair of sentences' if both == 2 else 'a sentence'} of {max_tokens} subwords "
             f"and its end do not fit model.max_positions = {config.model.max_positions}"
         )
-    if config.model.family == "decoder" and training.fsdp:
-        raise UserError("training.fsdp: serves model.family=encoder_decoder only")
-    if training.consistency == "rdrop" and config.model.dropout == 0:
-        raise UserError("training.consistency=rdrop: its two passes differ by dropout; give model.dropout above 0")
-    if config.decoding.sampling is not None:
-        raise UserError("decoding.sampling: validation and test use beam search; sample with mt-translate")
+
+
+@check_combinations.register
+def _(config: GenerateConfig) -> None:
+    beam_size = config.decoding.beam_size
+    if config.decoding.sampling is None and config.num_samples > beam_size:
+        raise UserError(f"num_samples={config.num_samples} exceeds decoding.beam_size={beam_size}")
 
 
 @check_combinations.register

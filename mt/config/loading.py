@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_
 import yaml
 
 from mt.config.checks import check_combinations
+from mt.config.marks import Bounds, FilePath
 from mt.config.names import unknown_option
-from mt.config.schema import Bounds, Corpus, FilePath, Sampling, TrainConfig
+from mt.config.schema import Corpus, Sampling, TrainConfig
 from mt.errors import BadFileError, UserError
 
 MISSING = "???"  # what a composed configuration holds where the user must choose
@@ -31,6 +32,7 @@ EXAMPLES = {
     "source": "A sentence.",
     "format": "huggingface",
     "folder": "opus-mt-en-de",
+    "text": "book.txt",
 }
 
 Schema = TypeVar("Schema")

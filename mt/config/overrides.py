@@ -11,8 +11,8 @@ from hydra.core.override_parser.types import Override, Quote, QuotedString
 from hydra.errors import HydraException
 
 from mt.config.loading import alternatives, known_keys
+from mt.config.marks import Verbatim
 from mt.config.names import unknown_flag, unknown_option
-from mt.config.schema import Verbatim
 from mt.errors import UserError
 
 OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@:\[\]-]*)=(?P<value>.*)", re.DOTALL)

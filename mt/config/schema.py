@@ -9,35 +9,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Any, Literal
 
-
-@dataclass(frozen=True)
-class Bounds:
-    """The numbers an option may hold: low ≤ value ≤ high, without the ends named `open`."""
-
-    low: float
-    high: float
-    open_low: bool = False
-    open_high: bool = False
-
-    def hold(self, value: float) -> bool:
-        """Whether the value is inside; NaN never is."""
-        above = self.low < value or (value == self.low and not self.open_low)
-        below = value < self.high or (value == self.high and not self.open_high)
-        return above and below
-
-    def __str__(self) -> str:
-        low = f"{'above' if self.open_low else 'at least'} {self.low:g}"
-        high = f"{'below' if self.open_high else 'at most'} {self.high:g}"
-        return low if self.high == inf else f"{low} and {high}"
-
-
-class FilePath:
-    """Marks a file of the user; it becomes an absolute path, so that a run folder works from anywhere."""
-
-
-class Verbatim:
-    """Marks text that the command line takes as it is typed, without Hydra's grammar."""
-
+from mt.config.marks import Bounds, FilePath, Verbatim
 
 Count = Annotated[int, Bounds(1, inf)]
 CountOrZero = Annotated[int, Bounds(0, inf)]
@@ -146,19 +118,30 @@ class HubData(AnyData):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TextData(AnyData):
+    """One text, on which a language model is trained: blocks of tokens, each read from its beginning."""
+
+    kind: Literal["text"]
+    text: File  # UTF-8, of any kind; also .gz, .xz, .bz2
+    block_tokens: Annotated[int, Bounds(2, 1_000_000)]  # the context: the tokens of a row
+    held_out_share: Annotated[float, Bounds(0, 1, open_low=True, open_high=True)]  # the end of the text, for validation
+
+
+@dataclass(frozen=True, kw_only=True)
 class NoData(AnyData):
     """The data of an imported run: none, only what a training from it would share with others."""
 
     kind: Literal["none"]
 
 
-Data = BuiltinData | FilesData | HubData | NoData
+Data = BuiltinData | FilesData | HubData | TextData | NoData
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tokenizer:
     """SentencePiece BPE, trained on the training split only (section 5.1)."""
 
+    model_type: Literal["bpe", "char"]  # char: every character is a subword
     vocab_size: Annotated[int, Bounds(8, 10_000_000)]  # subwords, special tokens included
     shared_vocab: bool  # one vocabulary for both languages
     character_coverage: Coverage  # 1.0 for small alphabets, 0.9995 for Chinese, Japanese, Korean
@@ -337,6 +320,18 @@ class TranslateConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GenerateConfig:
+    """`mt-generate`: a language model, trained on `data=text`, continues a text."""
+
+    run_dir: str  # null is the newest finished run under runs/
+    device: Device
+    prompt: Sentence  # the text to continue
+    num_samples: Size  # the number of texts
+    max_new_tokens: Size  # the tokens of each that follow the prompt
+    decoding: Decoding
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServeConfig:
     """`mt-serve`: LibreTranslate's and DeepL's interfaces to finished runs."""
 
@@ -423,6 +418,7 @@ class BenchmarkDecodeConfig:
 COMMANDS: dict[str, Any] = {
     "train": TrainConfig,
     "translate": TranslateConfig,
+    "generate": GenerateConfig,
     "serve": ServeConfig,
     "evaluate": EvaluateConfig,
     "average": AverageConfig,

@@ -10,12 +10,13 @@ import numpy as np
 from jaxtyping import Int, Integer
 
 from mt.data import batching
-from mt.data.batch import Batch, make_batch, make_packed_batch
+from mt.data.batch import Batch, Ids, make_batch, make_packed_batch
 from mt.data.batching import Indices, Lengths, PackedRows
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
 
 Part = TypeVar("Part")
+MakeBatch = Callable[[Sequence[Ids], Sequence[Ids]], Batch]  # of sources and targets
 
 _SHORT_TOKENS = 16  # rows so short fill any budget nearly exactly
 
@@ -53,7 +54,8 @@ class TrainingOrder:
     Each item is one optimizer step: micro-batches that together are one batch of the recipe. `pack_length` packs
     several sentences into each row (`mt/data/batching.py`), None gives each its own; with `one_shape` an epoch's last
     batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself; `threads`
-    is how many micro-batches a rank computes side by side, of equal size. The batch is the same for any number of
+    is how many micro-batches a rank computes side by side, of equal size; `make_batch` makes a batch that is not packed
+    of its sources and targets. The batch is the same for any number of
     ranks, of which each has as many micro-batches as the others; where there are too few pairs for that, some have
     nothing to learn.
     """
@@ -68,6 +70,7 @@ class TrainingOrder:
     rank: int = 0
     world_size: int = 1
     threads: int = 1
+    make_batch: MakeBatch = make_batch
 
     def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
         """The steps without end, from batch `start` of an epoch on. Raises UserError when an epoch has no pairs."""
@@ -106,7 +109,7 @@ class TrainingOrder:
                 batches.append(make_packed_batch([row] * rows, pack_length=length, rows=rows))
             else:
                 sentences = [[UNKNOWN] * (length - 1)] * rows
-                batches.append(make_batch(sentences, sentences))
+                batches.append(self.make_batch(sentences, sentences))
         return batches
 
     def _rows(self, pack_length: int, micro_batch_tokens: int) -> int:
@@ -142,7 +145,7 @@ class TrainingOrder:
         parts = batching.split_for_ranks(
             batch, lengths, micro_batch_tokens=self.micro_batch_tokens, ranks=self.world_size * self.threads
         )
-        return self._share(parts, lambda part: read_batch(corpus, part))
+        return self._share(parts, lambda part: read_batch(corpus, part, self.make_batch))
 
     def _read_packed(self, corpus: Pairs, packed_rows: PackedRows, pack_length: int) -> list[Batch]:
         """These rows as micro-batches of equally many."""
@@ -168,12 +171,12 @@ def token_lengths(corpus: Pairs) -> Lengths:
     return np.stack((corpus.source_lengths, corpus.target_lengths)) + 1
 
 
-def read_batch(corpus: Pairs, indices: Indices) -> Batch:
+def read_batch(corpus: Pairs, indices: Indices, make_batch: MakeBatch = make_batch) -> Batch:
     """These pairs of the corpus as one batch."""
     return make_batch([corpus.source(int(i)) for i in indices], [corpus.target(int(i)) for i in indices])
 
 
-def validation_batches(corpus: Pairs, *, batch_tokens: int) -> Iterator[Batch]:
+def validation_batches(corpus: Pairs, *, batch_tokens: int, make_batch: MakeBatch = make_batch) -> Iterator[Batch]:
     """Every pair of a validation corpus once, longest first."""
     for indices in batching.plan_in_order(token_lengths(corpus), batch_tokens=batch_tokens):
-        yield read_batch(corpus, indices)
+        yield read_batch(corpus, indices, make_batch)

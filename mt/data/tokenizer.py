@@ -45,8 +45,13 @@ def train_tokenizer(
     character_coverage: float,
     byte_fallback: bool,
     input_sentence_size: int,
+    model_type: str = "bpe",
+    verbatim: bool = False,
 ) -> None:
     """Learn byte-pair encoding from UTF-8 files of one sentence per line and write the model file whole.
+
+    With the `model_type` char every character is a subword of its own. A `verbatim` model changes nothing in a text:
+    it keeps spaces and compatibility forms as they are, and knows the line break.
 
     At most `input_sentence_size` lines are used, spread evenly over all files, so that the same
     files give the same model. Digits are not split, as in the paper's own encoding. `byte_fallback`
@@ -61,12 +66,15 @@ def train_tokenizer(
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=_spread_lines(text_files, input_sentence_size),
             model_writer=model,
-            model_type="bpe",
+            model_type=model_type,
             vocab_size=vocab_size,
             hard_vocab_limit=False,
             character_coverage=character_coverage,
             byte_fallback=byte_fallback,
-            normalization_rule_name="nmt_nfkc",
+            normalization_rule_name="identity" if verbatim else "nmt_nfkc",
+            remove_extra_whitespaces=not verbatim,
+            add_dummy_prefix=not verbatim,
+            user_defined_symbols=["\n"] if verbatim else [],
             max_sentence_length=_LARGEST_LINE_BYTES,
             pad_id=PAD,
             unk_id=UNKNOWN,
@@ -141,10 +149,14 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int] | Integer[np.ndarray, " subwords"]) -> str:
         """Return the text of the ids, on one line: special ids vanish, ids that do not exist count as unknown."""
+        # Under byte fallback a model may produce the bytes of a line break, which no input contains.
+        return self.decode_lines(ids).replace("\n", " ").replace("\r", " ")
+
+    def decode_lines(self, ids: Iterable[int] | Integer[np.ndarray, " subwords"]) -> str:
+        """Return the text of the ids with its line breaks."""
         known = [int(i) if 0 <= i < self.vocab_size else UNKNOWN for i in ids]
         text: str = self._processor.decode(known)
-        # Under byte fallback a model may produce the bytes of a line break, which no input contains.
-        return text.replace("\n", " ").replace("\r", " ")
+        return text
 
     def subwords(self, ids: Iterable[int] | Integer[np.ndarray, " subwords"]) -> list[str]:
         """Return the written form of each id. Raises IndexError for an id that does not exist."""

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from mt.config.loading import checked
-from mt.config.schema import Bounds, CountOrZero, Fraction, Size
+from mt.config.marks import Bounds
+from mt.config.schema import CountOrZero, Fraction, Size
 from mt.data.lines import without_surrogates
 from mt.data.tokenizer import PAD
 from mt.errors import BadFileError, UserError

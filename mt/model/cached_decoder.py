@@ -14,7 +14,7 @@ from torch import Tensor
 
 from mt.model.attention import KeyValueCache
 from mt.model.decoder_only import DecoderOnly
-from mt.model.masks import joined, padded
+from mt.model.masks import causal_mask, joined, padded
 from mt.model.transformer import Transformer
 
 
@@ -74,13 +74,18 @@ class CachedContinuation:
 
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
         """Append each row's newest token and return the logits of the one after it."""
-        self.model.positions.reserve(self.longest + self.length + 1)
-        tokens = tokens.to(self.mask.device, non_blocking=True)[:, None]
-        self.mask = torch.cat([self.mask, torch.ones_like(tokens, dtype=torch.bool)], dim=1)
-        ids = self.ends + self.length
-        x = self.model.read(self.model.target_embedding(tokens), ids, self.mask.unsqueeze(1), self.caches)
-        self.length += 1
-        return self.model.output_embedding.logits(x[:, 0])
+        return self.model.output_embedding.logits(self.append(tokens[:, None])[:, -1])
+
+    def append(self, tokens: Int[Tensor, "rows new"]) -> Float[Tensor, "rows new d_model"]:
+        """Append tokens of the target to each row and return the last layer's output at them."""
+        new = tokens.shape[1]
+        self.model.positions.reserve(self.longest + self.length + new)
+        tokens = tokens.to(self.mask.device, non_blocking=True)
+        causal = causal_mask(new, device=tokens.device).expand(len(tokens), new, new)
+        mask = torch.cat([self.mask.unsqueeze(1).expand(-1, new, -1), causal], dim=2)
+        ids = self.ends + self.length + torch.arange(new, device=tokens.device)
+        self.mask, self.length = mask[:, -1], self.length + new
+        return self.model.read(self.model.target_embedding(tokens), ids, mask, self.caches)
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i what row `rows[i]` was."""
@@ -88,3 +93,31 @@ class CachedContinuation:
         self.mask, self.ends = self.mask[rows], self.ends[rows]
         for cache in self.caches:
             cache.reorder(rows)
+
+
+class SlidingContext:
+    """A language model as a next-token function of a text that may grow beyond the rows that it was trained on.
+
+    After `window` tokens it begins again with the first one, BOS, and the newer half. Until then it is exact.
+    """
+
+    def __init__(self, model: DecoderOnly, *, rows: int, window: int) -> None:
+        self.model = model
+        self.window = window
+        self.tokens = torch.empty(rows, 0, dtype=torch.int64, device=model.target_embedding.weight.device)
+        self.decoder = CachedContinuation(model, self.tokens)
+
+    def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
+        """Append each row's newest token and return the logits of the one after it."""
+        if self.decoder.length == self.window:
+            newer = self.tokens[:, self.tokens.shape[1] - self.window // 2 :]
+            self.tokens = torch.cat([self.tokens[:, :1], newer], dim=1)
+            self.decoder = CachedContinuation(self.model, self.tokens[:, :0])
+            self.decoder.append(self.tokens)
+        self.tokens = torch.cat([self.tokens, tokens.to(self.tokens.device)[:, None]], dim=1)
+        return self.decoder(tokens)
+
+    def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
+        """Make row i what row `rows[i]` was."""
+        self.tokens = self.tokens[rows.to(self.tokens.device)]
+        self.decoder.reorder(rows)

@@ -15,7 +15,7 @@ from typing import Any
 import safetensors.torch
 from torch import Tensor
 
-from mt.config.schema import TrainConfig
+from mt.config.schema import TextData, TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
 from mt.runs.atomic import check_file, replace_file
@@ -124,6 +124,10 @@ def inherit_config(config: TrainConfig) -> TrainConfig:
     if config.finetune_from is None:
         return config
     run = load_run(config.finetune_from)
+    if isinstance(run.data, TextData) != isinstance(config.data, TextData):
+        raise UserError(
+            f"finetune_from: {config.finetune_from} and this run are not both language models or translators"
+        )
     return replace(
         config,
         model=replace(run.model, dropout=config.model.dropout),

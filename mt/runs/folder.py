@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.config.loading import from_yaml
-from mt.config.schema import TrainConfig
+from mt.config.schema import TextData, TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.runs.atomic import LARGEST_JSON_BYTES, LARGEST_TOKENIZER_BYTES, read_file, replace_file
 
@@ -147,6 +147,8 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
     rates = {name: rate for name, rate in vars(config.data.augmentation).items() if rate}
     settings["data.augmentation"] = rates or None
     settings["data.filters.max_tokens"] = config.data.filters.max_tokens
+    if isinstance(config.data, TextData):
+        settings["data.block_tokens"] = config.data.block_tokens
     try:
         identity = read_identity(run_dir)
         if "imported" in identity:

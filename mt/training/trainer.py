@@ -29,11 +29,15 @@ _PARTS = 1 << 32  # of the progress, on which they agree in the same number
 
 @dataclass(frozen=True)
 class Validation:
-    """Losses on the validation set in nats per target token, and BLEU of greedy translations (None without text)."""
+    """Losses on the validation set in nats per target token.
+
+    A translator has the BLEU of greedy translations too, a language model its bits per byte of text.
+    """
 
     loss: float
     nll: float
     bleu: float | None
+    bits_per_byte: float | None = None
 
 
 @dataclass(frozen=True)
@@ -322,10 +326,13 @@ class Trainer:
         seconds = time.monotonic() - start
         self.clock.validation_seconds, self._validated_step = seconds, state.step
         figures = {"loss": found.loss, "nll": found.nll, "perplexity": perplexity(found.nll), "bleu": found.bleu}
+        if found.bits_per_byte is not None:
+            figures["bits_per_byte"] = found.bits_per_byte
         self._record(state, kind, **figures, best_step=state.best_step, seconds=seconds)
-        bleu = "" if found.bleu is None else f"  BLEU (greedy) {found.bleu:.2f}"
+        score = "" if found.bleu is None else f"  BLEU (greedy) {found.bleu:.2f}"
+        score += "" if found.bits_per_byte is None else f"  bits per byte {found.bits_per_byte:.3f}"
         best = "  best so far" if state.best_step == state.step else ""
-        values = f"loss {found.loss:.3f}  perplexity {figures['perplexity']:.2f}{bleu}"
+        values = f"loss {found.loss:.3f}  perplexity {figures['perplexity']:.2f}{score}"
         self._progress.line(f"step {state.step:,} validation: {values}{best}  ({format_seconds(seconds)})")
         self._window_start += seconds
 

@@ -26,9 +26,9 @@ PAGE = ROOT / "docs/reference.md"
 SCHEMA = ROOT / "mt/config/schema.py"
 CONF = ROOT / "conf"
 CHOICES = {  # the files of a group, the one with all values first
-    "tokenizer": ("wmt14_en_de", "wmt14_en_fr", "small", "toy"),
-    "model": ("base", "big", "small", "toy"),
-    "training": ("paper_base", "paper_big", "small", "toy"),
+    "tokenizer": ("wmt14_en_de", "wmt14_en_fr", "small", "toy", "text"),
+    "model": ("base", "big", "small", "toy", "gpt"),
+    "training": ("paper_base", "paper_big", "small", "toy", "text"),
     "decoding": ("beam", "greedy", "sampling"),
 }
 # Groups with lines of their own, and what chooses a class.
@@ -169,6 +169,7 @@ def page() -> str:
         ("`data=files`", "data", schema.FilesData, read("data/files.yaml")),
         ("each corpus of `data=files`", "", schema.Corpus, {}),
         ("`data=hub`", "data", schema.HubData, read("data/hub.yaml")),
+        ("`data=text`", "data", schema.TextData, read("data/text.yaml")),
         ("`decoding=sampling`", "decoding.sampling", schema.Sampling, read("decoding/sampling.yaml")["sampling"]),
         ("`experiment=`", "expected", schema.Expected, {}),
     ):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from mt.fast.fused_attention import fused_attention
 from mt.model.architecture import Architecture
-from mt.model.cached_decoder import CachedContinuation
+from mt.model.cached_decoder import CachedContinuation, SlidingContext
 
 
 def copy_linear(ours: nn.Linear, theirs: nn.Module) -> None:
@@ -83,3 +83,15 @@ def test_rows_of_sources_of_other_lengths_move_and_multiply_with_their_hypothese
     for t in range(2, 5):
         expected = model(source[rows // 2], prefixes)[:, t]
         torch.testing.assert_close(decoder(prefixes[:, t]), expected, rtol=0, atol=1e-10)
+
+
+def test_a_text_longer_than_the_window_continues_from_its_newer_half() -> None:
+    model = tiny_model(family="decoder", positions="learned", max_positions=6)
+    text, empty = sentences([8, 8], seed=0, begin=BOS), torch.empty(2, 0, dtype=torch.int64)
+    decoder = SlidingContext(model, rows=2, window=6)
+    for t in range(8):
+        if t == 4:
+            decoder.reorder(torch.tensor([1, 0]))
+            text = text.flip(0)
+        context = text[:, : t + 1] if t < 6 else torch.cat([text[:, :1], text[:, 3 : t + 1]], dim=1)
+        torch.testing.assert_close(decoder(text[:, t]), model(empty, context)[:, -1], rtol=0, atol=1e-10)

@@ -1,0 +1,118 @@
+"""One text as blocks of tokens, on which a language model is trained: BOS and a block in, the block out.
+
+The beginning of the text is for training, its end is held out. Both are files of the target side alone, and nothing in
+them is changed: the tokenizer of a text keeps line breaks and spaces as they are.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Int, Integer
+from torch.nn import functional
+
+from mt.data.batch import Batch, Ids
+from mt.data.cache import Facts, cached_folder
+from mt.data.corpus import FileCorpus
+from mt.data.filters import FilterReport
+from mt.data.lines import blocks, encode_lines, read_lines
+from mt.data.text_cache import PreparedText
+from mt.data.tokenizer import BOS, PAD, Tokenizer
+from mt.errors import UserError
+
+_FORMAT = 1
+_CHUNK_LINES = 8192
+
+
+def prepare_single_text(path: str, *, held_out_share: float, cache_dir: Path) -> PreparedText:
+    """The text in a cache folder, cut into its beginning and the share at its end. Raises UserError, DiskError."""
+
+    def write(folder: Path) -> Facts:
+        text = "\n".join(read_lines(path))
+        cut = len(text) - int(held_out_share * len(text))
+        parts = {"train": text[:cut].split("\n"), "validation": text[cut:].split("\n")}
+        if not all(map(any, parts.values())):
+            raise UserError(f"data.text: {path} has too little text for data.held_out_share = {held_out_share:g}")
+        for split, lines in parts.items():
+            (folder / f"{split}.target").write_bytes(encode_lines(lines, at_file_start=True))
+        return {split: len(lines) for split, lines in parts.items()}
+
+    origin = [
+        "single text",
+        _FORMAT,
+        held_out_share,
+        FileCorpus(source=path, source_language="", target_language="").fingerprint(),
+    ]
+    folder, lines = cached_folder(cache_dir, "text", origin, write)
+    report = FilterReport(read=lines["train"], dropped={}, held_out={"validation": lines["validation"]})
+    return PreparedText(folder=folder, fingerprint=folder.name, report=report)
+
+
+def encode_text(path: Path, tokenizer: Tokenizer) -> tuple[Integer[np.ndarray, " tokens"], int]:
+    """All tokens of a text file, a line break after every line, and the number of its bytes."""
+    dtype = np.dtype("<u2" if tokenizer.vocab_size <= 1 << 16 else "<u4")
+    ids, bytes_ = [np.empty(0, dtype)], 0
+    for lines in blocks(read_lines(str(path)), _CHUNK_LINES):
+        text = [line + "\n" for line in lines]
+        ids += [np.array(line, dtype) for line in tokenizer.encode_many(text, num_threads=-1)]
+        bytes_ += sum(len(line.encode()) for line in text)
+    return np.concatenate(ids), bytes_
+
+
+def encoded_text(
+    path: Path, tokenizer: Tokenizer, *, fingerprint: str, cache_dir: Path
+) -> Integer[np.ndarray, " tokens"]:
+    """The tokens of the text file of this `fingerprint`, mapped into memory from a cache folder. Raises DiskError."""
+
+    def write(folder: Path) -> Facts:
+        ids, _ = encode_text(path, tokenizer)
+        (folder / "target.ids").write_bytes(ids.tobytes())
+        return {"dtype": ids.dtype.str}
+
+    origin = ["single text", _FORMAT, fingerprint, path.name, tokenizer.fingerprint]
+    folder, facts = cached_folder(cache_dir, "ids", origin, write)
+    return np.memmap(folder / "target.ids", dtype=np.dtype(facts["dtype"]), mode="r").view(np.ndarray)
+
+
+class TextBlocks:
+    """A text as pairs of an empty source and a block of `block_tokens`, the first of which begins at `start`.
+
+    The last block may be shorter. Lengths are those of `Pairs`, which do not count the EOS that a block does not have.
+    """
+
+    dropped_too_long = 0
+
+    def __init__(self, ids: Integer[np.ndarray, " tokens"], *, block_tokens: int, start: int = 0) -> None:
+        self._ids = ids
+        self._starts = np.arange(start, len(ids), block_tokens)
+        self._ends = np.minimum(self._starts + block_tokens, len(ids))
+        self.target_lengths: Int[np.ndarray, " blocks"] = (self._ends - self._starts - 1).astype(np.int32)
+        self.source_lengths: Int[np.ndarray, " blocks"] = np.full_like(self.target_lengths, -1)
+
+    def source(self, index: int) -> Integer[np.ndarray, " subwords"]:
+        """Nothing."""
+        del index
+        return self._ids[:0]
+
+    def target(self, index: int) -> Integer[np.ndarray, " subwords"]:
+        """The tokens of a block."""
+        return self._ids[self._starts[index] : self._ends[index]]
+
+
+def make_block_batch(sources: Sequence[Ids], targets: Sequence[Ids]) -> Batch:
+    """Blocks as one batch without sources: each token is predicted from BOS and those before it."""
+    del sources
+    table = np.full((len(targets), max(map(len, targets))), PAD, dtype=np.int64)
+    for row, block in zip(table, targets, strict=True):
+        row[: len(block)] = block
+    output = torch.from_numpy(table)
+    label_indices = output.flatten().nonzero().flatten()
+    return Batch(
+        source=output[:, :0],
+        target_input=functional.pad(output, (1, -1), value=BOS).masked_fill(output == PAD, PAD),
+        target_output=output,
+        label_indices=label_indices,
+        source_tokens=0,
+        target_tokens=len(label_indices),
+    )
