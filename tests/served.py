@@ -23,6 +23,7 @@ from fastapi.testclient import TestClient  # noqa: E402
 from mt.api import Translator  # noqa: E402
 from mt.serving.access import ApiKeys, RateLimit  # noqa: E402
 from mt.serving.application import application  # noqa: E402
+from mt.serving.documents import Documents  # noqa: E402
 from mt.serving.metrics import Metrics  # noqa: E402
 from mt.serving.requests import Gate  # noqa: E402
 from mt.serving.service import Pair, Service  # noqa: E402
@@ -78,14 +79,17 @@ def serving(*translators: tuple[str, str, Translator], **options: Any) -> Iterat
     timeout = options.pop("timeout_seconds", 30.0)
     log, cors_origins = options.pop("log", None), options.pop("cors_origins", ())
     settings = {"batch_tokens": 64, "queue_tokens": 10_000, "limits": Limits(texts=50, characters=5000, n_best=4)}
+    documents = {"most_bytes": 200_000, "seconds": 60.0} | options.pop("documents", {})
     settings |= options
     pairs = [Pair(*each) for each in translators or [("en", "de", Capitals()), ("en", "fr", Capitals())]]
     metrics = Metrics()
+    served = Service(pairs, report=metrics.note_batch, **settings)
     app = application(
-        Service(pairs, report=metrics.note_batch, **settings),
+        served,
         Gate(None if keys is None else ApiKeys(keys, origin="keys"), rate, timeout_seconds=timeout),
         metrics,
         most_characters=5000,
+        documents=Documents(served, **documents),
         cors_origins=cors_origins,
         log=log,
     )

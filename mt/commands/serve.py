@@ -22,6 +22,7 @@ try:
 
     from mt.serving.access import ApiKeys, RateLimit
     from mt.serving.application import Observed, application
+    from mt.serving.documents import Documents
     from mt.serving.metrics import Metrics
     from mt.serving.requests import Gate
     from mt.serving.service import Pair, Service
@@ -70,7 +71,13 @@ def application_of(config: ServeConfig) -> Observed:
         report=metrics.note_batch,
     )
     return application(
-        service, gate, metrics, most_characters=config.max_characters, cors_origins=config.cors_origins, log=report
+        service,
+        gate,
+        metrics,
+        most_characters=config.max_characters,
+        documents=Documents(service, most_bytes=config.max_document_bytes, seconds=config.document_seconds),
+        cors_origins=config.cors_origins,
+        log=report,
     )
 
 

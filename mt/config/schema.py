@@ -343,6 +343,8 @@ class ServeConfig:
     max_texts: Count  # of one request
     max_characters: Count  # of one request
     max_alternatives: CountOrZero  # that a request may ask for
+    max_document_bytes: Count  # of an uploaded document
+    document_seconds: Positive  # after its upload a document is forgotten
     batch_tokens: Count  # source subwords that are translated at a time
     queue_tokens: Count  # source subwords that may wait; beyond, requests get 503
     timeout_seconds: Positive  # a request that takes longer gets 503

@@ -4,7 +4,7 @@ import contextlib
 import json
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from mt.serving import deepl, libretranslate, page
+from mt.serving.documents import Documents
 from mt.serving.metrics import Metrics
 from mt.serving.requests import Gate, RequestError
 from mt.serving.service import Service
@@ -29,6 +30,7 @@ def application(
     metrics: Metrics,
     *,
     most_characters: int,
+    documents: Documents,
     cors_origins: Sequence[str] = (),
     log: Callable[[str], None] | None = None,
 ) -> "Observed":
@@ -41,6 +43,7 @@ def application(
         app.state.ready = True
         yield
         app.state.ready = False
+        documents.close()
         service.batcher.close()
 
     app = FastAPI(
@@ -52,6 +55,7 @@ def application(
         redoc_url=None,
     )
     app.state.ready, app.state.service, app.state.gate, app.state.metrics = False, service, gate, metrics
+    app.state.documents = documents
     app.include_router(libretranslate.router)
     app.include_router(deepl.router)
     app.include_router(page.router)
@@ -60,7 +64,8 @@ def application(
     if cors_origins:
         app.add_middleware(CORSMiddleware, allow_origins=list(cors_origins), allow_methods=["*"], allow_headers=["*"])
     most_bytes = _OTHER_BYTES + _BYTES_PER_CHARACTER * most_characters
-    return Observed(app, metrics, most_bytes=most_bytes, log=log)
+    most_of_file = dict.fromkeys(("/translate_file", "/v2/document"), documents.most_bytes + _OTHER_BYTES)
+    return Observed(app, metrics, most_bytes=most_bytes, most_of_path=most_of_file, log=log)
 
 
 def _add_state_of_server(app: FastAPI) -> None:
@@ -110,8 +115,16 @@ class Observed:
     """Around the application: the size of bodies, the time and outcome of each request, and a log without texts."""
 
     def __init__(
-        self, app: FastAPI, metrics: Metrics, *, most_bytes: int, log: Callable[[str], None] | None = None
+        self,
+        app: FastAPI,
+        metrics: Metrics,
+        *,
+        most_bytes: int,
+        most_of_path: Mapping[str, int],
+        log: Callable[[str], None] | None = None,
     ) -> None:
+        """`most_bytes` are those of a request, unless its path has a number of its own."""
+        self._most_of_path = most_of_path
         self.app, self._metrics, self._most_bytes, self._log = app, metrics, most_bytes, log
         self._paths = {*app.openapi()["paths"], "/", "/page.css", "/page.js", "/metrics"}
 
@@ -121,13 +134,14 @@ class Observed:
             await self.app(scope, receive, send)
             return
         start, seen, status = time.monotonic(), 0, 500
+        most = self._most_of_path.get(scope["path"], self._most_bytes)
 
         async def limited() -> Any:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
-            if seen > self._most_bytes:
-                raise RequestError(413, f"the request is larger than {self._most_bytes:,} bytes")
+            if seen > most:
+                raise RequestError(413, f"the request is larger than {most:,} bytes")
             return message
 
         async def noted(message: Any) -> None:

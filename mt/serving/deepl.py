@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from mt.documents.markup import Markup
-from mt.errors import UserError
+from mt.errors import MtError, UserError
 from mt.serving import service
+from mt.serving.documents import documents_of, download
 from mt.serving.languages import name_of
-from mt.serving.libretranslate import body_of
+from mt.serving.libretranslate import body_of, file_body_of
 from mt.serving.requests import Parameters, RequestError, gate_of, note, service_of
 from mt.translation.limits import LimitError
 
@@ -105,7 +106,61 @@ async def glossary_language_pairs() -> dict[str, list[Any]]:
 
 
 @router.api_route("/glossaries{rest:path}", methods=["GET", "POST", "DELETE"], include_in_schema=False)
-@router.api_route("/document{rest:path}", methods=["GET", "POST"], include_in_schema=False)
 async def not_supported() -> None:
     """Answer that these are not there yet."""
-    raise RequestError(404, "Glossaries and documents are not supported yet")
+    raise RequestError(404, "Glossaries are not supported yet")
+
+
+@router.post(
+    "/document",
+    openapi_extra=file_body_of(
+        ["file", "target_lang"],
+        target_lang={"type": "string", "example": "DE"},
+        source_lang={"type": "string", "example": "EN"},
+        filename={"type": "string"},
+    ),
+)
+async def document(request: Request) -> dict[str, str]:
+    """Begin to translate a document."""
+    parameters = await _admitted(request)
+    if not (target := parameters.text("target_lang")):
+        raise RequestError(400, "Value for 'target_lang' is missing.")
+    if parameters.text("glossary_id"):
+        raise RequestError(404, "Glossaries are not supported yet")
+    try:
+        kept = await documents_of(request).start(parameters, parameters.text("source_lang") or None, target)
+    except UserError as error:
+        raise RequestError(400, str(error)) from error
+    note(request, characters=kept.characters, format=kept.ending)
+    return {"document_id": kept.name, "document_key": kept.key}
+
+
+@router.post("/document/{name}", openapi_extra=body_of(["document_key"], document_key={"type": "string"}))
+@router.get("/document/{name}", include_in_schema=False)
+async def document_status(request: Request, name: str) -> dict[str, Any]:
+    """Say how far a document is."""
+    parameters = await _admitted(request)
+    kept = documents_of(request).find(name, parameters.text("document_key"))
+    found = {"document_id": name, "status": "translating", "seconds_remaining": 1}
+    if kept.task.done() and (failure := kept.task.exception()) is not None:
+        known = isinstance(failure, MtError)
+        found |= {"status": "error", "error_message": str(failure) if known else "Internal error"}
+    elif kept.task.done():
+        found |= {"status": "done", "seconds_remaining": 0, "billed_characters": kept.characters}
+    return found
+
+
+@router.post(
+    "/document/{name}/result",
+    openapi_extra=body_of(["document_key"], document_key={"type": "string"}),
+    response_class=Response,
+)
+async def document_result(request: Request, name: str) -> Response:
+    """Answer with the translated document, once."""
+    parameters = await _admitted(request)
+    kept = documents_of(request).find(name, parameters.text("document_key"))
+    if not kept.task.done() or kept.task.exception() is not None:
+        raise RequestError(503, "The document is not translated yet", retry_seconds=1)
+    found = download(kept)
+    documents_of(request).forget(kept)
+    return found

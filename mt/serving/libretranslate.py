@@ -3,17 +3,20 @@
 from dataclasses import asdict
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
+from mt.documents.formats import FORMATS
 from mt.documents.markup import Markup, plain_text
 from mt.errors import UserError
 from mt.serving import service
+from mt.serving.documents import documents_of, download
 from mt.serving.languages import name_of
 from mt.serving.requests import Parameters, RequestError, gate_of, note, service_of
 
 router = APIRouter()
 
 _TEXTS = {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_TEXT = {"type": "string"}
 _LANGUAGE = {"type": "string", "example": "en"}
 
 
@@ -22,6 +25,13 @@ def body_of(required: list[str], **properties: Any) -> dict[str, Any]:
     schema = {"schema": {"type": "object", "required": required, "properties": properties}}
     kinds = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
     return {"requestBody": {"content": dict.fromkeys(kinds, schema)}}
+
+
+def file_body_of(required: list[str], **properties: Any) -> dict[str, Any]:
+    """The description of a body with a file."""
+    file = {"type": "string", "format": "binary"}
+    schema = {"type": "object", "required": required, "properties": {"file": file, **properties}}
+    return {"requestBody": {"content": {"multipart/form-data": {"schema": schema}}}}
 
 
 async def _admitted(request: Request) -> Parameters:
@@ -122,8 +132,8 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
         "keyRequired": gate.keys is not None,
         "alternatives": (served.limits.n_best or 1) - 1,  # not of LibreTranslate; the page asks for no more
         "suggestions": False,
-        "filesTranslation": False,
-        "supportedFilesFormat": [],
+        "filesTranslation": True,
+        "supportedFilesFormat": list(FORMATS),
         "language": {
             "source": {"code": source, "name": name_of(source)},
             "target": {"code": target, "name": name_of(target)},
@@ -131,7 +141,33 @@ async def frontend_settings(request: Request) -> dict[str, Any]:
     }
 
 
-@router.post("/translate_file", include_in_schema=False)
+@router.post(
+    "/translate_file",
+    openapi_extra=file_body_of(["file", "source", "target"], source=_LANGUAGE, target=_LANGUAGE, api_key=_TEXT),
+)
+async def translate_file(request: Request) -> dict[str, str]:
+    """Translate a document and say where the translation can be downloaded; `source` may be `auto`."""
+    parameters = await _admitted(request)
+    source, target = _needed(parameters, "source"), _needed(parameters, "target")
+    documents = documents_of(request)
+    try:
+        kept = await documents.start(parameters, None if source.lower() == "auto" else source, target)
+        note(request, characters=kept.characters, format=kept.ending)
+        await gate_of(request).answer(request, documents.finished(kept), timeout_seconds=documents.seconds)
+    except UserError as error:
+        raise RequestError(400, f"Invalid request: {error}") from error
+    return {"translatedFileUrl": str(request.url_for("download_file", name=f"{kept.name}{kept.ending}"))}
+
+
+@router.get("/download_file/{name}", response_class=Response)
+async def download_file(request: Request, name: str) -> Response:
+    """Answer with a translated document, while it is kept."""
+    kept = documents_of(request).find(name.partition(".")[0])
+    if not kept.task.done():
+        raise RequestError(404, "Document not found")
+    return download(kept)
+
+
 @router.post("/suggest", include_in_schema=False)
 async def not_offered() -> None:
     """Answer that this is off."""

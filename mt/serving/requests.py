@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 from fastapi.exceptions import HTTPException
+from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
 from mt.data.lines import without_surrogates
@@ -31,8 +32,8 @@ class RequestError(Exception):
 class Parameters:
     """The fields of a request: of the query string, and of a JSON object, a form or multipart data."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
-        self._values = values
+    def __init__(self, values: dict[str, Any], files: dict[str, UploadFile] | None = None) -> None:
+        self._values, self._files = values, files or {}
 
     @classmethod
     async def of(cls, request: Request) -> "Parameters":
@@ -46,7 +47,8 @@ class Parameters:
                 items = (await request.form(max_fields=_MOST_FIELDS, max_part_size=1 << 30)).multi_items()
             except (MultiPartException, HTTPException, ValueError) as error:
                 raise RequestError(400, "Invalid request: the form cannot be read") from error
-            return cls(values | _grouped([(key, value) for key, value in items if isinstance(value, str)]))
+            files = {key: value for key, value in items if isinstance(value, UploadFile)}
+            return cls(values | _grouped([(key, value) for key, value in items if isinstance(value, str)]), files)
         return cls(values)
 
     def texts(self, name: str) -> str | list[str] | None:
@@ -69,6 +71,10 @@ class Parameters:
         if not isinstance(value, str):
             raise RequestError(400, f"Invalid request: {name} must be a text")
         return without_surrogates(value)
+
+    def file(self, name: str) -> UploadFile | None:
+        """An uploaded file; None where it is missing."""
+        return self._files.get(name)
 
     def number(self, name: str) -> int:
         """A whole number from 0; 0 where it is missing. Raises RequestError for anything else."""
@@ -118,16 +124,19 @@ class Gate:
         if not self._rate.allow(client):
             raise RequestError(429, "Slowdown: too many requests; try again in a minute", retry_seconds=60)
 
-    async def answer(self, request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+    async def answer(
+        self, request: Request, work: Coroutine[Any, Any, Result], *, timeout_seconds: float | None = None
+    ) -> Result:
         """Wait for the work, and give it up when the client hangs up or has waited too long. Raises RequestError."""
+        seconds = timeout_seconds or self._timeout_seconds
         working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_hang_up(request))
         try:
-            await asyncio.wait({working, gone}, timeout=self._timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({working, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 return working.result()
             if gone.done():
                 raise RequestError(CLIENT_GONE, "the client hung up")
-            raise RequestError(503, f"no answer within {self._timeout_seconds:g} s", retry_seconds=1)
+            raise RequestError(503, f"no answer within {seconds:g} s", retry_seconds=1)
         except OverloadedError as error:
             raise RequestError(503, str(error), retry_seconds=error.retry_seconds) from error
         except FailedError as error:

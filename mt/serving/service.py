@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mt.api import Translator
+from mt.documents.document import Document, Work, passage, sample
 from mt.documents.markup import MarkedText, Markup, plain_text
-from mt.documents.passages import PlainText, sentence_spans
+from mt.documents.passages import PlainText
 from mt.errors import MtError, UserError
-from mt.serving.batcher import Batcher, BatchReport
+from mt.serving.batcher import Batcher, BatchReport, OverloadedError
 from mt.serving.details import Word, words_of
 from mt.serving.languages import Detector, find_code
 from mt.translation.limits import Limits, check_type
@@ -109,6 +110,7 @@ class Service:
             if names.count(name) > 1:
                 raise UserError(f"runs: two runs translate from {pair.source} to {pair.target}; give one of them")
         self.characters = 0
+        self._document_tokens = min(4 * batch_tokens, queue_tokens)
         self._detector = Detector()
         self._translator_of = functools.lru_cache(maxsize=None)(self._new_translator)
         self.batcher = Batcher(self._run, batch_tokens=batch_tokens, queue_tokens=queue_tokens, report=report)
@@ -162,29 +164,77 @@ class Service:
         if request.alternatives < 0:
             raise UserError("alternatives: expected a number from 0")
         self.limits.check_search(beam_size=1 + request.alternatives, n_best=1 + request.alternatives)
-        target = find_code(request.target, self.targets())
-        if target is None:
-            raise UnsupportedError(f"{request.target} is not supported as a target language")
+        target = self._target(request.target)
         prepared = [self._prepared_text(text, request, target) for text in texts]
         self.limits.check_subwords(sum(sum(one.tokens) for one in prepared))
         return prepared
 
     def _prepared_text(self, text: str, request: Request, target: str) -> _Prepared:
-        if request.source is None:
-            source, confidence = self.detect(plain_text(text) if request.markup else text, target)[0]
+        plain = plain_text(text) if request.markup and request.source is None else text
+        source, confidence, pair = self._pair(plain, request.source, target)
+        split = {"split_lines": request.split_lines, "split_sentences": request.split_sentences}
+        found = passage(text, request.markup, source, **split)
+        return _Prepared(found, self._tokens(pair, found.sentences), pair, source, confidence)
+
+    def _target(self, asked: str) -> str:
+        target = find_code(asked, self.targets())
+        if target is None:
+            raise UnsupportedError(f"{asked} is not supported as a target language")
+        return target
+
+    def _pair(self, text: str, asked: str | None, target: str) -> tuple[str, float, int]:
+        """The source language of a text, how certain that is, and the number of its pair."""
+        if asked is None:
+            source, confidence = self.detect(text, target)[0]
         else:
-            found = find_code(request.source, self.sources(target))
+            found = find_code(asked, self.sources(target))
             if found is None:
-                raise UnsupportedError(f"{request.source} is not supported as a source language of {target}")
+                raise UnsupportedError(f"{asked} is not supported as a source language of {target}")
             source, confidence = found, 100.0
-        at_lines = request.split_lines and not (request.markup is not None and request.markup.html)
-        spans = functools.partial(
-            sentence_spans, language=source, at_lines=at_lines, at_sentences=request.split_sentences
-        )
-        passage = PlainText(text, spans(text)) if request.markup is None else MarkedText(text, request.markup, spans)
         pair = next(i for i, pair in enumerate(self.pairs) if (pair.source, pair.target) == (source, target))
-        tokens = [count + 1 for count in self.pairs[pair].translator.count_subwords(passage.sentences)]
-        return _Prepared(passage, tokens, pair, source, confidence)
+        return source, confidence, pair
+
+    def _tokens(self, pair: int, sentences: Sequence[str]) -> list[int]:
+        return [count + 1 for count in self.pairs[pair].translator.count_subwords(sentences)]
+
+    # ------------------------------------------------------------------------------------ documents
+
+    async def translate_document(self, document: Document, source: str | None, target: str) -> bytes:
+        """Return the translated file. A few batches of it are in the queue at a time, and wait while that is full.
+
+        Raises UnsupportedError, UserError for what the file's encoding lacks, FailedError.
+        """
+        work, pair, tokens = await asyncio.to_thread(self._prepared_document, document, source, target)
+        way, done = _Way(pair, 1, document.markup is not None), list[Any]()
+        while (low := len(done)) < len(tokens):
+            totals = itertools.accumulate(tokens[low:])
+            count = sum(1 for _ in itertools.takewhile(lambda total: total <= self._document_tokens, totals))
+            high = low + max(1, count)
+            done += await self._translated(way, work.sentences[low:high], tokens[low:high])
+        self.characters += sum(map(len, document.texts))
+        return await asyncio.to_thread(work.written, done, self.pairs[pair].translator.separator)
+
+    def _prepared_document(self, document: Document, source: str | None, target: str) -> tuple[Work, int, list[int]]:
+        language, _, pair = self._pair(sample(document), source, self._target(target))
+        work = Work(document, language)
+        return work, pair, self._tokens(pair, work.sentences)
+
+    async def _translated(self, way: _Way, sentences: list[str], tokens: list[int]) -> list[Translation]:
+        while True:
+            try:
+                future = asyncio.wrap_future(self.batcher.submit(way, sentences, tokens))
+                break
+            except OverloadedError as error:
+                await asyncio.sleep(error.retry_seconds)
+        try:
+            found = await future
+        finally:
+            future.cancel()
+        if failed := [result for result in found if isinstance(result, Exception)]:
+            raise FailedError("a sentence of the document could not be translated") from failed[0]
+        return found
+
+    # --------------------------------------------------------------------------------------- texts
 
     def _answers(
         self, prepared: Sequence[_Prepared], results: dict[int, Iterator[Any]], request: Request

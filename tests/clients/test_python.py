@@ -1,5 +1,7 @@
 """Clients from PyPI, unchanged."""
 
+from pathlib import Path
+
 import deep_translator
 import deepl
 import libretranslatepy
@@ -52,6 +54,18 @@ def test_deepl_tags(client: deepl.Translator) -> None:
     assert xml.count("<b") == xml.count("</b>") == 1
     html = client.translate_text('<p translate="no">tree</p><p>bread</p>', tag_handling="html", **options).text
     assert html.startswith('<p translate="no">tree</p><p>')
+
+
+def test_deepl_documents(client: deepl.Translator, tmp_path: Path) -> None:
+    source, target = tmp_path / "a.md", tmp_path / "b.md"
+    source.write_text("# house\n\n- the `tree` **river**\n", encoding="utf-8")
+    status = client.translate_document_from_filepath(source, target, target_lang="DE")
+    assert status.done
+    found = target.read_text(encoding="utf-8")
+    assert found.startswith("# ")
+    assert "`tree`" in found
+    with pytest.raises(deepl.DeepLException, match="not a document that can be translated"):
+        client.translate_document_from_filepath(__file__, target, target_lang="DE")
 
 
 def test_deepl_languages_usage_and_glossaries(client: deepl.Translator) -> None:

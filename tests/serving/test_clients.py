@@ -69,7 +69,7 @@ def test_nextcloud(client: TestClient) -> None:
     assert asked(client.post("/", **empty))
     settings = asked(client.request("GET", "/frontend/settings", **empty))
     assert settings["language"]["source"] == {"code": "en", "name": "English"}
-    assert (settings["charLimit"], settings["keyRequired"], settings["filesTranslation"]) == (5000, False, False)
+    assert (settings["charLimit"], settings["keyRequired"], settings["filesTranslation"]) == (5000, False, True)
     assert [one["name"] for one in asked(client.get("/languages"))] == ["English", "German", "French"]
     fields = {"q": "Grüße & <b>co</b>", "format": "html", "source": "en", "target": "de", "api_key": ""}
     parts = {name: (None, value) for name, value in fields.items()}

@@ -201,7 +201,7 @@ def test_the_state_of_the_server_and_its_description() -> None:
         metrics = client.get("/metrics").text
         assert 'mt_request_seconds_count{path="/translate",status="200"} 1.0' in metrics
         assert "private" not in metrics
-        assert client.post("/translate_file").status_code == 403
+        assert client.post("/suggest").status_code == 403
 
 
 def test_two_runs_of_one_pair_are_refused() -> None:

@@ -1,0 +1,93 @@
+"""Documents that clients upload: translated in the background, and kept for a while under names that nobody guesses."""
+
+import asyncio
+import hmac
+import secrets
+from dataclasses import dataclass, field
+
+from fastapi import Request, Response
+
+from mt.documents.formats import FORMATS, ending_of, parse
+from mt.serving.requests import Parameters, RequestError
+from mt.serving.service import Service
+
+_MOST_KEPT = 20  # documents of the largest size
+
+
+@dataclass(eq=False)
+class Kept:
+    """A document on its way; without what the client called it."""
+
+    ending: str
+    size: int
+    task: "asyncio.Task[bytes]"
+    name: str = field(default_factory=lambda: secrets.token_hex(16))
+    key: str = field(default_factory=lambda: secrets.token_hex(32))
+    characters: int = 0
+
+
+class Documents:
+    """What is being translated and what waits for its client, in memory."""
+
+    def __init__(self, service: Service, *, most_bytes: int, seconds: float) -> None:
+        """Take documents of at most `most_bytes`, and forget each after `seconds`."""
+        self.most_bytes, self.seconds = most_bytes, seconds
+        self._service = service
+        self._kept: dict[str, Kept] = {}
+
+    async def start(self, parameters: Parameters, source: str | None, target: str) -> Kept:
+        """Begin to translate the field `file`. Raises UserError for what cannot be translated, RequestError."""
+        upload = parameters.file("file")
+        if upload is None:
+            raise RequestError(400, "Invalid request: missing file parameter")
+        data, name = await upload.read(), parameters.text("filename") or upload.filename or ""
+        await upload.close()
+        if len(data) > self.most_bytes:
+            raise RequestError(413, f"the document is larger than {self.most_bytes:,} bytes")
+        if len(data) + sum(one.size for one in self._kept.values()) > _MOST_KEPT * self.most_bytes:
+            raise RequestError(503, "too many documents wait", retry_seconds=60)
+        ending = ending_of(name)
+        document = await asyncio.to_thread(parse, f"document{ending}", data)
+        task = asyncio.create_task(self._service.translate_document(document, source, target))
+        kept = Kept(ending, len(data), task, characters=sum(map(len, document.texts)))
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # whether or not anyone asks for it
+        self._kept[kept.name] = kept
+        asyncio.get_running_loop().call_later(self.seconds, self.forget, kept)
+        return kept
+
+    async def finished(self, kept: Kept) -> None:
+        """Wait for a document; it is forgotten where nobody waits any more. Raises why it could not be translated."""
+        try:
+            await kept.task
+        except BaseException:
+            self.forget(kept)
+            raise
+
+    def find(self, name: str, key: str | None = None) -> Kept:
+        """The document of a name, and of a key where one is given. Raises RequestError."""
+        kept = self._kept.get(name)
+        if kept is None or (key is not None and not hmac.compare_digest(kept.key.encode(), key.encode())):
+            raise RequestError(404, "Document not found")
+        return kept
+
+    def forget(self, kept: Kept) -> None:
+        """Stop it if it is not finished, and keep it no longer."""
+        kept.task.cancel()
+        self._kept.pop(kept.name, None)
+
+    def close(self) -> None:
+        """Forget all."""
+        for kept in list(self._kept.values()):
+            self.forget(kept)
+
+
+def download(kept: Kept) -> Response:
+    """The translated file, which a browser stores and does not show."""
+    headers = {"Content-Disposition": f'attachment; filename="{kept.name}{kept.ending}"', "Cache-Control": "no-store"}
+    return Response(kept.task.result(), media_type=FORMATS[kept.ending][1], headers=headers)
+
+
+def documents_of(request: Request) -> Documents:
+    """The documents of the application that was asked."""
+    documents: Documents = request.app.state.documents
+    return documents

@@ -1,0 +1,106 @@
+"""Documents over HTTP: both interfaces, who gets them, for how long, and what is refused."""
+
+import time
+from typing import Any
+
+import pytest
+from served import Capitals, serving
+
+from mt.documents.formats import FORMATS
+
+MARKDOWN = b"# the *red* book\n\n> it is\n> here.\n"
+LANGUAGES = {"source": "en", "target": "de"}
+
+
+def upload(client: Any, content: bytes = MARKDOWN, name: str = "../my book.md", **fields: str) -> Any:
+    return client.post("/translate_file", files={"file": (name, content)}, data={**LANGUAGES, **fields})
+
+
+def test_libretranslate_answers_with_an_address() -> None:
+    with serving() as client:
+        address = upload(client, source="auto").json()["translatedFileUrl"]
+        assert address.startswith("http://testserver/download_file/")
+        assert "book" not in address
+        found = client.get(address)
+        assert found.content == b"# THE *RED* BOOK\n\n> IT IS\n> HERE.\n"
+        assert found.headers["content-disposition"].startswith("attachment")
+        assert found.headers["content-type"].startswith("text/markdown")
+        assert client.get(address + "x").status_code == 200  # the ending is for the browser only
+        assert client.get("/download_file/0123.md").json() == {"error": "Document not found"}
+        settings = client.get("/frontend/settings").json()
+        assert settings["filesTranslation"] is True
+        assert settings["supportedFilesFormat"] == list(FORMATS)
+        assert {"/translate_file", "/v2/document"} <= set(client.get("/spec").json()["paths"])
+
+
+def test_deepl_answers_step_by_step() -> None:
+    translator = Capitals()
+    with serving(("en", "de", translator), batch_tokens=4) as client:
+        translator.free.clear()
+        german = {"target_lang": "DE"}
+        sent = client.post("/v2/document", files={"file": ("a.txt", b"one.\ntwo. fails not\n")}, data=german)
+        assert sent.is_success, sent.json()
+        name, key = sent.json()["document_id"], {"document_key": sent.json()["document_key"]}
+        assert client.post(f"/v2/document/{name}", data={"document_key": "x"}).status_code == 404
+        assert client.post(f"/v2/document/{name}", data=key).json()["status"] == "translating"
+        assert client.post(f"/v2/document/{name}/result", data=key).status_code == 503
+        translator.free.set()
+        until_done(client, name, key, "error")
+        sent = client.post("/v2/document", files={"file": ("a.txt", b"one.\ntwo. three\n")}, data=german)
+        name, key = sent.json()["document_id"], {"document_key": sent.json()["document_key"]}
+        assert until_done(client, name, key, "done")["billed_characters"] == 14
+        assert client.post(f"/v2/document/{name}/result", data=key).content == b"ONE.\nTWO. THREE\n"
+        assert client.post(f"/v2/document/{name}/result", data=key).status_code == 404
+
+
+def until_done(client: Any, name: str, key: dict[str, str], status: str) -> Any:
+    deadline = time.monotonic() + 20
+    while (found := client.post(f"/v2/document/{name}", data=key).json())["status"] == "translating":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert found["status"] == status
+    return found
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "fields", "status", "message"),
+    [
+        (b"a", "a.pdf", {}, 400, "not a document that can be translated; its name must end in one of .docx"),
+        (b"a", "", {}, 400, "missing file parameter"),
+        (b"a", "a.docx", {}, 400, "document.docx: damaged"),
+        (b"\xe9", "a.txt", {}, 400, "not UTF-8 text"),
+        (b"a", "a.txt", {"target": "xx"}, 400, "xx is not supported as a target language"),
+        (b"a", "a.txt", {"source": ""}, 400, "missing source"),
+        (b"a" * 200_001, "a.txt", {}, 413, "larger than 200,000 bytes"),
+        (b"a" * 300_000, "a.txt", {}, 413, "larger than"),
+        (b"this fails", "a.txt", {}, 500, "could not be translated"),
+    ],
+)
+def test_what_cannot_be_translated(content: bytes, name: str, fields: dict, status: int, message: str) -> None:
+    with serving() as client:
+        found = upload(client, content, name, **fields)
+        assert found.status_code == status
+        assert message in found.json()["error"]
+        assert not client.app.app.state.documents._kept
+        assert client.post("/translate_file", data=LANGUAGES).status_code == 400
+
+
+def test_documents_are_forgotten_after_a_while_and_not_too_many_are_kept() -> None:
+    lines: list[str] = []
+    with serving(documents={"seconds": 0.3, "most_bytes": 100}, log=lines.append) as client:
+        address = upload(client).json()["translatedFileUrl"]
+        assert client.get(address).status_code == 200
+        found = [upload(client, b"a " * 50, "a.txt").status_code for _ in range(21)]
+        assert found[-1] == 503 or client.get(address).status_code == 404
+        time.sleep(0.4)
+        assert client.get(address).status_code == 404
+        assert upload(client).status_code == 200
+    assert not [line for line in lines if "book" in line or address.rpartition("/")[2] in line]
+
+
+def test_a_document_larger_than_the_queue_waits_and_holds_up_nobody() -> None:
+    translator = Capitals()
+    with serving(("en", "de", translator), queue_tokens=30, batch_tokens=8) as client:
+        text = b"".join(b"line %d is here.\n" % number for number in range(60))
+        assert client.get(upload(client, text, "a.txt").json()["translatedFileUrl"]).content == text.upper()
+        assert max(sum(len(each.split()) + 1 for each in batch) for batch in translator.batches) <= 10
