@@ -74,6 +74,7 @@ def statistics(text: PreparedText) -> CorpusStatistics:
         target_bytes=paths[1].stat().st_size,
         shares_script=bool(source & target) or not (source and target),
         many_characters=bool((source | target) & _MANY_CHARACTERS),
+        validation_bytes=validation.stat().st_size if (validation := text.path("validation", "target")).exists() else 1,
     )
 
 

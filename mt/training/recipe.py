@@ -13,6 +13,8 @@ Speed = Callable[[Options, int], float]  # tokens a second of a model with these
 
 _BYTES_PER_SUBWORD = 4.5
 _FILL = 0.95  # the share of real tokens in a batch
+_GREEDY_SPEED = 0.4  # of a validation's translations, against training
+_VALIDATION_SHARE = 0.05  # of the time, at most
 _STEPS = 4000  # of a training with time for them; with less, batches are smaller
 
 
@@ -25,6 +27,7 @@ class CorpusStatistics:
     target_bytes: int
     shares_script: bool  # the sides are written with the same letters
     many_characters: bool  # one of them in Chinese, Japanese or Korean
+    validation_bytes: int  # of the target side of the validation split
 
     @property
     def tokens(self) -> int:
@@ -155,7 +158,8 @@ def _choose_steps(made: Recipe, corpus: CorpusStatistics, trained: float, second
     )
     made.choose({"training.warmup_steps": min(4000, max(1, steps // 5))}, "a fifth of the time (Wu et al.: a quarter)")
     made.choose({"training.decay_fraction": 0.6}, "a decay to zero (Zhai et al. 2022; Bergsma et al. 2025)")
-    validations = min(max(round(seconds / 180), 3), 20)
+    validation_seconds = corpus.validation_bytes / _BYTES_PER_SUBWORD / (_GREEDY_SPEED * trained / seconds)
+    validations = min(max(round(min(seconds / 180, _VALIDATION_SHARE * seconds / validation_seconds)), 3), 20)
     made.choose(
         {
             "training.validate_every_steps": max(1, steps // validations),

@@ -16,7 +16,7 @@ MINUTES = [5, 20, 60, 180, 600, 2880]
 
 def corpus(pairs: int, **changes: Any) -> CorpusStatistics:
     facts = {"source_bytes": 60 * pairs, "target_bytes": 66 * pairs, "shares_script": True, "many_characters": False}
-    return CorpusStatistics(pairs=pairs, **{**facts, **changes})
+    return CorpusStatistics(**{"pairs": pairs, "validation_bytes": 70_000, **facts, **changes})
 
 
 def two_cores(options: Options, vocab_size: int) -> float:
@@ -92,6 +92,14 @@ def test_what_is_given_stays_and_decides_the_rest() -> None:
     assert chosen.options["training.micro_batch_tokens"] == 1000
     assert chosen.options["training.learning_rate"] == pytest.approx(8.2e-4 * (1000 / 4096) ** 0.5, rel=0.02)
     assert chosen.options["training.warmup_steps"] == 60
+
+
+def test_a_large_validation_split_is_looked_at_seldom() -> None:
+    intervals = [
+        recipe(corpus(29_000, validation_bytes=size), two_cores, 1200, {}).options for size in (1, 70_000, 10**6)
+    ]
+    number = [round(one["training.max_steps"] / one["training.validate_every_steps"]) for one in intervals]
+    assert number == [7, 7, 3]
 
 
 def test_scripts_decide_the_vocabulary() -> None:

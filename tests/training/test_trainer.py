@@ -26,7 +26,7 @@ from mt.training import diagnosis
 from mt.training.diagnosis import Diagnosis, WatchedMetrics
 from mt.training.limits import Clock
 from mt.training.loss import LossSums, ProjectedLoss, projected_loss
-from mt.training.processes import SINGLE_PROCESS
+from mt.training.processes import SINGLE_PROCESS, ProcessGroup
 from mt.training.step import TrainingLoss
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished
 
@@ -57,6 +57,7 @@ class Run:
         self.validate = True
         self.minutes: float | None = None
         self.paces = False
+        self.ranks = SINGLE_PROCESS
         self.loss: ProjectedLoss = projected_loss
         folder.mkdir(exist_ok=True)
 
@@ -87,6 +88,7 @@ class Run:
                 metrics=metrics,
                 stop=stop,
                 clock=Clock(self.minutes, time.monotonic(), paces=self.paces),
+                ranks=self.ranks,
                 report_expected_steps=self.expected.append,
             ).run(state)
 
@@ -302,6 +304,25 @@ def test_a_schedule_by_time_ends_in_time_and_decayed_whatever_the_speed(
     steps = state.step
     assert run.start().step == steps
     assert len(run.steps) == steps
+
+
+def test_rank_zero_alone_tells_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another rank, whose own clock has long ended, follows what rank zero says in the number they agree on anyway."""
+    reported = []
+
+    class RankOne(ProcessGroup):
+        rank, world_size, is_rank_zero = 1, 2, False
+
+        def largest(self, number: int) -> int:
+            reported.append(number)
+            return [1 << 31, 3 << 30, 2 << 32][len(reported) - 1]  # half, three quarters, out of time
+
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 10_000.0)
+    run.ranks = RankOne()
+    state = run.start()
+    assert [position for _, position in run.steps] == [1.0, 7.0, 10.0]
+    assert state.progress == 1.0
+    assert reported == [0, 0, 0]
 
 
 def test_a_stopped_schedule_by_time_continues_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
