@@ -159,7 +159,7 @@ def _train(
             stop=stop,
             ranks=ranks,
             clock=clock,
-            report_expected_steps=lambda steps: _report_unfitting(config, steps, clock) if ranks.is_rank_zero else None,
+            report_expected_steps=partial(_report_unfitting, config) if ranks.is_rank_zero else lambda _: None,
         ).run(state)
 
 
@@ -187,12 +187,11 @@ def _warmup_of(config: TrainConfig, steps: int) -> int:
     return max(1, round(share * training.warmup_steps))
 
 
-def _report_unfitting(config: TrainConfig, steps: int, clock: Clock | None = None) -> None:
+def _report_unfitting(config: TrainConfig, steps: int) -> None:
     """Report in one line the intervals that do not fit a run of `steps`, with values that would."""
     training = config.training
-    names = ("validate_every_steps", "checkpoint_every_steps", "average_checkpoints")
-    intervals = {name: getattr(training, name) for name in names}
-    found = unfitting_intervals(steps, warmup_steps=_warmup_of(config, steps), **intervals)
+    names = ("warmup_steps", "validate_every_steps", "checkpoint_every_steps", "average_checkpoints")
+    found = unfitting_intervals(steps, **{name: getattr(training, name) for name in names})
     if not found:
         return
     long = ", ".join(f"training.{name}={value}" for name, (value, _) in found.items())
@@ -202,7 +201,7 @@ def _report_unfitting(config: TrainConfig, steps: int, clock: Clock | None = Non
         peak = learning_rate(training.warmup_steps, **sizes, factor=training.learning_rate_factor)
         same_peak = "" if training.learning_rate else f" training.learning_rate={peak:.2g}"
         fitting += f"{same_peak}, the warm-up in a new run_dir"
-    limit = "" if clock is None else f" (about, in {clock})"
+    limit = "" if steps == training.max_steps else f" (about, in training.max_minutes={training.max_minutes:g})"
     report(f"warning: too long for {steps:,} steps{limit}: {long}; these would fit: {fitting}")
 
 

@@ -45,8 +45,11 @@ class Clock:
         return self.validation_seconds is None and self.seconds_left() < 30 * (self.max_minutes or 0)
 
     def expected_steps(self, step: int) -> int | None:
-        """Called after every step: at the one that makes the speed known, which step will be the last; else None."""
-        if self.max_minutes is None or (self._first is not None and self._first[0] < 0):
+        """Called after every step: at the one that makes the speed known, which step will be the last; else None.
+
+        None too where it `paces`: then nothing depends on the steps.
+        """
+        if self.max_minutes is None or self.paces or (self._first is not None and self._first[0] < 0):
             return None
         now = time.monotonic()
         self._first = self._first or (step, now)

@@ -142,7 +142,7 @@ def _choose_size(made: Recipe, corpus: CorpusStatistics, speed: Speed, seconds: 
 
 def _choose_steps(made: Recipe, corpus: CorpusStatistics, trained: float, seconds: float) -> None:
     """Choose the batch, and all that is counted in steps."""
-    most = 4096 if corpus.tokens < 1e6 else 8192 if corpus.tokens < 1e7 else 25_000
+    most = 4096 if corpus.tokens < 3e6 else 8192 if corpus.tokens < 3e7 else 25_000
     batch = min(most, max(1024, 256 * int(trained / _STEPS / 256)))
     reason = f"at most {most:,} for this corpus (Araabi and Monz 2020), and small enough for {_STEPS:,} steps"
     made.choose({"training.batch_tokens": batch}, reason)

@@ -54,7 +54,7 @@ class StepSettings:
 class LoopSettings:
     """When the loop ends (None: never for this reason), and after how many steps it validates, saves and logs."""
 
-    max_steps: int  # under a clock that paces, the scale of the schedule, and no end
+    max_steps: int  # under a clock that paces, the scale of the rate and of the first two intervals, and no end
     patience: int | None  # validations without a new best score
     validate_every_steps: int
     checkpoint_every_steps: int
@@ -98,7 +98,7 @@ class Trainer:
             shown=self.ranks.is_rank_zero,
             seconds_left=self.clock.seconds_left,
         )
-        self._saved_step, self._validated_step = state.step, 0
+        self._saved_step, self._validated_step, self._progress_before = state.step, 0, state.progress
         self._out_of_time = False
         state.on_schedule = True  # a stop that left its checkpoint is over
         stream = self.order.steps(epoch=state.epoch, start=state.next_batch)
@@ -226,7 +226,7 @@ class Trainer:
 
     def _after_step(self, state: TrainingState) -> None:
         last = not self.clock.paces and state.step >= self.loop.max_steps
-        due = state.step % self.loop.validate_every_steps == 0 or last
+        due = self._reached(state, self.loop.validate_every_steps) or last
         if self.validate is not None and (due or state.validation_due):
             self._validate(state, self.validate)
         agreed = self._agreed(state)
@@ -235,7 +235,7 @@ class Trainer:
             if self.validate is not None and self._validated_step != state.step:
                 self._validate(state, self.validate)
         finished = self._finished(state)
-        if state.step % self.loop.checkpoint_every_steps == 0 or agreed >= _OUT_OF_TIME or finished:
+        if self._reached(state, self.loop.checkpoint_every_steps) or agreed >= _OUT_OF_TIME or finished:
             self._save(state)
         if finished:
             return
@@ -249,6 +249,14 @@ class Trainer:
             self._progress.line(f"{self.clock}: training ends {where}")
         elif (expected := self.clock.expected_steps(state.step) or math.inf) < self.loop.max_steps:
             self.report_expected_steps(int(expected))
+
+    def _reached(self, state: TrainingState, every_steps: int) -> bool:
+        """Whether an interval ends here; under a clock that paces, where its share of the time does."""
+        if not self.clock.paces:
+            return state.step % every_steps == 0
+        progress = self._progress_before, state.progress
+        before, now = (int(share * self.loop.max_steps / every_steps) for share in progress)
+        return now > before
 
     def _agreed(self, state: TrainingState) -> int:
         """What all ranks do next, because one of them received a signal, is out of time, or lacks a validation.
@@ -265,13 +273,14 @@ class Trainer:
         if knows and self.clock.paces:
             parts = int((_PARTS - 1) * self.clock.progress(time.monotonic() - self._started))
         agreed, parts = divmod(self.ranks.largest(own * _PARTS + parts), _PARTS)
+        self._progress_before = state.progress
         state.progress = max(state.progress, parts / _PARTS)  # 1 only at the end
         if agreed > _OUT_OF_TIME:
             self.stop.signal_number = agreed - _OUT_OF_TIME
         return agreed
 
     def _save(self, state: TrainingState) -> None:
-        state.on_schedule = state.step % self.loop.checkpoint_every_steps == 0
+        state.on_schedule = self._reached(state, self.loop.checkpoint_every_steps)
         state.training_seconds = time.monotonic() - self._started
         if self.clock.paces:
             state.budget_seconds = time.monotonic() - self.clock.started

@@ -268,7 +268,7 @@ class PacedRun(Run):
     def __init__(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, seconds_of_step: Callable[[float], float]
     ) -> None:
-        super().__init__(folder, validate_every_steps=20, checkpoint_every_steps=10)
+        super().__init__(folder, validate_every_steps=3, checkpoint_every_steps=2)
         self.minutes, self.paces, self.now, self.seconds_of_step = 10.0, True, 0.0, seconds_of_step
         self.steps: list[tuple[float, float]] = []
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
@@ -294,7 +294,10 @@ def test_a_schedule_by_time_ends_in_time_and_decayed_whatever_the_speed(
     state = run.start()
     assert 585 < run.now <= 600 + 10 * slower
     assert state.progress == 1.0
-    assert [line["kind"] for line in run.lines()][-1] == "validation"
+    validated = [line["step"] for line in run.lines() if "validation" in line["kind"]]
+    assert [run.steps[step - 1][1] - 1 for step in validated] == pytest.approx([3, 6, 9, 12], abs=1.3)
+    checkpoints = [int(path.name.removeprefix("step-")) for path in (run.folder / "checkpoints").glob("step-*")]
+    assert [run.steps[step - 1][1] - 1 for step in sorted(checkpoints)] == pytest.approx([8, 10, 12], abs=1.3)
     positions = [position for _, position in run.steps]
     assert positions == sorted(positions)
     assert positions[0] == 1.0
