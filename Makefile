@@ -31,7 +31,7 @@ export MT_FROM := $(value FROM)
 export MT_OUT := $(value OUT)
 FORMAT ?= huggingface
 
-.PHONY: help setup train translate generate serve evaluate average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long test-clients clean
+.PHONY: help setup train translate generate serve evaluate compare average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long test-clients clean
 
 help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
@@ -62,6 +62,9 @@ serve: $(READY) ## answer LibreTranslate's and DeepL's clients on port 5000 with
 
 evaluate: $(READY) ## score the newest finished run, or RUN=folder, on its test split
 	@$(BIN)/mt-evaluate $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
+
+compare: $(READY) ## whether runs differ by more than chance: ARGS="runs=[runs/a,runs/b]"
+	@$(BIN)/mt-compare $(ARGS)
 
 average: $(READY) ## average the newest checkpoints of the newest run, or RUN=folder
 	@$(BIN)/mt-average $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)

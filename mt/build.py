@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 
@@ -12,7 +12,7 @@ from mt.config import schema
 from mt.config.checks import check_max_positions
 from mt.data.augmentation import Augmentation
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
-from mt.data.filters import Split
+from mt.data.filters import SPLITS, Split
 from mt.data.hub import HubCorpus
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import UserError
@@ -50,7 +50,7 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
     """The corpora for training, and where given for validation and test. Raises UserError for a run that has none."""
     splits: dict[Split, Any]
     if isinstance(data, schema.BuiltinData):
-        return {split: [builtin_corpus(split)] for split in get_args(Split)}
+        return {split: [builtin_corpus(split)] for split in SPLITS}
     if isinstance(data, schema.NoData):
         raise UserError("data.kind: an imported run has no corpora of its own; give data=files data.train=...")
     languages = {"source_language": data.source_language, "target_language": data.target_language}
@@ -59,6 +59,10 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
         splits["validation"] = [FileCorpus(**vars(data.validation), **languages)]
         if data.test is not None:
             splits["test"] = [FileCorpus(**vars(data.test), **languages)]
+        for test in data.tests:
+            splits[test.name] = [
+                FileCorpus(**{key: value for key, value in vars(test).items() if key != "name"}, **languages)
+            ]
         return splits
     if isinstance(data, schema.TextData):
         raise UserError("data=text has no pairs of sentences; it serves mt-train, mt-average and mt-generate")

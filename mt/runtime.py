@@ -1,6 +1,8 @@
 """Device, precision, seeds: what the machine offers and what makes a run repeatable."""
 
 import contextlib
+import platform
+import re
 from pathlib import Path
 
 import torch
@@ -48,6 +50,18 @@ def autocast(device: torch.device, precision: torch.dtype) -> contextlib.Abstrac
     return torch.autocast(device.type, dtype=precision, enabled=precision != torch.float32)
 
 
+def processor() -> str:
+    """The name of the processor, as the system gives it."""
+    name = re.search(r"model name\s*:\s*(.+)", processor_information())
+    return name[1] if name else platform.processor() or platform.machine()
+
+
+def processor_information() -> str:
+    """What Linux says of the processors; elsewhere nothing."""
+    information = Path("/proc/cpuinfo")
+    return information.read_text(encoding="utf-8") if information.exists() else ""
+
+
 def seed_everything(*numbers: int) -> None:
     """Seed torch's generators by a tuple of numbers, such as (seed, step).
 
@@ -70,5 +84,4 @@ def _bf16_is_faster(device: torch.device) -> bool:
 
 def _is_intel() -> bool:
     """Whether Linux says that Intel made the processor: its AVX-512 multiplies bf16 no faster than fp32, AMD's does."""
-    information = Path("/proc/cpuinfo")
-    return information.exists() and "GenuineIntel" in information.read_text(encoding="utf-8")
+    return "GenuineIntel" in processor_information()

@@ -113,7 +113,11 @@ def outcome(run_dir: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in sorted(run_dir.rglob("*")):
         name = str(path.relative_to(run_dir))
-        if path.is_dir() or path.suffix == ".png" or path.name in (".lock", "manifest.json", "config.yaml"):
+        if (
+            path.is_dir()
+            or path.suffix == ".png"
+            or path.name in (".lock", "manifest.json", "config.yaml", "README.md")
+        ):
             continue
         if path.suffix in (".json", ".jsonl"):
             texts = path.read_text(encoding="utf-8").split("\n") if path.suffix == ".jsonl" else [path.read_bytes()]

@@ -18,6 +18,7 @@ from typing import Any
 from mt.benchmark.contest import Outcome
 from mt.errors import DiskError
 from mt.reporting import report
+from mt.runtime import processor, processor_information
 
 _INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 _NAMES = {"hf_marian": "HF MarianMT", "huggingface": "HF MarianMT", "ctranslate2": "CTranslate2"}
@@ -125,17 +126,14 @@ def _peak_bytes(outcome: Outcome, entry: str) -> float:
 
 def environment(command: Sequence[str] | None = None) -> dict[str, Any]:
     """Machine, system, date, commit and command of this run; what cannot be found out is left out."""
-    information = Path("/proc/cpuinfo")
-    processors = information.read_text(encoding="utf-8") if information.exists() else ""
-    model = re.search(r"model name\s*:\s*(.+)", processors)
     git = ["git", "-C", str(Path(__file__).resolve().parent), "describe", "--always", "--dirty", "--exclude=*"]
     commit = ""
     with contextlib.suppress(OSError):  # without git
         commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
     found = {
-        "processor": model[1] if model else platform.processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
-        "instructions": [name for name in _INSTRUCTIONS if re.search(rf"\b{name}\b", processors)],
+        "instructions": [name for name in _INSTRUCTIONS if re.search(rf"\b{name}\b", processor_information())],
         "system": platform.platform(),
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "commit": commit,

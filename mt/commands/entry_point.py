@@ -98,7 +98,7 @@ def load(name: str, composed: DictConfig, typed: Sequence[str]) -> Any:
     if isinstance(values.get("automatic"), list):
         given = tuple(f"{word.lstrip('+').partition('=')[0]}." for word in typed)
         values["automatic"] = [key for key in values["automatic"] if not f"{key}.".startswith(given)]
-    if values.get("run_dir") is None and values.get("hypothesis") is None:
+    if "run_dir" in values and values["run_dir"] is None and values.get("hypothesis") is None:
         values["run_dir"] = newest_run(delivered=name != "average")
     config = checked(COMMANDS[name], values)
     check_files(config)

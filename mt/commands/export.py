@@ -16,7 +16,7 @@ from mt.export.vocabulary import OWN, Vocabularies, vocabularies_of_run
 from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer
 from mt.reporting import report
-from mt.runs.folder import export_folder, load_run, tokenizer_paths
+from mt.runs.folder import CARD, export_folder, load_run, tokenizer_paths
 
 
 def export(config: ExportConfig) -> None:
@@ -55,5 +55,5 @@ def export(config: ExportConfig) -> None:
             write_ctranslate2(aside, run=run, model=model, translator=translator, quantization=config.quantization)
             quantised = compare(CTranslate2Engine(aside, translator), vocabularies=vocabularies)
             proved += f"; in {config.quantization} the same tokens in {quantised.same['tokens']:.2%}"
-        (aside / "README.md").write_bytes(model_card(run, config, proof=proved).encode())
+        (aside / CARD).write_bytes(model_card(run, config, proof=proved, run_dir=run_dir).encode())
     report(f"{output}: {proved}")

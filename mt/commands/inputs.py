@@ -8,6 +8,7 @@ from mt.config.checks import listed_corpora
 from mt.config.schema import (
     AttentionConfig,
     AverageConfig,
+    CompareConfig,
     EvaluateConfig,
     ExportConfig,
     FilesData,
@@ -98,6 +99,14 @@ def _(config: AttentionConfig) -> None:
     if not config.output.endswith(".png"):
         raise UserError(f"output: expected a .png file, got {config.output}")
     _check_writable(config.output, config.run_dir)
+
+
+@check_files.register
+def _(config: CompareConfig) -> None:
+    if len(set(config.runs)) < 2:
+        raise UserError("runs: needs two different run folders or more, as runs=[runs/a,runs/b]")
+    for run_dir in config.runs:
+        check_run(run_dir, key="runs")
 
 
 @check_files.register

@@ -1,6 +1,8 @@
 """mt-train: corpora in, a run folder with a model and its score out."""
 
-from collections.abc import Callable
+import shlex
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import fields, replace
 from functools import partial
@@ -22,6 +24,7 @@ from mt.commands.preparation import (
 from mt.commands.text_run import score_text, text_validation
 from mt.config.checks import budget_seconds
 from mt.config.schema import TextData, TrainConfig
+from mt.data.filters import FilterReport
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder, validation_batches
 from mt.data.text_cache import PreparedText
@@ -34,7 +37,17 @@ from mt.reporting import command_began, format_seconds, report
 from mt.runs.atomic import remove_unfinished
 from mt.runs.checkpoint import Checkpoints, TrainingState, load_model_tensors
 from mt.runs.delivery import averaged_steps, deliver, inherit_config, read_model
-from mt.runs.folder import CHECKPOINTS, METRICS, MODEL, SCORES, held_out_text, run_identity
+from mt.runs.folder import (
+    CARD,
+    CHECKPOINTS,
+    METRICS,
+    MODEL,
+    SCORES,
+    held_out_text,
+    run_identity,
+    scored_splits,
+    scores_path,
+)
 from mt.runs.metrics import draw_curves
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision
@@ -43,6 +56,7 @@ from mt.training.limits import Clock, unfitting_intervals
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica, launched_as
 from mt.training.schedule import learning_rate
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished, validation_loss
+from mt.translation.card import write_card
 from mt.translation.evaluation import check_scorable, corpus_bleu
 from mt.translation.scoring import score_split
 
@@ -74,14 +88,18 @@ def train(config: TrainConfig) -> None:
         clock = _clock(config, run_dir, started)
         state = _train(config, text, model, checkpoints, stop=stop, ranks=ranks, clock=clock)
         if ranks.is_rank_zero:
-            _complete(config, run_dir, checkpoints, state)
+            _complete(config, run_dir, checkpoints, state, text.report)
 
 
-def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, state: TrainingState) -> None:
+def _complete(
+    config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, state: TrainingState, filters: FilterReport
+) -> None:
     """Deliver and score what has been trained, unless that is done already."""
-    scores = run_dir / SCORES
-    if averaged_steps(run_dir / MODEL)[-1:] != [state.step]:
-        scores.unlink(missing_ok=True)  # those of an earlier model
+    scores = {split: scores_path(run_dir, split) for split in scored_splits(config)}
+    outdated = averaged_steps(run_dir / MODEL)[-1:] != [state.step]
+    if outdated:
+        for path in scores.values():
+            path.unlink(missing_ok=True)  # those of an earlier model
         training, loss = config.training, loss_on_validation(config, run_dir)
         check = partial(empty_model, config, load_tokenizers(config, run_dir), torch.device("meta"))
         limits = {"count": training.average_checkpoints, "warmup_steps": _warmup_of(config, state.step)}
@@ -96,12 +114,37 @@ def _complete(config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, stat
             f"train on, or begin again in a new run_dir with {again}"
         )
     if isinstance(config.data, TextData):
-        if not scores.exists():
+        if not (run_dir / SCORES).exists():
             score_text(config, config.data)
-    elif held_out_text(run_dir, "test", "source").exists() and not scores.exists():
+        return
+    missing = [
+        split for split in scores if held_out_text(run_dir, split, "source").exists() and not scores[split].exists()
+    ]
+    if outdated or missing or not (run_dir / CARD).exists():
+        _score_and_describe(config, run_dir, missing, state, filters)
+
+
+def _score_and_describe(
+    config: TrainConfig, run_dir: Path, splits: Sequence[str], state: TrainingState, filters: FilterReport
+) -> None:
+    """Score the delivered model on the splits, and write its card."""
+    if splits:
         translator = translator_of_run(run_dir, config.decoding, config.device)
-        language = config.data.target_language
-        score_split(run_dir, translator, "test", config, language=language, decoding=config.decoding)
+        for split in splits:
+            language = config.data.target_language
+            score_split(run_dir, translator, split, config, language=language, decoding=config.decoding)
+    model = empty_model(config, load_tokenizers(config, run_dir), torch.device("meta"))
+    write_card(
+        run_dir,
+        config,
+        filters=filters,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        steps=state.step,
+        target_tokens=state.target_tokens,
+        seconds=state.training_seconds,
+        command=shlex.join(sys.argv),
+    )
+    report(f"{run_dir / CARD}: the model card")
 
 
 def _ranks(config: TrainConfig) -> ProcessGroup:
@@ -166,12 +209,12 @@ def _train(
 def _validations_at_end(config: TrainConfig, run_dir: Path) -> float:
     """How many greedy validations take as long as all that follows the last step.
 
-    That is a validation, two losses to choose the model by, and the test split; a beam of 4 took 0.8 to 1.5 times as
+    That is a validation, two losses to choose the model by, and the test sets; a beam of 4 took 0.8 to 1.5 times as
     long for a sentence as a validation.
     """
-    validation, test = (held_out_text(run_dir, split, "target") for split in ("validation", "test"))
-    sizes = [path.stat().st_size if path.exists() else 0 for path in (validation, test)]
-    return 1.5 + (5 + config.decoding.beam_size) / 6 * sizes[1] / max(1, sizes[0])
+    paths = [held_out_text(run_dir, split, "target") for split in ("validation", *scored_splits(config))]
+    validation, *tests = (path.stat().st_size if path.exists() else 0 for path in paths)
+    return 1.5 + (5 + config.decoding.beam_size) / 6 * sum(tests) / max(1, validation)
 
 
 def _clock(config: TrainConfig, run_dir: Path, started: float) -> Clock:

@@ -94,6 +94,13 @@ def _(data: FilesData) -> None:
         raise UserError("data.train: needs at least one corpus, as [{source: FILE, target: FILE}]")
     for key, corpus in listed_corpora(data):
         _check_corpus(key, corpus)
+    taken = {"train", "validation", "test"}
+    for position, test in enumerate(data.tests):
+        if not re.fullmatch(r"\w[\w.-]{0,99}", test.name) or test.name in taken:
+            raise UserError(
+                f"data.tests[{position}].name: expected a name of its own, such as news2014; got {test.name}"
+            )
+        taken.add(test.name)
 
 
 @check_combinations.register
@@ -274,7 +281,8 @@ def listed_corpora(data: FilesData) -> list[tuple[str, Corpus]]:
     """Every corpus of the data with the key under which it was given."""
     corpora = [(f"data.train[{position}]", corpus) for position, corpus in enumerate(data.train)]
     corpora.append(("data.validation", data.validation))
-    return [*corpora, ("data.test", data.test)] if data.test else corpora
+    corpora += [("data.test", data.test)] if data.test else []
+    return [*corpora, *((f"data.tests[{position}]", test) for position, test in enumerate(data.tests))]
 
 
 def _check_corpus(key: str, corpus: Corpus) -> None:

@@ -15,7 +15,7 @@ import yaml
 from mt.config.checks import check_combinations
 from mt.config.marks import Bounds, FilePath
 from mt.config.names import unknown_option
-from mt.config.schema import Corpus, Sampling, TrainConfig
+from mt.config.schema import Corpus, NamedTest, Sampling, TrainConfig
 from mt.errors import BadFileError, UserError
 
 MISSING = "???"  # what a composed configuration holds where the user must choose
@@ -130,7 +130,7 @@ def _convert_class(kind: Any, value: Any, key: str) -> Any:
         raise _must_be_given(key, value, missing)
     converted = {}
     for name, hint in hints.items():
-        if name not in value and (kind not in (Corpus, Sampling) or type(None) not in alternatives(hint)):
+        if name not in value and (kind not in (Corpus, NamedTest, Sampling) or type(None) not in alternatives(hint)):
             raise UserError(f"{prefix}{name}: is missing")
         converted[name] = _convert(hint, value.get(name), prefix + name)
     config = kind(**converted)

@@ -93,6 +93,13 @@ class Corpus:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NamedTest(Corpus):
+    """A further corpus to score a finished training on."""
+
+    name: str  # of its folder under evaluations/, and for mt-evaluate split=NAME
+
+
+@dataclass(frozen=True, kw_only=True)
 class FilesData(AnyData):
     """The user's own corpora; any number for training."""
 
@@ -100,6 +107,7 @@ class FilesData(AnyData):
     train: list[Corpus]
     validation: Corpus
     test: Corpus | None
+    tests: list[NamedTest]  # more of them, each with a name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,13 +368,22 @@ class EvaluateConfig:
 
     run_dir: str | None  # null is the newest finished run under runs/; a hypothesis is scored without a model
     device: Device
-    split: Literal["test", "validation"]  # of the run's own data
+    split: str  # of the run's own data: test, validation, or the name of one of data.tests
     source: File | None  # text to translate and score, with a reference
     reference: File | None  # raw text, one line per line of the source or hypothesis
     hypothesis: File | None  # finished translations
     robustness: bool  # the text clean, in capitals, with typos and so on, and the words that are copied
     target_language: str | None  # null is that of the run; it chooses the tokenisation of BLEU
     decoding: Decoding
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareConfig:
+    """`mt-compare`: whether runs differ by more than chance, on the test sets that they share."""
+
+    runs: list[str]  # run folders; the first is the baseline
+    samples: Annotated[int, Bounds(100, 100_000)]  # of the paired bootstrap
+    output: str  # a folder for comparison.md and comparison.png
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -424,6 +441,7 @@ COMMANDS: dict[str, Any] = {
     "serve": ServeConfig,
     "evaluate": EvaluateConfig,
     "average": AverageConfig,
+    "compare": CompareConfig,
     "attention": AttentionConfig,
     "inspect": InspectConfig,
     "benchmark": BenchmarkConfig,

@@ -10,10 +10,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 Pair = tuple[str, str]
-Split = Literal["train", "validation", "test"]
+Split = str  # train, validation, test, or the name of a further test set
+SPLITS = ("train", "validation", "test")
 REASONS = BLANK, HELD_OUT, COPY, LENGTH_RATIO, DUPLICATE = (
     "blank side", "in validation or test", "copy of the source", "length ratio", "duplicate pair"
 )  # fmt: skip

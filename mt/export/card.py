@@ -4,18 +4,25 @@ from pathlib import Path
 from string import Template
 
 from mt.config.schema import Decoding, ExportConfig, TrainConfig
+from mt.runs.folder import CARD
 
 
-def model_card(run: TrainConfig, config: ExportConfig, *, proof: str) -> str:
-    """The card as Markdown, from the template of the format next to this file. `proof` says what was equal."""
+def model_card(run: TrainConfig, config: ExportConfig, *, proof: str, run_dir: Path) -> str:
+    """The card as Markdown, from the template of the format next to this file, then what the run's own card says.
+
+    `proof` says what was equal.
+    """
     template = Template(Path(__file__).with_name(f"{config.format}.md").read_text(encoding="utf-8"))
-    return template.substitute(
+    own = run_dir / CARD
+    _, _, about = own.read_text(encoding="utf-8").partition("\n## ") if own.exists() else ("", "", "")
+    described = template.substitute(
         name=run.name,
         source=run.data.source_language,
         target=run.data.target_language,
         proof=proof,
         search=_search_notes(run.decoding),
     )
+    return f"{described}\n## {about}" if about else described
 
 
 def _search_notes(decoding: Decoding) -> str:

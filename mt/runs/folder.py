@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.config.loading import from_yaml
-from mt.config.schema import TextData, TrainConfig
+from mt.config.schema import FilesData, TextData, TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.runs.atomic import LARGEST_JSON_BYTES, LARGEST_TOKENIZER_BYTES, read_file, replace_file
 
@@ -21,6 +21,7 @@ LOSS_CURVE, BLEU_CURVE = "loss.png", "bleu.png"
 SCORES, HYPOTHESES = "evaluation.json", "hypotheses.txt"  # of the test split
 EVALUATIONS = "evaluations"  # the same two files for everything else that was scored
 ROBUSTNESS_TABLE, ROBUSTNESS_PICTURE, ROBUSTNESS_LINES = "robustness.md", "robustness.png", "robustness.jsonl"
+CARD = "README.md"  # the model card
 HELD_OUT_TEXT = "data"  # validation and test, as they were read
 SOURCE_WORDS = "source_words.txt"  # in the same folder: every word of the source side of the training text
 CHECKPOINTS, BEST = "checkpoints", "best"  # step-N/ and best/: model, state, checksums of both
@@ -46,6 +47,16 @@ _MAY_CHANGE = {
 def held_out_text(run_dir: Path, split: str, side: str) -> Path:
     """The text of one side of the validation or test split."""
     return run_dir / HELD_OUT_TEXT / f"{split}.{side}"
+
+
+def scored_splits(config: TrainConfig) -> list[str]:
+    """The splits that a training ends with scoring, if it has their text."""
+    return ["test", *(test.name for test in config.data.tests)] if isinstance(config.data, FilesData) else ["test"]
+
+
+def scores_path(run_dir: Path, split: str) -> Path:
+    """The scores of a split by the training's own search; `HYPOTHESES` is next to it."""
+    return (run_dir if split == "test" else run_dir / EVALUATIONS / split) / SCORES
 
 
 def source_words(run_dir: Path) -> Path:

@@ -1,10 +1,13 @@
 """BLEU with signature and interval: detokenised output against raw references, by sacreBLEU."""
 
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sacrebleu
+from sacrebleu.significance import PairedTest
 
 from mt.errors import UserError
 
@@ -69,6 +72,30 @@ def corpus_scores(*, hypotheses: Sequence[str], references: Sequence[str], targe
         bleu_compound_split=compound,
         bleu_compound_split_signature=compound_signature,
     )
+
+
+def paired_bootstrap(
+    hypotheses: Mapping[str, Sequence[str]], references: Sequence[str], *, target_language: str, samples: int
+) -> dict[str, list[Any]]:
+    """BLEU and chrF++ of several systems; of all but the first, how often chance would make their difference from it.
+
+    Returns sacreBLEU's `Result` (score, p_value, mean, ci) for each system under each metric's name (Koehn 2004,
+    "Statistical Significance Tests for Machine Translation Evaluation"). Raises UserError where counts differ.
+    """
+    for lines in hypotheses.values():
+        _check_counts(lines, references)
+    metrics = {"BLEU": _bleu(_tokenizer_for(target_language)), "chrF++": sacrebleu.CHRF(word_order=2)}
+    systems = [(name, list(lines)) for name, lines in hypotheses.items()]
+    logging.getLogger("sacrebleu").setLevel(logging.WARNING)
+    _, results = PairedTest(systems, metrics, [references], test_type="bs", n_samples=samples)()
+    bleu, chrf = (name for name in results if name != "System")
+    return {"BLEU": list(results[bleu]), "chrF++": list(results[chrf])}
+
+
+def sentence_scores(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """chrF++ of each sentence."""
+    metric = sacrebleu.CHRF(word_order=2)
+    return [metric.sentence_score(*pair).score for pair in zip(hypotheses, ([one] for one in references), strict=True)]
 
 
 def check_scorable(target_language: str) -> None:

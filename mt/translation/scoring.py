@@ -17,7 +17,7 @@ from mt.data.lines import encode_lines, read_lines
 from mt.errors import UserError
 from mt.reporting import report
 from mt.runs.atomic import LARGEST_JSON_BYTES, check_file, disk_error, read_file, replace_file
-from mt.runs.folder import EVALUATIONS, HYPOTHESES, SCORES, held_out_text
+from mt.runs.folder import EVALUATIONS, HYPOTHESES, SCORES, held_out_text, scores_path
 from mt.translation.evaluation import Scores, corpus_scores, format_scores
 from mt.translation.translator import Translator
 
@@ -25,7 +25,7 @@ from mt.translation.translator import Translator
 def score_split(
     run_dir: Path, translator: Translator, split: str, run: TrainConfig, *, language: str, decoding: Decoding
 ) -> None:
-    """Translate the test or validation split in the run folder; save the scores with the `decoding` options, and print.
+    """Translate a held-out split in the run folder; save the scores with the `decoding` options, and print.
 
     On the test split they are compared with what the run expects. Raises as `split_lines` does.
     """
@@ -33,7 +33,7 @@ def score_split(
     report(f"translating the {split} split: {len(sources):,} sentences, beam {translator.search.beam_size}")
     about = {"scored": f"{split} split of {run.data.name}", "decoding": asdict(decoding)}
     named = run_dir / EVALUATIONS / split
-    folder = own_folder(run_dir if split == "test" else named, named, about)
+    folder = own_folder(scores_path(run_dir, split).parent, named, about)
     expected = run.expected if split == "test" else None
     _score(folder, translator, sources, references, language=language, about=about, expected=expected)
 
@@ -73,7 +73,7 @@ def split_lines(run_dir: Path, split: str) -> tuple[list[str], list[str]]:
     Raises UserError when the run has no such split, BadFileError for one that is not a file.
     """
     source, target = (held_out_text(run_dir, split, side) for side in ("source", "target"))
-    if not source.exists():
+    if Path(split).name != split or not source.exists():
         raise UserError(f"{run_dir}: its data has no {split} split; give source=FILE reference=FILE")
     check_file(source)
     check_file(target)

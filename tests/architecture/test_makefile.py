@@ -104,7 +104,7 @@ def test_every_command_has_a_target_that_hands_over_folders_and_overrides(checko
     given = call(checkout, target, *words)
     assert given.command == command
     assert given.arguments[-2:] == ["seed=2", "data.train=[{source: a}]"]
-    if target != "benchmark":  # it has a folder of its own
+    if target not in ("benchmark", "compare"):  # a folder of its own, and several
         assert "run_dir=my runs/$x,1" in given.arguments
 
 

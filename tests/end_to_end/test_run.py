@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 import small_runs
 from mt.commands.average import average
+from mt.commands.compare import compare
 from mt.commands.entry_point import run
 from mt.commands.evaluate import evaluate
 from mt.commands.translate import translate
@@ -51,6 +53,51 @@ def test_a_run_folder_holds_what_it_promises(finished: tuple[Path, list[str]]) -
     assert {"bleu", "bleu_low", "bleu_high", "chrf", "signature", "sentences", "seconds"} <= scores.keys()
     assert scores["sentences"] == 8
     assert (run_dir / "hypotheses.txt").read_bytes().count(b"\n") == 8
+
+
+def test_the_card_has_scores_counts_examples_and_the_command(finished: tuple[Path, list[str]]) -> None:
+    run_dir, _ = finished
+    _, metadata, text = (run_dir / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    scores = json.loads((run_dir / "evaluation.json").read_text(encoding="utf-8"))
+    [result] = yaml.safe_load(metadata)["model-index"][0]["results"]
+    assert result["metrics"] == [
+        {"type": "bleu", "value": round(scores["bleu"], 2)},
+        {"type": "chrf", "value": round(scores["chrf"], 2)},
+    ]
+    references = (run_dir / "data/test.target").read_text(encoding="utf-8").split("\n")[:-1]
+    assert all(text.count(f"reference: {line}\n") == references.count(line) for line in references)
+    assert "dropped: duplicate pair                   1" in text
+    assert "mt-train data=files data.source_language=en" in text
+
+
+def test_runs_are_compared_on_every_test_set_that_they_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = small_runs.write_corpus(tmp_path / "corpus")
+    sides = f"source: {tmp_path}/corpus/validation.en, target: {tmp_path}/corpus/validation.de"
+    runs = [tmp_path / name for name in "ab"]
+    for run_dir in runs:
+        assert (
+            small_runs.train(
+                corpus, f"run_dir={run_dir}", f"data.tests=[{{name: more, {sides}}}]", "training.max_steps=2"
+            )
+            == 0
+        )
+    perfect = (runs[1] / "data/more.target").read_bytes()
+    (runs[1] / "evaluations/more/hypotheses.txt").write_bytes(perfect)
+    (runs[1] / "evaluation.json").unlink()
+    capsys.readouterr()
+    assert run("compare", compare, [f"runs=[{runs[0]},{runs[1]}]", f"output={tmp_path}/found", "samples=100"]) == 0
+    printed, message = capsys.readouterr()
+    assert "test: not scored in every run, left out" in message
+    rows = [line.split(" | ") for line in printed.split("\n") if line.startswith("| more")]
+    assert [row[2][:6] for row in rows] == ["0.00 (", "100.00"]
+    assert rows[1][2].endswith("p = 0.010)")
+    assert (tmp_path / "found/comparison.md").read_text(encoding="utf-8") == printed
+    assert (tmp_path / "found/comparison.png").stat().st_size > 5000
+    (runs[1] / "data/more.target").write_bytes(perfect[1:])
+    assert run("compare", compare, [f"runs=[{runs[0]},{runs[1]}]"]) == 2
+    assert "more: the runs have other references, left out" in capsys.readouterr().err
 
 
 def test_the_metrics_say_what_happened(finished: tuple[Path, list[str]]) -> None:

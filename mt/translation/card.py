@@ -1,0 +1,127 @@
+"""The model card of a run: README.md in its folder, with the metadata that the Hugging Face Hub reads."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mt.config.schema import TrainConfig
+from mt.data.filters import FilterReport
+from mt.data.lines import read_lines
+from mt.runs.atomic import LARGEST_JSON_BYTES, read_file, replace_file
+from mt.runs.folder import CARD, CONFIG, HYPOTHESES, held_out_text, scored_splits, scores_path
+from mt.runtime import processor
+from mt.translation.evaluation import sentence_scores
+
+_EXAMPLES = 5  # of the best and of the worst translations
+_LONGEST_SHOWN = 300  # characters of a sentence
+_LIMITS = (
+    "It knows the kind of text that it was trained on, and no other. Names, numbers and words that training never saw "
+    "may come out wrong, fluently. The licences of the corpora bind whoever publishes the model."
+)
+
+
+def write_card(
+    run_dir: Path,
+    config: TrainConfig,
+    *,
+    filters: FilterReport,
+    parameters: int,
+    steps: int,
+    target_tokens: int,
+    seconds: float,
+    command: str,
+) -> None:
+    """Write what a reader needs to judge a finished run. Raises DiskError, and BadFileError for damaged scores.
+
+    `filters` counts the training pairs; `seconds` were spent in training steps; `command` made the run.
+    """
+    source, target = config.data.source_language, config.data.target_language
+    scores = {split: _scores(scores_path(run_dir, split)) for split in scored_splits(config)}
+    scores = {split: values for split, values in scores.items() if values}
+    too_long = f"; of the pairs kept, those of more than {config.data.filters.max_tokens} subwords are left out too"
+    training = (
+        f"{steps:,} steps, {target_tokens:,} target tokens, {seconds / 3600:.2f} hours of training steps on "
+        f"{_machine(config)}, torch {torch.__version__}. Every option is in `{CONFIG}`. Made by"
+    )
+    sections = [
+        _metadata(config, scores),
+        f"# {config.name}: {source} to {target}",
+        f"A Transformer of {parameters:,} parameters, trained on {filters.kept:,} pairs.",
+        *_score_table(scores),
+        f"## Data\n\nCorpus `{config.data.name}`{too_long}.\n\n```\n{filters.table()}\n```",
+        f"## Training\n\n{training}\n\n```\n{command}\n```",
+        *_examples(run_dir, scores),
+        f"## Limits\n\n{_LIMITS}",
+    ]
+    replace_file(run_dir / CARD, ("\n\n".join(sections) + "\n").encode())
+
+
+def _scores(path: Path) -> dict[str, Any]:
+    return dict(json.loads(read_file(path, LARGEST_JSON_BYTES))) if path.exists() else {}
+
+
+def _metadata(config: TrainConfig, scores: dict[str, dict[str, Any]]) -> str:
+    lines = ["---", f"language: [{config.data.source_language}, {config.data.target_language}]"]
+    lines += ["pipeline_tag: translation", "metrics: [bleu, chrf]"]
+    if scores:
+        lines += ["model-index:", f"- name: {json.dumps(config.name)}", "  results:"]
+    for split, values in scores.items():
+        lines += ["  - task: {type: translation}", f"    dataset: {{name: {json.dumps(split)}, type: text}}"]
+        lines.append(
+            f"    metrics: [{{type: bleu, value: {values['bleu']:.2f}}}, {{type: chrf, value: {values['chrf']:.2f}}}]"
+        )
+    return "\n".join([*lines, "---"])
+
+
+def _score_table(scores: dict[str, dict[str, Any]]) -> list[str]:
+    if not scores:
+        return []
+    rows = ["| test set | sentences | BLEU | 95 % interval | chrF++ | sentences/s |", "|---|---|---|---|---|---|"]
+    for split, values in scores.items():
+        interval = f"{values['bleu_low']:.2f} to {values['bleu_high']:.2f}"
+        speed = values["sentences"] / max(values["seconds"], 1e-9)
+        cells = (
+            split,
+            f"{values['sentences']:,}",
+            f"{values['bleu']:.2f}",
+            interval,
+            f"{values['chrf']:.2f}",
+            f"{speed:.1f}",
+        )
+        rows.append(f"| {' | '.join(cells)} |")
+    first = next(iter(scores.values()))
+    beam = first["decoding"]["beam_size"]
+    return ["## Scores", "\n".join(rows), f"Beam {beam}; `{first['bleu_signature']}`; `{first['chrf_signature']}`."]
+
+
+def _machine(config: TrainConfig) -> str:
+    if config.device != "cpu" and torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{processor()}, {torch.get_num_threads()} thread(s)"
+
+
+def _examples(run_dir: Path, scores: dict[str, dict[str, Any]]) -> list[str]:
+    """The best and the worst sentences of the first test set by chrF++, the longer of equals."""
+    if not scores:
+        return []
+    split = next(iter(scores))
+    files = [held_out_text(run_dir, split, "source"), scores_path(run_dir, split).with_name(HYPOTHESES)]
+    files.append(held_out_text(run_dir, split, "target"))
+    triples = list(zip(*(read_lines(str(file)) for file in files), strict=True))
+    _, hypotheses, references = zip(*triples, strict=True)
+    scores_of = dict(zip(triples, sentence_scores(hypotheses, references), strict=True))
+    best = sorted(scores_of, key=lambda one: (-scores_of[one], -len(one[0])))[:_EXAMPLES]
+    worst = sorted(set(scores_of) - set(best), key=lambda one: (scores_of[one], -len(one[0]), one))[:_EXAMPLES]
+    return [f"## Examples, from {split}", "The best by chrF++:", _listed(best), "The worst:", _listed(worst)]
+
+
+def _listed(triples: Sequence[tuple[str, ...]]) -> str:
+    labels = ("source", "translation", "reference")
+    blocks = [
+        "\n".join(f"{label}: {text[:_LONGEST_SHOWN]}" for label, text in zip(labels, one, strict=True))
+        for one in triples
+    ]
+    return "```\n" + "\n\n".join(blocks).replace("```", "'''") + "\n```"
