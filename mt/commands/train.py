@@ -187,6 +187,7 @@ def _train(
     say(_describe(config, model, state, order, ranks))
     if state.step == 0:
         ranks.on_rank_zero(lambda: _report_unfitting(config, training.max_steps))
+        ranks.on_rank_zero(lambda: _report_late_start(clock))
     with (
         closing(_metrics(config, state, order)) if ranks.is_rank_zero else nullcontext() as metrics,
         closing(threads) if threads else nullcontext(),
@@ -221,6 +222,16 @@ def _clock(config: TrainConfig, run_dir: Path, started: float) -> Clock:
     """What limits the time: the budget of the run, of which progress is kept, or `max_minutes` of this command."""
     minutes = config.training.max_minutes if config.budget is None else budget_seconds(config.budget) / 60
     return Clock(minutes, started, _validations_at_end(config, run_dir), paces=config.budget is not None)
+
+
+def _report_late_start(clock: Clock) -> None:
+    """Report that preparation and the end take half of a budget or more; a larger corpus needs a larger one."""
+    left = clock.seconds_left()
+    if clock.paces and left < 30 * (clock.max_minutes or 0):
+        report(
+            f"warning: {format_seconds(max(0, left))} of {clock} are left for training after preparation: give more "
+            "in a new run_dir, which reuses the text that is prepared"
+        )
 
 
 def _warmup_of(config: TrainConfig, steps: int) -> int:

@@ -4,6 +4,8 @@ import math
 import time
 from dataclasses import dataclass, field
 
+from mt.reporting import format_seconds
+
 _LEAST_STEPS, _LEAST_SECONDS = 10, 3.0  # that show the speed; the first step, which warms up or compiles, not counted
 _UNMEASURED_SHARE = 0.1  # of the time, kept for the end until a validation shows how long it takes
 
@@ -38,7 +40,7 @@ class Clock:
 
     def __str__(self) -> str:
         minutes = self.max_minutes or 0
-        return f"the budget of {minutes:g} minutes" if self.paces else f"training.max_minutes={minutes:g}"
+        return f"the budget of {format_seconds(60 * minutes)}" if self.paces else f"training.max_minutes={minutes:g}"
 
     def lacks_validation(self) -> bool:
         """Whether half of the time is over, and no validation has shown yet how long the end will take."""

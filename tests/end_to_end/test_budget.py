@@ -12,8 +12,10 @@ import pytest
 import small_runs
 from mt import reporting
 from mt.commands import automatic
+from mt.commands import train as job
 from mt.runs.folder import load_run
 from mt.training import limits, trainer
+from mt.training.limits import Clock
 
 GIVEN = ["model.num_layers=1", "model.d_model=16", "model.num_heads=2", "training.checkpoint_every_steps=6"]
 
@@ -72,7 +74,15 @@ def test_a_budget_is_kept_across_a_stop_with_what_was_chosen_at_first(
     assert (tmp_path / "run/evaluation.json").exists()
     capfd.readouterr()
     assert small_runs.train(words) == 0
-    assert f"finished at step {steps[0]}; the budget of 2 minutes is used" in capfd.readouterr().err
+    assert f"finished at step {steps[0]}; the budget of 2 min 00 s is used" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("minutes", "warned"), [(1.0, True), (3.0, False)])
+def test_a_budget_that_preparation_uses_up_is_reported(
+    capfd: pytest.CaptureFixture[str], minutes: float, *, warned: bool
+) -> None:
+    job._report_late_start(Clock(minutes, time.monotonic() - 40, paces=True))
+    assert ("s of the budget of 1 min 00 s are left" in capfd.readouterr().err) == warned
 
 
 @pytest.mark.long
