@@ -26,7 +26,7 @@ TINY = [
     *("training.validate_every_steps=20", "training.checkpoint_every_steps=10", "training.log_every_steps=10"),
     *("training.average_checkpoints=2", "training.precision=fp32", "device=cpu"),
 ]
-LINE = "one fish, two fish,\n\tred fish,  blue fish.\n"
+LINE = "one fish, two fïshes,\n\tred fish,  blue fish.\n"
 
 
 def words(folder: Path, name: str, *changes: str) -> list[str]:
@@ -62,7 +62,7 @@ def test_it_learns_and_its_bits_per_byte_are_those_of_its_probabilities(finished
         nats -= float(log_probabilities.gather(1, block[0, 1:, None]).sum())
     assert scores["bits_per_byte"] == pytest.approx(nats / math.log(2) / len(text.encode()), rel=1e-4)
     assert scores["perplexity"] == pytest.approx(math.exp(nats / len(ids)), rel=1e-4)
-    assert scores["bits_per_byte"] < 1.5  # of text in which every third byte is a surprise at most
+    assert scores["bits_per_byte"] < 1.5  # above 4 without context
     lines = [json.loads(line) for line in (finished / "metrics.jsonl").read_text("utf-8").split("\n") if line]
     found = [line["bits_per_byte"] for line in lines if line["kind"] == "validation"]
     assert len(found) == 3
@@ -79,9 +79,9 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(finished: Path, tmp_pat
 
 def test_it_continues_a_prompt(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Greedily the most probable token follows, also beyond the 24 tokens of a block; samples differ."""
-    found = generated(finished, capfd, "prompt=one fish,", "decoding=greedy", "max_new_tokens=60")
+    found = generated(finished, capfd, "prompt=one fish,,", "decoding=greedy", "max_new_tokens=60")
     tokenizer = load_tokenizers(load_run(finished), finished)[0]
-    model, prompt = trained_model(finished, torch.device("cpu")).eval(), tokenizer.encode("one fish,")
+    model, prompt = trained_model(finished, torch.device("cpu")).eval(), tokenizer.encode("one fish,,")
     ids = [BOS, *prompt]
     while len(ids) < 24:
         ids.append(int(model(torch.empty(1, 0, dtype=torch.int64), torch.tensor([ids]))[0, -1].argmax()))
