@@ -23,7 +23,10 @@ def sentence_spans(text: str, language: str, *, at_lines: bool = True, at_senten
         for part in parts:
             blank = len(part) - len(part.lstrip())
             if blank < len(part):
-                spans.append((start + blank, start + len(part.rstrip())))
+                low, high = start + blank, start + len(part.rstrip())
+                if spans and spans[-1][1] == low and text[low - 1].isascii():  # such as a.js.LICENSE
+                    low = spans.pop()[0]
+                spans.append((low, high))
             start += len(part)
     return spans
 

@@ -67,6 +67,7 @@ id
     [
         ("a.txt", "a b.\r\n\r\n  c d. e\tf    g\n---\n12\n", "A B.\r\n\r\n  C D. E\tF    G\n---\n12\n"),
         ("a.TXT", "\ufeffa b", "\ufeffA B"),
+        ("a.txt", "see the file a.js.LICENSE here (now!)", "SEE THE FILE A.JS.license HERE (NOW!)"),
         (
             "a.html",
             "<p title='x'>a <b>b</b> &lt; c<!-- d --></p>\r\n",
