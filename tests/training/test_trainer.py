@@ -285,25 +285,25 @@ class PacedRun(Run):
         return super()._validate()
 
 
-@pytest.mark.parametrize("slower", [3.0, 0.5])
+@pytest.mark.parametrize("slower", [2.0, 0.5])
 def test_a_schedule_by_time_ends_in_time_and_decayed_whatever_the_speed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slower: float
 ) -> None:
     """From the middle on a step takes longer, or less; `max_steps` is a scale and no end."""
-    run = PacedRun(tmp_path / "run", monkeypatch, lambda now: 10.0 * (slower if now > 300 else 1.0))
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda now: 20.0 * (slower if now > 300 else 1.0))
     state = run.start()
-    assert 585 < run.now <= 600 + 10 * slower
+    assert 585 < run.now <= 600 + 20 * slower
     assert state.progress == 1.0
     validated = [line["step"] for line in run.lines() if "validation" in line["kind"]]
-    assert [run.steps[step - 1][1] - 1 for step in validated] == pytest.approx([3, 6, 9, 12], abs=1.3)
+    assert [run.steps[step - 1][1] - 1 for step in validated] == pytest.approx([3, 6, 9, 12], abs=1.6)
     checkpoints = [int(path.name.removeprefix("step-")) for path in (run.folder / "checkpoints").glob("step-*")]
-    assert [run.steps[step - 1][1] - 1 for step in sorted(checkpoints)] == pytest.approx([8, 10, 12], abs=1.3)
+    assert [run.steps[step - 1][1] - 1 for step in sorted(checkpoints)] == pytest.approx([8, 10, 12], abs=1.6)
     positions = [position for _, position in run.steps]
     assert positions == sorted(positions)
     assert positions[0] == 1.0
-    assert 12 * (1 - 20 * slower / 600) < positions[-1] - 1 < 12
+    assert 12 * (1 - 40 * slower / 600) < positions[-1] - 1 < 12
     for began, position in run.steps:  # the time that is used decides, not the steps
-        assert position - 1 == pytest.approx(12 * began / 590, abs=1.2)
+        assert position - 1 == pytest.approx(12 * began / 590, abs=1.6)
     steps = state.step
     assert run.start().step == steps
     assert len(run.steps) == steps
@@ -330,16 +330,16 @@ def test_rank_zero_alone_tells_the_time(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_stopped_schedule_by_time_continues_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the second command needs before its first step is of the budget too; the pause between them is not."""
-    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 10.0)
-    run.events["step", 20] = send(signal.SIGTERM)
-    with pytest.raises(StoppedError, match="saved at step 20;"):
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 20.0)
+    run.events["step", 10] = send(signal.SIGTERM)
+    with pytest.raises(StoppedError, match="saved at step 10;"):
         run.start()
     used, stopped_at = run.now, run.steps[-1][1]
     run.now += 5000
     begun = run.now
     run.start()
-    assert run.steps[20][1] == pytest.approx(stopped_at, abs=0.4)
-    assert 585 < used + run.now - begun <= 610
+    assert run.steps[10][1] == pytest.approx(stopped_at, abs=0.8)
+    assert 585 < used + run.now - begun <= 620
 
 
 def test_more_steps_continue_a_finished_run(tmp_path: Path) -> None:
