@@ -29,6 +29,8 @@ try:
 except ModuleNotFoundError as missing:
     raise UserError(f"{missing.name} is not installed: in the repository, pip install -e '.[serve]'") from missing
 
+_KEEP_ALIVE_SECONDS = 75  # longer than proxies and clients, so that none sends into a connection that is being closed
+
 
 def serve(config: ServeConfig) -> None:
     """Answer requests until SIGINT or SIGTERM; what was accepted is answered first. Raises UserError, BadFileError."""
@@ -96,7 +98,8 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: Observed) -> None:
         self._state = app.app.state
-        super().__init__(uvicorn.Config(app, log_level="warning", access_log=False))
+        keep_alive = _KEEP_ALIVE_SECONDS
+        super().__init__(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=keep_alive))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Warm up, listen, and say so."""
