@@ -34,7 +34,7 @@ def test_deepl_texts(client: deepl.Translator) -> None:
     assert one.detected_source_lang == "EN"
     assert one.billed_characters == len(TEXT)
     several = client.translate_text(
-        [TEXT, "", "water"],
+        [TEXT, "", TEXT],
         source_lang="EN",
         target_lang="DE",
         formality="prefer_more",
