@@ -380,9 +380,10 @@ class _Writer:
 
     def _space_around_point(self, element: _Element) -> None:
         """White space before and behind an element without words where the source has it."""
-        low, end = element.low, len(self._text)
+        low = element.low
         before = element.start > 0 and self._text[element.start - 1].isspace()
-        behind = self._text[element.end : element.end + 1].isspace()
+        following = self._text[element.end : element.end + 1]
+        behind = following.isspace()
         if before and len(self._spaces[low]) > 1:  # the white space before this element and that behind it
             self._written.append(self._spaces[low][0])
             self._spaces[low] = self._spaces[low][1:]
@@ -392,5 +393,5 @@ class _Writer:
             else:
                 self._space(low)
         in_front = low < len(self._target) and self._target[low].part < 2
-        if in_front and not self._spaces[low] and (behind or (before and (low == 0 or element.end == end))):
+        if in_front and not self._spaces[low] and (behind or (before and (low == 0 or not following.isalnum()))):
             self._spaces[low] = " "

@@ -66,6 +66,12 @@ def test_tags_and_entities(text: str, expected: str, backwards: str | None) -> N
         assert translated(text, order=list.reverse) == backwards
 
 
+def test_a_tag_whose_words_have_no_translation_keeps_its_distance_to_the_next_word() -> None:
+    marked = MarkedText("learn the <x>%s</x>.", HTML, lambda plain: sentence_spans(plain, "en"))
+    translation = Translation("DAS LERNEN.", 0.0, [], alignment=[(1, 0), (0, 1)])
+    assert marked.rebuilt([translation], " ") == "DAS <x></x> LERNEN."
+
+
 def test_words_that_part_leave_their_element_around_the_longest_stretch() -> None:
     def apart(order: list[int]) -> None:
         order[:] = [1, 0, 2, 3]
