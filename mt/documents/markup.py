@@ -392,6 +392,8 @@ class _Writer:
                 self._written.append(" ")
             else:
                 self._space(low)
-        in_front = low < len(self._target) and self._target[low].part < 2
-        if in_front and not self._spaces[low] and (behind or (before and (low == 0 or not following.isalnum()))):
+        if low == len(self._target) or self._target[low].part == 2 or self._spaces[low]:
+            return
+        apart = self._target[low].text[0].isalnum() and not following.isalnum()
+        if behind or (before and (low == 0 or element.end == len(self._text) or apart)):
             self._spaces[low] = " "

@@ -41,7 +41,12 @@ def test_batches_are_read_as_they_were_written(task: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("system", "packed"),
-    [("ours", False), ("ours", True), ("torch", False), pytest.param("hf_marian", False, marks=pytest.mark.long)],
+    [
+        ("ours", False),
+        ("ours", True),
+        pytest.param("torch", False, marks=pytest.mark.long),
+        pytest.param("hf_marian", False, marks=pytest.mark.long),
+    ],
 )
 def test_every_system_trains_on_the_same_tokens(task: dict[str, Any], system: str, packed: bool) -> None:
     prepare = ours_training.prepare if system == "ours" else training.prepare

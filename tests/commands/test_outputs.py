@@ -108,6 +108,7 @@ def test_a_language_that_cannot_be_scored_is_refused_before_work(
         source=None,
         reference=None,
         hypothesis=None,
+        robustness=False,
         target_language="ja",
         decoding=DECODING,
     )

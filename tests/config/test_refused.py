@@ -441,7 +441,7 @@ def test_a_completion_that_no_shell_asked_for_is_refused(
 @pytest.mark.parametrize(
     ("script", "arguments"),
     [
-        *(("train", [word]) for word in ("training.max_step=5", "model.num_heads=3", "+foo=1", "data=files")),
+        *(("train", [word]) for word in ("training.max_step=5", "model.num_heads=3")),
         *((name, ["run_dir=gone"]) for name in ("average", "evaluate")),
         ("attention", ["run_dir=gone", "source=a"]),
         ("export", ["run_dir=gone", "format=huggingface"]),

@@ -91,8 +91,13 @@ IMPORTED = ["model.activation=swish", "model.output_bias=true"]
 
 @pytest.mark.parametrize(
     "changes",
-    [[], IMPORTED, ["tokenizer.shared_vocab=false"], DEEP_AND_SHALLOW, TARGET_TIED],
-    ids=["own", "as imported", "two sides", "deep and shallow", "target tied"],
+    [
+        pytest.param([], id="own"),
+        pytest.param(["tokenizer.shared_vocab=false"], id="two sides"),
+        pytest.param(IMPORTED, id="as imported", marks=pytest.mark.long),
+        pytest.param(DEEP_AND_SHALLOW, id="deep and shallow", marks=pytest.mark.long),
+        pytest.param(TARGET_TIED, id="target tied", marks=pytest.mark.long),
+    ],
 )
 def test_transformers_computes_the_same(
     make_run: Callable[..., Path], tmp_path: Path, changes: list[str], capsys: pytest.CaptureFixture[str]
@@ -238,7 +243,7 @@ def opus(tmp_path: Path, corpus: list[str]) -> Callable[..., Path]:
     return make
 
 
-@pytest.mark.parametrize("activation", ["swish", "relu"])
+@pytest.mark.parametrize("activation", ["swish", pytest.param("relu", marks=pytest.mark.long)])
 def test_what_transformers_wrote_is_imported_exported_and_finetuned(
     opus: Callable[..., Path], tmp_path: Path, corpus: list[str], activation: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -181,12 +181,13 @@ SEARCHES: dict[str, dict[str, Any]] = {
     "sampling": {"sampling": Sampling(1.0, None, None, 0), "num_hypotheses": 2},
     "sampling with cuts": {"sampling": Sampling(1.5, 10, 0.9, 0)},
 }
+FIRST = {"beam", "constrained", "sampling with cuts"}  # the others are long
 
 
 @pytest.mark.parametrize(
     ("search", "plain"),
-    [(search, False) for search in SEARCHES]
-    + [pytest.param(search, True, marks=pytest.mark.long if search != "beam" else ()) for search in SEARCHES],
+    [pytest.param(search, False, marks=() if search in FIRST else pytest.mark.long) for search in SEARCHES]
+    + [pytest.param(search, True, marks=() if search == "beam" else pytest.mark.long) for search in SEARCHES],
 )
 def test_a_search_waits_once_a_step(search: str, plain: bool, tokenizer: Tokenizer, device: Device) -> None:
     """Sampling looks every 8 steps at what has ended."""

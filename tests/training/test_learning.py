@@ -77,7 +77,8 @@ def looks(task: Callable[[list[int]], list[int]], *, seed: int) -> Iterator[floa
 
 
 @pytest.mark.reliability(23)
-@pytest.mark.parametrize("task", [pytest.param("copy", marks=pytest.mark.long), "reverse"])
+@pytest.mark.long
+@pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize(
     "seeds", [range(SHORT), pytest.param(range(SHORT, LONG), marks=pytest.mark.long)], ids=["short", "long"]
 )

@@ -104,7 +104,7 @@ def test_neighbours_and_batch_size_have_no_influence(
 
 
 @pytest.mark.reliability(16)
-@pytest.mark.parametrize("beam_size", [1, 4])
+@pytest.mark.parametrize("beam_size", [pytest.param(1, marks=pytest.mark.long), 4])
 def test_batches_of_64_give_the_tokens_of_batches_of_1_but_for_near_ties(
     tokenizer: Tokenizer, beam_size: int, trials: Trials
 ) -> None:
