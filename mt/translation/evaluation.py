@@ -88,8 +88,12 @@ def paired_bootstrap(
     systems = [(name, list(lines)) for name, lines in hypotheses.items()]
     logging.getLogger("sacrebleu").setLevel(logging.WARNING)
     _, results = PairedTest(systems, metrics, [references], test_type="bs", n_samples=samples)()
-    bleu, chrf = (name for name in results if name != "System")
-    return {"BLEU": list(results[bleu]), "chrF++": list(results[chrf])}
+    bleu, chrf = (list(of_all) for name, of_all in results.items() if name != "System")
+    for baseline, *others in (bleu, chrf):
+        for other in others:
+            if other.score == baseline.score:  # sacreBLEU counts larger differences alone
+                other.p_value = 1.0
+    return {"BLEU": bleu, "chrF++": chrf}
 
 
 def sentence_scores(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:

@@ -12,7 +12,14 @@ from sacrebleu.tokenizers import tokenizer_ja_mecab
 
 from mt.errors import UserError
 from mt.translation import evaluation
-from mt.translation.evaluation import Scores, check_scorable, corpus_bleu, corpus_scores, format_scores
+from mt.translation.evaluation import (
+    Scores,
+    check_scorable,
+    corpus_bleu,
+    corpus_scores,
+    format_scores,
+    paired_bootstrap,
+)
 
 WORDS = (
     *("der", "Hund", "läuft", "Über", "die", "Straße", "ICH", "İstanbul", "„so“", "你好。", "▁x", ",", ".", "!"),
@@ -80,6 +87,14 @@ def test_the_interval_surrounds_the_score_and_large_corpora_draw_fewer_samples(m
     assert "bs:1000|seed:12345" in whole.bleu_signature
     monkeypatch.setattr(evaluation, "_MOST_DRAWS", 100 * len(references))
     assert "bs:100|seed:12345" in corpus_scores(**arguments).bleu_signature
+
+
+def test_runs_of_the_same_score_do_not_differ():
+    right, wrong = ["a small dog sleeps here"] * 20, ["ein Satz ganz ohne Treffer"] * 20
+    systems = {"a": wrong, "same": list(wrong), "better": right}
+    found = paired_bootstrap(systems, right, target_language="en", samples=100)
+    for results in found.values():
+        assert [one.p_value for one in results] == [None, 1.0, 1 / 101]
 
 
 @pytest.mark.reliability(21)
