@@ -81,8 +81,7 @@ class BuiltinData(AnyData):
 class Corpus:
     """One parallel corpus on disk: two aligned text files, or one file with two columns.
 
-    Text files may be plain, .gz, .xz or .bz2; `file` is .tsv, .jsonl (also compressed) or .parquet.
-    Keys that are not written are null.
+    Text may be .gz, .xz or .bz2; `file` is .tsv, .jsonl (also compressed) or .parquet. Keys not written are null.
     """
 
     source: File | None  # text, one sentence per line

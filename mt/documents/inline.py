@@ -16,7 +16,7 @@ Event = tuple[Literal["text", "open", "close", "point"], Any]
 
 
 class Inline:
-    """Text and marks in their order. A mark is whatever the format writes there, such as `**` or a run's properties."""
+    """Text and marks in their order. A mark is what the format writes there, such as `**` or a run's properties."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []

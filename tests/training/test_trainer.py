@@ -286,7 +286,7 @@ class PacedRun(Run):
 
 
 @pytest.mark.parametrize("slower", [2.0, 0.5])
-def test_a_schedule_by_time_ends_in_time_and_decayed_whatever_the_speed(
+def test_a_schedule_by_time_ends_in_time_and_decayed_at_any_speed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slower: float
 ) -> None:
     """From the middle on a step takes longer, or less; `max_steps` is a scale and no end."""
