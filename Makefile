@@ -37,7 +37,7 @@ help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-13s %s\n", $$1, $$2 }'
 
-setup: $(READY) ## make .venv with pinned dependencies
+setup: $(READY) ## make .venv with pinned dependencies, and compile the kernels
 
 $(READY): pyproject.toml constraints.txt
 	@python='$(PYTHON)'; "$${python:-false}" -c '$(SUITS)' \
@@ -45,6 +45,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo 'Setting up $(VENV) with the pinned dependencies (once; minutes on a slow line) ...'
 	@test -x $(BIN)/pip || "$(PYTHON)" -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@$(BIN)/python -c 'import matplotlib.font_manager; from mt.fast.native.library import kernels; kernels()'
 	@touch $@
 
 train: $(READY) ## train a translator; the built-in corpus unless ARGS say otherwise
