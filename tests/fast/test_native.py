@@ -257,6 +257,8 @@ def test_nan_comes_through_norms(bits: int) -> None:
 def test_a_compiler_makes_kernels() -> None:
     """Otherwise all tests of kernels would be skipped, and a fault in them would pass."""
     assert library.kernels() is not None
+    if torch.backends.cpu.get_cpu_capability() == "AVX2" or "-DLANES=8" in os.environ.get("CC", ""):
+        assert "int8" in compute_types()
 
 
 def test_heads_that_are_too_wide_are_left_to_torch() -> None:

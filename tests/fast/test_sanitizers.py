@@ -29,7 +29,7 @@ def sanitizer() -> str:
     ("options", "tests"),
     [
         (EMULATED, "attention or norm or ranking or nan or tiles or products or limbs"),
-        ("-DLANES=8", "attention or norm or ranking"),
+        ("-DLANES=8", "attention or norm or ranking or nan or tiles or products or makes_kernels"),
     ],
     ids=["tiles", "vectors of 8"],
 )

@@ -12,11 +12,14 @@
 #define BLOCK (2 * TILE)
 #define PARTS (BLOCK / LANES) /* vectors of sums in a row of a block */
 #define FP32 -1 /* in place of a number of limbs */
-#ifdef HAS_TILES
+#if defined(HAS_TILES) || !defined(__AVX512VNNI__) || LANES < TILE
 #define OFFSET 0
+#else
+#define OFFSET 128 /* to int8 numbers of x, as the processor wants one factor without a sign */
+#endif
+#ifdef HAS_TILES
 #define FILLED TILE /* there are rows for a multiple of this number */
 #else
-#define OFFSET 128
 #define FILLED AT_ONCE
 #endif
 #if LANES == TILE
@@ -118,7 +121,7 @@ static inline __attribute__((always_inline)) void block(const struct rows *all_r
 #else
 int tiles_permitted(void) { return 0; }
 
-#if defined(__AVX512VNNI__) && LANES == TILE
+#if OFFSET || (defined(__AVX2__) && LANES == 8)
 #define HAS_WHOLE_PRODUCTS
 #endif
 #if defined(__AVX512BF16__) && LANES == TILE
@@ -142,8 +145,14 @@ static inline __attribute__((always_inline)) floats added(floats sums, const cha
     int32_t four;
     memcpy(&four, x, sizeof four);
     const ints same = four - (ints){0};
-#ifdef HAS_WHOLE_PRODUCTS
+#if OFFSET
     if (limbs == 1) return (floats)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)same, *(const __m512i *)line);
+#elif defined(HAS_WHOLE_PRODUCTS)
+    if (limbs == 1) { /* |x| times w with the sign of x: of numbers up to 127, two products fit into 16 bits */
+        const __m256i whole = (__m256i)same, w = _mm256_sign_epi8(*(const __m256i *)line, whole);
+        const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(whole), w);
+        return (floats)((ints)sums + (ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    }
 #endif
 #ifdef HAS_BF16_PRODUCTS
     if (limbs == 0) return (floats)_mm512_dpbf16_ps((__m512)sums, (__m512bh)same, *(const __m512bh *)line);
@@ -152,8 +161,8 @@ static inline __attribute__((always_inline)) floats added(floats sums, const cha
     return sums;
 }
 
-/* Adds up `number` rows by 32 columns over a stretch of the inner numbers, which fits into registers. int8 numbers of
-   x have an offset of 128, as the processor wants one factor without a sign; what it adds is the same in each row. */
+/* Adds up `number` rows by 32 columns over a stretch of the inner numbers, which fits into registers. What `OFFSET`
+   adds is the same in each row. */
 static inline __attribute__((always_inline)) void some_rows(const char *rows, const char *weight, long next,
                                                             long stretch, int limbs, const long number, float *sums) {
     floats made[AT_ONCE][PARTS], extra[PARTS] = {{0}};
@@ -169,7 +178,7 @@ static inline __attribute__((always_inline)) void some_rows(const char *rows, co
             for (long i = 0; i < number; i++)
                 for (long part = 0; part < PARTS; part++)
                     made[i][part] = added(made[i][part], rows + i * LINE + 4 * line, w[part], limbs);
-            for (long part = 0; part < PARTS && limbs == 1; part++)
+            for (long part = 0; part < PARTS && OFFSET && limbs == 1; part++)
                 extra[part] = added(extra[part], (const char *)&offset, w[part], 1);
         }
     for (long i = 0; i < number; i++)

@@ -14,7 +14,7 @@
 #if defined(__AMX_INT8__) && defined(__AMX_BF16__) && defined(__AVX512F__)
 #define HAS_TILES
 #endif
-#ifdef __AVX512F__
+#ifdef __AVX2__
 #include <immintrin.h>
 #endif
 
