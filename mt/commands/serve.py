@@ -1,7 +1,10 @@
 """mt-serve: finished runs behind HTTP, for the clients of LibreTranslate and of DeepL."""
 
+import asyncio
 import contextlib
+import signal
 import socket
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -10,7 +13,7 @@ from mt.api import Translator
 from mt.config.schema import ServeConfig
 from mt.data.known_words import load_known_words
 from mt.data.lines import read_lines
-from mt.errors import SignalledError, UserError
+from mt.errors import MtError, SignalledError, UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
 from mt.runs.folder import load_run, source_words
@@ -36,7 +39,7 @@ def serve(config: ServeConfig) -> None:
     """Answer requests until SIGINT or SIGTERM; what was accepted is answered first. Raises UserError, BadFileError."""
     keep_freed_memory()
     listening = bound_socket(config.host, config.port)
-    server = Server(application_of(config))
+    server = Server(application_of(config), reload=lambda: pairs_of(config))
     with contextlib.suppress(SignalledError):  # uvicorn raises the signal again when all is answered
         server.run([listening])
     received_signal()
@@ -66,7 +69,7 @@ def application_of(config: ServeConfig) -> Observed:
     )
     metrics = Metrics()
     service = Service(
-        [pair_of(config, run_dir) for run_dir in (config.run_dir, *config.runs)],
+        pairs_of(config),
         limits=limits,
         batch_tokens=config.batch_tokens,
         queue_tokens=config.queue_tokens,
@@ -83,6 +86,11 @@ def application_of(config: ServeConfig) -> Observed:
     )
 
 
+def pairs_of(config: ServeConfig) -> list[Pair]:
+    """All runs, loaded. Raises UserError and BadFileError."""
+    return [pair_of(config, run_dir) for run_dir in (config.run_dir, *config.runs)]
+
+
 def pair_of(config: ServeConfig, run_dir: str) -> Pair:
     """A run, loaded."""
     data, decoding = load_run(run_dir).data, asdict(config.decoding)
@@ -94,19 +102,33 @@ def pair_of(config: ServeConfig, run_dir: str) -> Pair:
 
 
 class Server(uvicorn.Server):
-    """Says where it listens; is not ready any more when a signal asks it to end."""
+    """Says where it listens; loads its runs again at SIGHUP; is not ready any more when a signal asks it to end."""
 
-    def __init__(self, app: Observed) -> None:
-        self._state = app.app.state
+    def __init__(self, app: Observed, reload: Callable[[], list[Pair]]) -> None:
+        self._state, self._reload = app.app.state, reload
+        self._reloading: asyncio.Task[None] | None = None
         keep_alive = _KEEP_ALIVE_SECONDS
         super().__init__(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=keep_alive))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Warm up, listen, and say so."""
         await super().startup(sockets)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._begin_exchange)
         for each in sockets or []:
             host, port = each.getsockname()[:2]
             report(f"serving on http://{f'[{host}]' if ':' in host else host}:{port}")
+
+    def _begin_exchange(self) -> None:
+        if self._reloading is None or self._reloading.done():
+            self._reloading = asyncio.get_running_loop().create_task(asyncio.to_thread(self._exchange))
+
+    def _exchange(self) -> None:
+        try:
+            self._state.service.exchange(self._reload())
+        except (MtError, OSError, MemoryError, RuntimeError) as error:
+            report(f"the models from before go on, because others could not be loaded: {error}")
+        else:
+            report("the models were loaded again")
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Drain."""

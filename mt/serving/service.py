@@ -28,7 +28,7 @@ class FailedError(MtError):
     """The model failed on a text."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pair:
     """A run and what it translates; its translator gives alignments and probabilities."""
 
@@ -73,7 +73,7 @@ class Answer:
 class _Way:
     """The pair and the search: texts of the same way can be translated in one batch."""
 
-    pair: int
+    pair: Pair
     n_best: int
     alignments: bool
     probabilities: bool = False
@@ -86,7 +86,7 @@ class _Prepared:
     passage: PlainText | MarkedText
     tokens: list[int]
     """Of each sentence, its end counted."""
-    pair: int
+    pair: Pair
     source: str
     confidence: float
 
@@ -104,11 +104,7 @@ class Service:
         report: Callable[[BatchReport], None] = lambda _: None,
     ) -> None:
         """Start the thread. Raises UserError for two runs of one pair."""
-        self.pairs, self.limits = list(pairs), limits
-        names = [(pair.source.lower(), pair.target.lower()) for pair in pairs]
-        for pair, name in zip(pairs, names, strict=True):
-            if names.count(name) > 1:
-                raise UserError(f"runs: two runs translate from {pair.source} to {pair.target}; give one of them")
+        self.pairs, self.limits = _distinct(pairs), limits
         self.characters = 0
         self._document_tokens = min(4 * batch_tokens, queue_tokens)
         self._detector = Detector()
@@ -125,10 +121,22 @@ class Service:
 
     def warm_up(self) -> None:
         """Translate a word with every pair, so that no client waits for what is done once."""
-        for number, _ in enumerate(self.pairs):
+        self._warm_up(self.pairs)
+
+    def exchange(self, pairs: Sequence[Pair]) -> None:
+        """Serve these instead, once they are warm; those from before translate what was asked before.
+
+        Raises UserError for two runs of one pair.
+        """
+        new = _distinct(pairs)
+        self._warm_up(new)
+        self.pairs = new
+        self._translator_of.cache_clear()
+
+    def _warm_up(self, pairs: Sequence[Pair]) -> None:
+        for pair in pairs:
             for alignments, probabilities in ((False, False), (True, False), (True, True)):
-                way = _Way(number, 1, alignments, probabilities)
-                self.batcher.submit(way, ["1"], [1]).result()
+                self._translator_of(_Way(pair, 1, alignments, probabilities)).translate_each(["1"])
 
     def detect(self, text: str, target: str | None = None) -> list[tuple[str, float]]:
         """The source languages with their confidence in percent, best first."""
@@ -141,7 +149,7 @@ class Service:
         and FailedError naming the text that the model failed on.
         """
         prepared = await asyncio.to_thread(self._prepared, request)
-        futures: dict[int, asyncio.Future[list[Any]]] = {}
+        futures: dict[Pair, asyncio.Future[list[Any]]] = {}
         try:
             for pair in dict.fromkeys(one.pair for one in prepared):
                 group = [one for one in prepared if one.pair == pair]
@@ -182,8 +190,8 @@ class Service:
             raise UnsupportedError(f"{asked} is not supported as a target language")
         return target
 
-    def _pair(self, text: str, asked: str | None, target: str) -> tuple[str, float, int]:
-        """The source language of a text, how certain that is, and the number of its pair."""
+    def _pair(self, text: str, asked: str | None, target: str) -> tuple[str, float, Pair]:
+        """The source language of a text, how certain that is, and its pair."""
         if asked is None:
             source, confidence = self.detect(text, target)[0]
         else:
@@ -191,11 +199,13 @@ class Service:
             if found is None:
                 raise UnsupportedError(f"{asked} is not supported as a source language of {target}")
             source, confidence = found, 100.0
-        pair = next(i for i, pair in enumerate(self.pairs) if (pair.source, pair.target) == (source, target))
-        return source, confidence, pair
+        pairs = [pair for pair in self.pairs if (pair.source, pair.target) == (source, target)]
+        if not pairs:  # others were taken up a moment ago
+            raise UnsupportedError(f"{source} is not supported as a source language of {target}")
+        return source, confidence, pairs[0]
 
-    def _tokens(self, pair: int, sentences: Sequence[str]) -> list[int]:
-        return [count + 1 for count in self.pairs[pair].translator.count_subwords(sentences)]
+    def _tokens(self, pair: Pair, sentences: Sequence[str]) -> list[int]:
+        return [count + 1 for count in pair.translator.count_subwords(sentences)]
 
     # ------------------------------------------------------------------------------------ documents
 
@@ -212,9 +222,9 @@ class Service:
             high = low + max(1, count)
             done += await self._translated(way, work.sentences[low:high], tokens[low:high])
         self.characters += sum(map(len, document.texts))
-        return await asyncio.to_thread(work.written, done, self.pairs[pair].translator.separator)
+        return await asyncio.to_thread(work.written, done, pair.translator.separator)
 
-    def _prepared_document(self, document: Document, source: str | None, target: str) -> tuple[Work, int, list[int]]:
+    def _prepared_document(self, document: Document, source: str | None, target: str) -> tuple[Work, Pair, list[int]]:
         language, _, pair = self._pair(sample(document), source, self._target(target))
         work = Work(document, language)
         return work, pair, self._tokens(pair, work.sentences)
@@ -237,14 +247,14 @@ class Service:
     # --------------------------------------------------------------------------------------- texts
 
     def _answers(
-        self, prepared: Sequence[_Prepared], results: dict[int, Iterator[Any]], request: Request
+        self, prepared: Sequence[_Prepared], results: dict[Pair, Iterator[Any]], request: Request
     ) -> list[Answer]:
         answers = []
         for number, one in enumerate(prepared, start=1):
             found = list(itertools.islice(results[one.pair], len(one.passage.sentences)))
             if failed := [result for result in found if isinstance(result, Exception)]:
                 raise FailedError(f"text {number} could not be translated") from failed[0]
-            separator = self.pairs[one.pair].translator.separator
+            separator = one.pair.translator.separator
             versions: dict[str, list[Translation]] = {}
             for rank in range(1 + request.alternatives):
                 translations = _ranked(found, rank)
@@ -258,7 +268,7 @@ class Service:
         return answers
 
     def _notices(self, prepared: _Prepared, translations: Sequence[Translation]) -> list[Notice]:
-        known = self.pairs[prepared.pair].known_words
+        known = prepared.pair.known_words
         sentences = zip(prepared.passage.sentences, translations, prepared.tokens, strict=True)
         return [
             notice
@@ -270,7 +280,7 @@ class Service:
         return self._translator_of(way).translate_each(texts, stop=stop)
 
     def _new_translator(self, way: _Way) -> Translator:
-        translator = self.pairs[way.pair].translator
+        translator = way.pair.translator
         beam_size = max(translator.beam_size, way.n_best)
         return translator.with_settings(
             decoding={"beam_size": beam_size},
@@ -278,6 +288,15 @@ class Service:
             alignments=way.alignments,
             probabilities=way.probabilities,
         )
+
+
+def _distinct(pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs. Raises UserError for two runs of one."""
+    names = [(pair.source.lower(), pair.target.lower()) for pair in pairs]
+    for pair, name in zip(pairs, names, strict=True):
+        if names.count(name) > 1:
+            raise UserError(f"runs: two runs translate from {pair.source} to {pair.target}; give one of them")
+    return list(pairs)
 
 
 def _ranked(translations: Sequence[Translation], rank: int) -> list[Translation]:

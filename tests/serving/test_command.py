@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -16,6 +17,7 @@ from served import Limits  # noqa: F401  skips without the extra
 
 import small_runs
 from mt.commands.entry_point import run
+from mt.runs.folder import MODEL
 from mt.runs.signals import end_on_signals
 
 
@@ -67,6 +69,28 @@ def test_a_signal_ends_the_server_when_all_is_answered(finished: Path, tmp_path:
     assert "house" not in (tmp_path / "log").read_text()
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(f"{address}/health")
+
+
+def test_a_signal_loads_the_run_again_while_requests_are_answered(finished: Path, tmp_path: Path) -> None:
+    """A run that cannot be loaded leaves the one from before."""
+    run_dir, log = tmp_path / "run", tmp_path / "log"
+    shutil.copytree(finished, run_dir)
+    process, address = started(log, f"run_dir={run_dir}", "port=0")
+    assert process.pid is not None
+    body = {"q": "house tree", "source": "en", "target": "de"}
+    with httpx2.Client(base_url=address, timeout=120) as client:
+        for number, line in enumerate(("the models were loaded again", "the models from before go on")):
+            if number:
+                (run_dir / MODEL).write_bytes(b"no model")
+            os.kill(process.pid, signal.SIGHUP)
+            deadline = time.monotonic() + 60
+            while line not in log.read_text():
+                assert client.post("/translate", json=body).status_code == 200
+                assert time.monotonic() < deadline, log.read_text()
+        assert client.post("/translate", json=body).status_code == 200
+    assert MODEL in log.read_text()
+    os.kill(process.pid, signal.SIGTERM)
+    assert small_runs.ended([process]) == [0]
 
 
 @pytest.mark.parametrize(

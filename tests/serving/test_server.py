@@ -9,9 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from served import Capitals, serving
+from served import Capitals, Pair, Translation, serving
 
 ASKED = {"q": "Hello", "source": "en", "target": "de"}
+
+
+class Reversed(Capitals):
+    """Translates to the same letters in reverse."""
+
+    def _translation(self, text: str) -> Any:
+        return Translation(text[::-1], 0.0, [])
 
 
 def until(condition: Callable[[], Any], seconds: float = 20) -> None:
@@ -202,6 +209,23 @@ def test_the_state_of_the_server_and_its_description() -> None:
         assert 'mt_request_seconds_count{path="/translate",status="200"} 1.0' in metrics
         assert "private" not in metrics
         assert client.post("/suggest").status_code == 403
+
+
+def test_models_are_exchanged_behind_requests_that_wait() -> None:
+    """What was asked before is translated by the model from before, what is asked then by the new one."""
+    before = Capitals()
+    with serving(("en", "de", before)) as client, ThreadPoolExecutor() as pool:
+        before.free.clear()
+        batches = len(before.batches)
+        waiting = pool.submit(client.post, "/translate", json=ASKED)
+        until(lambda: len(before.batches) > batches)
+        application: Any = client.app
+        application.app.state.service.exchange([Pair("en", "de", Reversed()), Pair("fr", "de", Reversed())])
+        before.free.set()
+        assert waiting.result().json()["translatedText"] == "HELLO"
+        for source in ("en", "fr"):
+            assert client.post("/translate", json=ASKED | {"source": source}).json()["translatedText"] == "olleH"
+        assert len(before.batches) == batches + 1
 
 
 def test_two_runs_of_one_pair_are_refused() -> None:
