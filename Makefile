@@ -70,11 +70,11 @@ compare: $(READY) ## whether runs differ by more than chance: ARGS="runs=[runs/a
 average: $(READY) ## average the newest checkpoints of the newest run, or RUN=folder
 	@$(BIN)/mt-average $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
-attention: $(READY) ## draw attention.png for SRC="A sentence.", newest finished run or RUN=folder
+attention: $(READY) ## draw attention.png and attention.html for SRC="A sentence.", newest finished run or RUN=folder
 	@if [ -z "$$MT_SOURCE" ]; then echo 'error: give a sentence: make attention SRC="..."' >&2; exit 2; fi
 	@$(BIN)/mt-attention "source=$$MT_SOURCE" $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
-inspect: $(READY) ## examine the corpora that the same ARGS would train on; writes report.html
+inspect: $(READY) ## examine the corpora that the same ARGS would train on; writes report.html and architecture.svg
 	@$(BIN)/mt-inspect $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
 benchmark: $(READY) $(SYSTEMS)/.ready ## measure training against other systems; ARGS as for train, or rounds=3

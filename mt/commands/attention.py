@@ -1,4 +1,4 @@
-"""mt-attention: a picture of what the trained decoder attends to while it translates one sentence."""
+"""mt-attention: what a trained model attends to while it translates one sentence, as a picture and as a page."""
 
 import io
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ from mt.api import model_and_translator
 from mt.config.schema import AttentionConfig
 from mt.data.batch import make_batch
 from mt.errors import UserError
-from mt.model.inspection import cross_attention_weights
+from mt.figures.attention_page import attention_page
+from mt.model.inspection import all_attention_weights
 from mt.reporting import report
 from mt.runs.atomic import replace_file
 
@@ -21,9 +22,10 @@ _MOST_SUBWORDS = 100
 
 
 def attention(config: AttentionConfig) -> None:
-    """Translate the sentence and draw the attention of each layer over the source, as the mean over its heads.
+    """Translate the sentence and draw the attention of each decoder layer over the source, as the mean over its heads.
 
-    Raises UserError for a sentence without words, or with more subwords than a picture can hold.
+    The page next to the picture has every head of every attention. Raises UserError for a sentence without words, or
+    with more subwords than a picture can hold.
     """
     model, translator = model_and_translator(Path(config.run_dir), config.decoding)
     subwords = translator.source_tokenizer.encode(config.source)
@@ -35,12 +37,19 @@ def attention(config: AttentionConfig) -> None:
         )
     translation = translator.translate_all([config.source])[0]
     batch = make_batch([subwords], [translation.tokens])
-    weights = cross_attention_weights(model, batch.source, batch.target_input)[:, 0].mean(dim=1)
+    found = all_attention_weights(model, batch.source, batch.target_input)
+    weights: dict[str, Tensor] = {kind: each[:, 0] for kind, each in found.items()}
     columns = [*translator.source_tokenizer.subwords(subwords), "</s>"]
-    rows = [*translator.target_tokenizer.subwords(translation.tokens), "</s>"]
-    draw(weights, columns, rows, Path(config.output))
+    written = translator.target_tokenizer.subwords(translation.tokens)
+    rows = [*written, "</s>"]
+    labels = {"encoder": (columns, columns), "decoder": (rows, ["<s>", *written]), "cross": (rows, columns)}
+    page = attention_page(weights, labels, source=config.source, translation=translation.text)
+    draw(weights["cross"].mean(dim=1), columns, rows, Path(config.output))
+    path = Path(config.output).with_suffix(".html")
+    replace_file(path, page.encode(), key="output")
     print(translation.text, flush=True)
     report(f"{config.output}: rows are the subwords of the translation, columns those of the source")
+    report(f"{path}: every head of every layer, for a browser")
 
 
 def draw(

@@ -98,7 +98,8 @@ def _(config: AttentionConfig) -> None:
     check_run(config.run_dir)
     if not config.output.endswith(".png"):
         raise UserError(f"output: expected a .png file, got {config.output}")
-    _check_writable(config.output, config.run_dir)
+    for path in (config.output, str(Path(config.output).with_suffix(".html"))):
+        _check_writable(path, config.run_dir)
 
 
 @check_files.register

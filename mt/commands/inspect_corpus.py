@@ -8,6 +8,7 @@ from mt.config.schema import InspectConfig
 from mt.doctor.examination import examine
 from mt.doctor.findings import findings
 from mt.doctor.page import page, text
+from mt.figures.architecture import architecture_svg
 from mt.reporting import report
 from mt.runs.atomic import replace_file
 
@@ -15,7 +16,8 @@ from mt.runs.atomic import replace_file
 def inspect(config: InspectConfig) -> None:
     """Examine every corpus of `data`; print the findings and write them to `report.html` and `report.json`.
 
-    The second has the numbers of all suspect lines. Raises UserError for corpora that cannot be read, DiskError.
+    The second has the numbers of all suspect lines. `architecture.svg` is figure 1 for the model that is configured.
+    Raises UserError for corpora that cannot be read, DiskError.
     """
     examination = examine(build.corpora(config.data), max_length_ratio=config.data.filters.max_length_ratio)
     corpora = examination.corpora
@@ -31,4 +33,6 @@ def inspect(config: InspectConfig) -> None:
     values = {"findings": [vars(finding) for finding in found], "suspects": suspects}
     replace_file(output / "report.json", json.dumps(values).encode(), key="output")
     replace_file(output / "report.html", page(corpora, found, f"Corpora of {config.name}").encode(), key="output")
-    report(f"{output}/report.html, report.json")
+    svg = architecture_svg(config.model, shared_vocab=config.tokenizer.shared_vocab)
+    replace_file(output / "architecture.svg", svg.encode(), key="output")
+    report(f"{output}/report.html, report.json, architecture.svg")

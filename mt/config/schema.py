@@ -282,7 +282,7 @@ class TrainConfig:
 class InspectConfig(TrainConfig):
     """`mt-inspect`: the corpora of a training, so that its command line serves unchanged."""
 
-    output: str  # a folder for report.html and report.json
+    output: str  # a folder for report.html, report.json, architecture.svg
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -395,11 +395,11 @@ class AverageConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionConfig:
-    """`mt-attention`: a picture of the decoder's attention over one source sentence."""
+    """`mt-attention`: a picture and a page of what the model attends to for one source sentence."""
 
     run_dir: str  # null is the newest finished run under runs/
     source: Sentence
-    output: str  # a .png file
+    output: str  # a .png file; the page for the browser is next to it, with .html
     decoding: Decoding
 
 

@@ -73,6 +73,7 @@ class RelativePositions(Positions):
     def __init__(self, *, d_k: int, d_v: int, max_distance: int) -> None:
         super().__init__()
         self.max_distance = max_distance
+        self.weights: Callable[..., Tensor] = attention_weights
         self.keys = nn.Parameter(torch.empty(2 * max_distance + 1, d_k))
         self.values = nn.Parameter(torch.empty(2 * max_distance + 1, d_v))
 
@@ -87,12 +88,12 @@ class RelativePositions(Positions):
         query_ids: Int[Tensor, "#batch query"],
         memory_ids: Int[Tensor, "#batch memory"],
     ) -> Float[Tensor, "batch heads query d_v"]:
-        """What each query gathers; `attention` is not called, because its weights are needed."""
+        """What each query gathers; instead of `attention`, `weights` is called."""
         del attention
         distance = memory_ids.unsqueeze(1) - query_ids.unsqueeze(2)
         clipped = distance.clamp(-self.max_distance, self.max_distance) + self.max_distance
         of_pairs = clipped.unsqueeze(1).expand(*query.shape[:3], key.shape[2])
         of_keys = query @ self.keys.T / math.sqrt(query.shape[-1])
-        weights = attention_weights(query, key, mask, of_keys.gather(-1, of_pairs))
+        weights = self.weights(query, key, mask, of_keys.gather(-1, of_pairs))
         of_distances = weights.new_zeros(*query.shape[:3], len(self.values)).scatter_add(-1, of_pairs, weights)
         return weights @ value + of_distances @ self.values

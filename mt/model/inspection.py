@@ -1,6 +1,8 @@
 """Looking inside a model: what its decoder attends to, and whether its parts are the paper's."""
 
 import copy
+from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -8,6 +10,7 @@ from torch import Tensor, nn
 
 from mt.errors import UserError
 from mt.model.attention import Attention, MultiHeadAttention
+from mt.model.attention_positions import RelativePositions
 from mt.model.decoder_only import AnyTransformer
 from mt.model.embedding import TokenEmbedding
 from mt.model.feed_forward import FeedForward
@@ -15,6 +18,8 @@ from mt.model.positions import Positions, SinusoidalPositions
 from mt.model.residual import PostNorm
 from mt.model.stacks import DecoderLayer, EncoderLayer, Stack
 from mt.model.transformer import Transformer
+
+Kind = Literal["encoder", "decoder", "cross"]  # of an attention
 
 # Exact types: a subclass may compute something else.
 _PAPER = (
@@ -57,15 +62,41 @@ def cross_attention_weights(
     position t; each row sums to 1. Padded source positions have weight 0; rows of padded targets mean nothing.
     Raises UserError for a model without an encoder.
     """
+    return all_attention_weights(model, source, target, kinds=("cross",))["cross"]
+
+
+@torch.inference_mode()
+def all_attention_weights(
+    model: AnyTransformer,
+    source: Int[Tensor, "batch source"],
+    target: Int[Tensor, "batch target"],
+    *,
+    kinds: Sequence[Kind] = ("encoder", "decoder", "cross"),
+) -> dict[Kind, Float[Tensor, "layers batch heads query memory"]]:
+    """The same for the self-attention of the encoder and of the decoder too (section 3.2.3)."""
     if not isinstance(model, Transformer):
         raise UserError("model.family=decoder has no attention over an encoder: there are no alignments and pictures")
-    seen: list[Tensor] = []
     tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
     observed = copy.deepcopy(model, tensors)  # with the same tensors; other threads do not see what changes here
-    for layer in observed.decoder.layers:
-        layer.cross_attention.attention = _Remembering(layer.cross_attention.attention, seen)
+    seen: dict[Kind, list[Tensor]] = {kind: [] for kind in kinds}
+    for kind in kinds:
+        for layer in (observed.encoder if kind == "encoder" else observed.decoder).layers:
+            _observe(layer.cross_attention if kind == "cross" else layer.self_attention, seen[kind])
     observed.hidden(source, target)
-    return torch.stack(seen)
+    return {kind: torch.stack(weights) for kind, weights in seen.items()}
+
+
+def _observe(layer: MultiHeadAttention, seen: list[Tensor]) -> None:
+    """Let an attention note its weights."""
+    layer.attention = _Remembering(layer.attention, seen)
+    if isinstance(layer.positions, RelativePositions):  # which do not call it
+        weights = layer.positions.weights
+
+        def noted(*inputs: Tensor | None) -> Tensor:
+            seen.append(weights(*inputs))
+            return seen[-1]
+
+        layer.positions.weights = noted
 
 
 class _Remembering(nn.Module):

@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"),
     },
     "mt.translation.card": {"mt.config", "mt.data", "mt.runs.atomic", "mt.runs.folder", "mt.runtime", "mt.translation"},
+    "mt.figures": {"mt.config", "mt.model"},
     "mt.fast": {"mt.model", "mt.search", "mt.training.loss", "mt.runtime"},
     "mt.fast.native": {"mt.search.candidates"},
     "mt.export": {"mt.config", "mt.data", "mt.model", "mt.reporting", "mt.runs", "mt.search", "mt.translation"},
@@ -44,8 +45,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.documents": {"mt.translation.segments"},
     "mt.serving": {"mt.api", "mt.data.lines", "mt.documents", "mt.translation"},
     "mt.commands": {
-        *("mt.api", "mt.build", "mt.config", "mt.data", "mt.doctor", "mt.export", "mt.fast", "mt.model"),
-        *("mt.reporting", "mt.runs", "mt.runtime", "mt.training", "mt.translation"),
+        *("mt.api", "mt.build", "mt.config", "mt.data", "mt.doctor", "mt.export", "mt.fast", "mt.figures"),
+        *("mt.model", "mt.reporting", "mt.runs", "mt.runtime", "mt.training", "mt.translation"),
         *("mt.commands.automatic", "mt.commands.inputs", "mt.commands.preparation", "mt.commands.text_run"),
     },
     "mt.commands.serve": {"mt.serving"},

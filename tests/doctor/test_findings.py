@@ -209,7 +209,7 @@ def test_damage(line: str, kind: str | None) -> None:
     assert {name: lines for name, lines in found.items() if lines} == ({kind: {1}} if kind else {})
 
 
-def test_the_command_writes_its_two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     config = composed("inspect")
     assert isinstance(config, InspectConfig)
@@ -222,3 +222,4 @@ def test_the_command_writes_its_two_files(tmp_path: Path, monkeypatch: pytest.Mo
     assert page.count("<h2>") == 3
     assert "no findings" in page
     assert "http" not in page
+    assert "h = 4, d_k = 32, d_v = 32" in (tmp_path / "seen/architecture.svg").read_text(encoding="utf-8")

@@ -64,6 +64,7 @@ def test_a_variant_trains_and_translates_and_is_not_exported(
     else:
         assert run("attention", attention, picture) == 0
         assert (tmp_path / "attention.png").stat().st_size
+        assert '"source": "house tree."' in (tmp_path / "attention.html").read_text(encoding="utf-8")
     capfd.readouterr()
     assert run("export", export, [run_dir, "format=huggingface"]) == 2
     assert f"the model cannot be exported: {UNKNOWN[variant]}" in capfd.readouterr().err

@@ -21,10 +21,11 @@ from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.model import masks
 from mt.model.architecture import Architecture
+from mt.model.attention_positions import RelativePositions
 from mt.model.cached_decoder import CachedContinuation, CachedDecoder
 from mt.model.decoder_only import AnyTransformer
 from mt.model.feed_forward import FeedForward
-from mt.model.inspection import cross_attention_weights, unknown_part
+from mt.model.inspection import all_attention_weights, unknown_part
 from mt.model.positions import SinusoidalPositions
 from mt.model.transformer import Transformer
 
@@ -162,22 +163,36 @@ def test_the_fast_engine_computes_the_same_or_refuses_by_name(choice: str, model
 
 @torch.inference_mode()
 def test_the_picture_of_attention_shows_its_weights(model: AnyTransformer) -> None:
-    """What the last layer's cross-attention gathers is the values times the weights that are drawn."""
+    """What each attention of the last layers gathers is the values times the weights that are drawn."""
     source, target = ragged()
     if not isinstance(model, Transformer):
         with pytest.raises(UserError, match=r"model\.family=decoder has no attention over an encoder"):
-            cross_attention_weights(model, source, target)
+            all_attention_weights(model, source, target)
         return
-    weights = cross_attention_weights(model, source, target)[-1]
-    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), rtol=0, atol=1e-12)
-    assert (weights.masked_select((source == PAD)[:, None, None]) == 0).all()
-    attention, inputs = model.decoder.layers[-1].cross_attention, []
-    attention.register_forward_hook(lambda _, given, output: inputs.append((given[1], output)))
+    encoder, decoder = model.encoder.layers[-1], model.decoder.layers[-1]
+    attentions = {
+        "encoder": encoder.self_attention,
+        "decoder": decoder.self_attention,
+        "cross": decoder.cross_attention,
+    }
+    inputs: dict[str, tuple[Tensor, Tensor]] = {}
+    for kind, attention in attentions.items():
+        if isinstance(attention.positions, RelativePositions):
+            attention.positions.values.zero_()  # what they add to the values
+        attention.register_forward_hook(lambda _, given, output, kind=kind: inputs.update({kind: (given[1], output)}))
+    found = all_attention_weights(model, source, target)
+    inputs.clear()
     model(source, target)
-    memory, gathered = inputs[0]
-    values = (memory @ attention.projection.weight.T + attention.projection.bias)[..., -attention.widths[2] :]
-    by_hand = weights @ values.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2)
-    torch.testing.assert_close(gathered, attention.output(by_hand.transpose(1, 2).flatten(2)), rtol=0, atol=1e-10)
+    assert not found["decoder"].triu(1).any()
+    for kind, attention in attentions.items():
+        weights = found[kind][-1]
+        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), rtol=0, atol=1e-12)
+        padding = (target if kind == "decoder" else source) == PAD
+        assert (weights.masked_select(padding[:, None, None]) == 0).all()
+        memory, gathered = inputs[kind]
+        values = (memory @ attention.projection.weight.T + attention.projection.bias)[..., -attention.widths[2] :]
+        by_hand = weights @ values.unflatten(-1, (attention.num_heads, -1)).transpose(1, 2)
+        torch.testing.assert_close(gathered, attention.output(by_hand.transpose(1, 2).flatten(2)), rtol=0, atol=1e-10)
 
 
 class Doubled(FeedForward):
