@@ -30,12 +30,17 @@ export MT_RUN := $(value RUN)
 export MT_FROM := $(value FROM)
 export MT_OUT := $(value OUT)
 FORMAT ?= huggingface
+# Of sweep and table3: the rows to train, all by default, and the seeds.
+COMMA := ,
+LIST = [$(subst $() $(),$(COMMA),$(strip $(1)))]
+SWEEP = $(BIN)/mt-sweep $${MT_RUN:+run_dir="$$MT_RUN"} $(if $(ROWS),'rows=$(call LIST,$(ROWS))') \
+  $(if $(SEEDS),'seeds=$(call LIST,$(SEEDS))')
 
-.PHONY: help setup train translate generate serve evaluate compare average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long test-clients clean
+.PHONY: help setup train translate generate serve evaluate compare sweep table3 average attention inspect export import benchmark benchmark-decode benchmark-gpu check lint types test test-long test-clients clean
 
 help: ## list the targets
 	@printf 'make TARGET [ARGS="key=value ..."]\n\n'
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-13s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-13s %s\n", $$1, $$2 }'
 
 setup: $(READY) ## make .venv with pinned dependencies, and compile the kernels
 
@@ -66,6 +71,12 @@ evaluate: $(READY) ## score the newest finished run, or RUN=folder, on its test 
 
 compare: $(READY) ## whether runs differ by more than chance: ARGS="runs=[runs/a,runs/b]"
 	@$(BIN)/mt-compare $(ARGS)
+
+sweep: $(READY) ## train the rows of a table and compare: ROWS="base pre" SEEDS="1 2" ARGS="sweep=table3_small"
+	@$(SWEEP) $(ARGS)
+
+table3: $(READY) ## train rows of the paper's table 3 and compare: ROWS="base a_h1" SEEDS="1 2"
+	@$(SWEEP) sweep=table3 $(ARGS)
 
 average: $(READY) ## average the newest checkpoints of the newest run, or RUN=folder
 	@$(BIN)/mt-average $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)

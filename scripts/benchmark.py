@@ -7,7 +7,7 @@ if not __package__:  # run as a file: a checkout works without being installed
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from mt.commands.entry_point import command
-from mt.config.schema import BenchmarkConfig
+from mt.config.measurements import BenchmarkConfig
 
 
 @command("benchmark")

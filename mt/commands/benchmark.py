@@ -11,7 +11,8 @@ from mt.benchmark.contest import Entry, System, programs, run_contest, started
 from mt.benchmark.report import TRAINING_LEGEND, environment, training_table, write_report
 from mt.benchmark.timed_training import TokenBatch
 from mt.commands.preparation import filtered_text, train_tokenizers, training_order
-from mt.config.schema import BenchmarkConfig, Model
+from mt.config.measurements import BenchmarkConfig
+from mt.config.schema import Model
 from mt.errors import UserError
 from mt.model.architecture import Architecture
 from mt.runs.folder import check_same_run

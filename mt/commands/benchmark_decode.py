@@ -10,7 +10,8 @@ from typing import Any
 from mt.api import load_tokenizers
 from mt.benchmark.contest import Entry, System, programs, run_contest, started
 from mt.benchmark.report import DECODING_LEGEND, Setting, decoding_tables, environment, write_report
-from mt.config.schema import BenchmarkDecodeConfig, TrainConfig
+from mt.config.measurements import BenchmarkDecodeConfig
+from mt.config.schema import TrainConfig
 from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError

@@ -22,12 +22,11 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-import mt
 from mt.commands.inputs import check_files
-from mt.config.loading import checked
+from mt.config.commands import COMMANDS
+from mt.config.loading import checked, configuration_folder
 from mt.config.names import unknown_choice
 from mt.config.overrides import MULTIRUN_FLAGS, readable
-from mt.config.schema import COMMANDS
 from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system
 from mt.reporting import begin_command
 from mt.runs.folder import newest_run
@@ -36,12 +35,6 @@ from mt.runs.signals import end_on_signals, received_signal, reported_signal
 Job = Callable[[Any], None]
 
 _CHOICES = {"data": "data=files or data=hub", "decoding": "decoding=sampling"}  # which bring more options than others
-
-
-def configuration_folder() -> Path:
-    """`mt/conf` in an installed package, `conf` next to `mt` in a checkout."""
-    package = Path(mt.__file__).resolve().parent
-    return next(folder for folder in (package / "conf", package.parent / "conf") if folder.is_dir())
 
 
 def command(name: str) -> Callable[[Job], Callable[[], None]]:
@@ -159,7 +152,9 @@ def _report(message: str, code: int) -> int:
 def _explain(error: Exception) -> str:
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
-        group, _, choice = error.missing_cfg_file.rpartition("/")
+        parts = error.missing_cfg_file.split("/")
+        depth = 2 if parts[0] == "hydra" else 1
+        group, choice = "/".join(parts[:depth]), "/".join(parts[depth:])
         return str(unknown_choice(group, choice, error.options))
     if match := re.match(r"Could not override '((data|decoding)\..*?)'", lines[0]):
         return f"{match[1]} needs another choice first, such as {_CHOICES[match[2]]}"

@@ -12,10 +12,12 @@ from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_
 
 import yaml
 
+import mt
 from mt.config.checks import check_combinations
 from mt.config.marks import Bounds, FilePath
+from mt.config.measurements import SweepRow
 from mt.config.names import unknown_option
-from mt.config.schema import Corpus, NamedTest, Sampling, TrainConfig
+from mt.config.schema import Corpus, Expected, NamedTest, Sampling, TrainConfig
 from mt.errors import BadFileError, UserError
 
 MISSING = "???"  # what a composed configuration holds where the user must choose
@@ -34,6 +36,8 @@ EXAMPLES = {
     "folder": "opus-mt-en-de",
     "text": "book.txt",
 }
+
+_NULL_UNLESS_WRITTEN = (Corpus, NamedTest, Sampling, Expected, SweepRow)
 
 Schema = TypeVar("Schema")
 
@@ -57,6 +61,32 @@ def from_yaml(content: bytes, *, origin: Path) -> TrainConfig:
     except PARSER_ERRORS as error:
         reason = (str(error) or type(error).__name__).split("\n")[0]
         raise BadFileError(f"{origin}: not readable as YAML ({reason})") from error
+
+
+def configuration_folder() -> Path:
+    """`mt/conf` in an installed package, `conf` next to `mt` in a checkout."""
+    package = Path(mt.__file__).resolve().parent
+    return next(folder for folder in (package / "conf", package.parent / "conf") if folder.is_dir())
+
+
+def expected_of(recipe: str) -> Expected:
+    """What a recipe of `conf/experiment` expects. Raises UserError for a recipe that does not, or does not exist."""
+    found: dict[str, Any] = {}
+
+    def read(name: str) -> None:
+        path = configuration_folder() / "experiment" / f"{name}.yaml"
+        if not path.is_file():
+            raise UserError(f"like: the recipe {name} does not exist in {path.parent}")
+        written = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for choice in written.get("defaults", []):
+            if isinstance(choice, str) and choice != "_self_":
+                read(choice)
+        found.update(written.get("expected") or {})
+
+    read(recipe)
+    if not found:
+        raise UserError(f"like: the recipe {recipe} expects no figures")
+    return checked(Expected, found)
 
 
 def known_keys(schema: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -130,7 +160,7 @@ def _convert_class(kind: Any, value: Any, key: str) -> Any:
         raise _must_be_given(key, value, missing)
     converted = {}
     for name, hint in hints.items():
-        if name not in value and (kind not in (Corpus, NamedTest, Sampling) or type(None) not in alternatives(hint)):
+        if name not in value and (kind not in _NULL_UNLESS_WRITTEN or type(None) not in alternatives(hint)):
             raise UserError(f"{prefix}{name}: is missing")
         converted[name] = _convert(hint, value.get(name), prefix + name)
     config = kind(**converted)

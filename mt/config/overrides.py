@@ -69,7 +69,8 @@ def _check_key(override: Override, known: Sequence[str], groups: Collection[str]
     if swept and not sweeps:
         raise UserError(f"{key}: several values need -m (a sweep), or quotes if the commas are meant")
     text = str(override.input_line).partition("=")[2]
-    named = (swept or isinstance(value, str)) and not re.search(r"[/\\$]", text)  # a path could lead to such code
+    leads_away = re.search(r"[\\$]|(?<!\w)/|/(?!\w)", text)  # ../ could lead to such code
+    named = (swept or isinstance(value, str)) and not leads_away
     if key in groups and not (named or isinstance(value, dict) or override.is_delete()):
         raise UserError(f"{key}: expected the name of a choice, as in --help; got {text}")
 

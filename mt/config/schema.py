@@ -7,7 +7,7 @@ field of `metrics.jsonl` where it is logged. `docs/reference.md` is generated fr
 
 from dataclasses import dataclass
 from math import inf
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from mt.config.marks import Bounds, FilePath, Verbatim
 
@@ -25,10 +25,6 @@ Positive = Annotated[float, Bounds(0, inf, open_low=True, open_high=True)]
 File = Annotated[str, FilePath()]
 Sentence = Annotated[str, Verbatim()]
 Auto = Literal["auto"]
-System = Literal["ours", "torch", "torch_compiled", "hf_marian", "hf_marian_compiled"]
-DecodingSystem = Literal[
-    "ours_fp32", "ours_bf16", "ours_int8", "huggingface", "ctranslate2_float32", "ctranslate2_int8"
-]
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
@@ -249,11 +245,13 @@ class Decoding:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """The score that a recipe promises."""
+    """The score that a recipe promises, and what table 3 of the paper says besides; keys not written are null."""
 
     bleu: Percent  # on the test split
     tolerance: Percent  # how far from it the score may be
     form: Literal["sacrebleu", "tokenised_compound_split"]
+    perplexity: Positive | None  # of validation, per subword
+    parameters_millions: Count | None  # to the nearest million
 
 
 # ---------------------------------------------------------------------------- one class per command
@@ -401,50 +399,3 @@ class AttentionConfig:
     source: Sentence
     output: str  # a .png file; the page for the browser is next to it, with .html
     decoding: Decoding
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchmarkConfig(TrainConfig):
-    """`mt-benchmark`: the step of a training, ours and that of other systems, on the same batches."""
-
-    systems: list[System]
-    precisions: list[Literal["fp32", "bf16"]]
-    rounds: Count  # measured ones, after one to warm up
-    steps_per_round: Count
-    systems_python: str  # of an environment with requirements-systems.txt
-    output: str  # a folder for training-NAME-DEVICE.json and .md
-
-
-@dataclass(frozen=True, kw_only=True)
-class BenchmarkDecodeConfig:
-    """`mt-benchmark-decode`: the decoding of a run, ours and that of other systems, with the same weights."""
-
-    run_dir: str  # null is the newest finished run under runs/
-    device: Device
-    systems: list[DecodingSystem]
-    sentences: Count  # the number of sentences of the test split
-    batches: list[Count]  # sentences at a time
-    single_sentences: Count  # the number of them where they are translated one by one
-    beam_sizes: list[Count]
-    rounds: Count  # measured ones, after one to warm up
-    threads: Count  # of each system
-    systems_python: str  # of an environment with requirements-systems.txt
-    output: str  # a folder for decoding-NAME.json and .md
-    decoding: Decoding
-
-
-COMMANDS: dict[str, Any] = {
-    "train": TrainConfig,
-    "translate": TranslateConfig,
-    "generate": GenerateConfig,
-    "serve": ServeConfig,
-    "evaluate": EvaluateConfig,
-    "average": AverageConfig,
-    "compare": CompareConfig,
-    "attention": AttentionConfig,
-    "inspect": InspectConfig,
-    "benchmark": BenchmarkConfig,
-    "export": ExportConfig,
-    "import": ImportConfig,
-    "benchmark_decode": BenchmarkDecodeConfig,
-}

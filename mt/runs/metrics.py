@@ -96,6 +96,11 @@ def draw_curves(run_dir: Path) -> None:
         replace_file(run_dir / picture, content.getvalue())
 
 
+def read_metrics(run_dir: Path, kind: str) -> list[Mapping[str, Any]]:
+    """The lines of a kind (train, validation) in the metrics of a run, in the order of their steps."""
+    return [line for line in _lines(run_dir / METRICS)[0] if line["kind"] == kind]
+
+
 def perplexity(nats: float) -> float:
     """e to the power of nats per token, infinite where that overflows."""
     return math.exp(nats) if nats < 700 else math.inf

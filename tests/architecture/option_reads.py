@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-SCHEMA = "mt.config.schema"
+SCHEMAS = ("mt.config.schema", "mt.config.measurements")
 Kinds = frozenset[str]
 ALL = "*"
 NONE: Kinds = frozenset()
@@ -48,7 +48,7 @@ class OptionReads:
 
     def _enter(self, module: ast.Module) -> None:
         """Other modules have a Corpus and a Tokenizer too: in each, the names count that come from the schema."""
-        imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom) and node.module == SCHEMA]
+        imports = [node for node in ast.walk(module) if isinstance(node, ast.ImportFrom) and node.module in SCHEMAS]
         self.imported = {alias.name for node in imports for alias in node.names}
 
     def _of_hint(self, hint: Any) -> Kinds:

@@ -14,14 +14,16 @@ from composed import FILES, composed
 from omegaconf import OmegaConf
 from option_reads import ALL, OptionReads
 
+import mt.config.measurements
 import mt.config.schema
+from mt.config.commands import COMMANDS
 from mt.config.loading import alternatives, known_keys
-from mt.config.schema import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 CONF = ROOT / "conf"
+SCHEMAS = (mt.config.schema, mt.config.measurements)
 CLASSES = [
-    kind for kind in vars(mt.config.schema).values() if is_dataclass(kind) and kind is not mt.config.schema.Bounds
+    kind for module in SCHEMAS for kind in vars(module).values() if getattr(kind, "__module__", "") == module.__name__
 ]
 MUST_BE_GIVEN = {
     "experiment=auto": ["budget=2h"],
@@ -33,7 +35,7 @@ MUST_BE_GIVEN = {
 }
 CHOICES = [
     f"{path.parent.name}={path.stem}"
-    for path in sorted(CONF.glob("*/*.yaml"))
+    for path in sorted(CONF.glob("*/*.yaml"))  # tests/training/test_table3.py composes those of table3/
     if path.parent.name not in ("hydra", "decoding")
 ]
 
@@ -41,7 +43,8 @@ CHOICES = [
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("choice", CHOICES)
 def test_every_choice_composes_and_passes_the_checks(choice: str) -> None:
-    assert composed("train", choice, *MUST_BE_GIVEN.get(choice, []))
+    command = "sweep" if choice.startswith("sweep=") else "train"
+    assert composed(command, choice, *MUST_BE_GIVEN.get(choice, []))
 
 
 @pytest.mark.usefixtures("folder")
@@ -67,7 +70,8 @@ def leaves(values: dict[str, Any], prefix: str = "") -> set[str]:
 def test_conf_writes_every_option_and_no_other(name: str) -> None:
     """What is null in `conf/` may stand for a branch; what a branch needs is asked for when it is given."""
     written: set[str] = set()
-    kinds = ["toy", "files", "hub", "text", "none"] if name in ("train", "inspect", "benchmark", "import") else [None]
+    trains = name in ("train", "sweep", "inspect", "benchmark", "import")
+    kinds = ["toy", "files", "hub", "text", "none"] if trains else [None]
     for kind in kinds:
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
             config = hydra.compose(name, [f"data={kind}"] if kind else [])
@@ -137,7 +141,7 @@ def test_the_wheel_has_every_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     listed = set(project["tool"]["setuptools"]["packages"])
     packages = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "mt").rglob("__init__.py")}
-    groups = {f"mt.conf.{path.name}" for path in CONF.iterdir() if path.is_dir()}
+    groups = {".".join(["mt.conf", *path.relative_to(CONF).parts]) for path in CONF.glob("**/") if path != CONF}
     assert listed == packages | groups | {"mt.conf", "mt.scripts"}
     # `inspect.py` would hide the standard library's module from a script that is run as a file; `import` is a keyword.
     commands = {

@@ -179,7 +179,7 @@ def test_a_package_is_a_docstring(path: Path) -> None:
 def test_scripts_hold_no_logic(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count("\n") <= 40
-    allowed = {"mt.commands.entry_point", "mt.config.schema", f"mt.commands.{path.stem}"}
+    allowed = {"mt.commands.entry_point", "mt.config.schema", "mt.config.measurements", f"mt.commands.{path.stem}"}
     assert {name for name in imports(path) if inside(name, "mt") and name.rpartition(".")[0] not in allowed} <= allowed
     branches = [
         node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.For | ast.While | ast.Try | ast.With)

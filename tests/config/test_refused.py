@@ -11,9 +11,9 @@ import pytest
 from composed import FILES, Captured
 
 from mt.commands.entry_point import run
+from mt.config.commands import COMMANDS
 from mt.config.loading import known_keys
 from mt.config.names import names_elsewhere
-from mt.config.schema import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,6 +51,7 @@ WRONG = [
     (["data=multi30k"], ["data=multi30k does not exist; did you mean multi30k_en_de?"]),
     (["data=iwslt"], ["data=iwslt does not exist; choose one of files, hub, multi30k_en_de,"]),
     (["experiment=paper"], ["experiment=paper does not exist; did you mean paper_base?"]),
+    (["experiment=table3/x"], ["experiment=table3/x does not exist; choose one of auto,"]),
     (["decoding=beem"], ["decoding=beem does not exist; did you mean beam?"]),
     (["+model=base"], ["model"]),
     (["data=null"], ["data: expected the name of a choice"]),
@@ -251,6 +252,7 @@ CODE = [
     "+data/x=toy",
     "data=../../x",
     "+experiment='/../x'",
+    "experiment=table3/../../x",
     "model=base,../x",
     "model=${oc.decode:'\"\\x2e\"'}",
 ]

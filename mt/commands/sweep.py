@@ -1,0 +1,111 @@
+"""mt-sweep: rows of a table, each trained with several seeds, and what they reach next to each other."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mt.config.loading import expected_of
+from mt.config.measurements import SweepConfig, SweepRow
+from mt.errors import BadFileError, StoppedError, UserError
+from mt.reporting import report
+from mt.runs.atomic import LARGEST_JSON_BYTES, read_file, replace_file
+from mt.runs.folder import MODEL, TABLE, TABLE_DATA, TABLE_PICTURE
+from mt.runs.results_table import Likes, Run, draw_table, figures, format_table
+from mt.runs.signals import stop_on_signals
+
+_OWN = {"sweep", "run_dir", "name", "seed", *SweepConfig.__annotations__}
+_TRAIN = "from mt.commands.entry_point import command; from mt.commands.train import train; command('train')(train)()"
+_STOPPED = {130: 2, 143: 15}  # exit codes of a training that was stopped, each with its signal
+
+
+def launch(words: Sequence[str]) -> int:
+    """mt-train in a process of its own, its output on standard error; returns its exit code.
+
+    A signal to this process stops it too, with its state saved, before StoppedError is raised.
+    """
+    path = f"import sys; sys.path[0] = {str(Path(__file__).resolve().parents[2])!r}; "
+    process = subprocess.Popen([sys.executable, "-c", path + _TRAIN, *words], stdout=sys.stderr)  # noqa: S603
+    try:
+        return process.wait()
+    except StoppedError:
+        process.terminate()
+        process.wait()
+        raise
+
+
+def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -> None:
+    """Train what is not trained yet, seed after seed, and write the table after each training.
+
+    A training that fails does not end the sweep. Raises UserError for rows that do not exist, and at the end where
+    trainings failed; StoppedError, DiskError.
+    """
+    typed, run_dir = _options(sys.argv[1:]), Path(config.run_dir)
+    typed = {key: word for key, word in typed.items() if key not in _OWN and not key.startswith("hydra")}
+    rows = _rows(config)
+    likes = {row.name: None if row.like is None else expected_of(row.like) for row in config.table}
+    jobs, failed = [(row, seed) for seed in config.seeds for row in rows], []
+    with stop_on_signals():
+        for number, (row, seed) in enumerate(jobs, start=1):
+            own = run_dir / f"{row.name}-{seed}"
+            given = {**_options(shlex.split(config.shared)), **typed, **_options(shlex.split(row.options))}
+            words = [*given.values(), f"name={row.name}", f"run_dir={own}", f"seed={seed}"]
+            run = {"row": row.name, "seed": seed, "options": words}
+            if (own / MODEL).exists() and any(run.items() <= one.items() for one in _known(run_dir)):
+                continue
+            report(f"{row.name}, seed {seed} ({number} of {len(jobs)}): mt-train {shlex.join(words)}")
+            code = train(words)
+            if code in _STOPPED:
+                message = f"stopped by a signal during {own}; the same command continues"
+                raise StoppedError(message, signal_number=_STOPPED[code])
+            if code:
+                failed.append(f"{own.name} (exit code {code})")
+                continue
+            others = [one for one in _known(run_dir) if (one["row"], one["seed"]) != (row.name, seed)]
+            runs = [*others, {**run, **figures(own)}]
+            replace_file(run_dir / TABLE_DATA, json.dumps(runs, indent=1).encode())
+            replace_file(run_dir / TABLE, f"{format_table(runs, likes)}\n".encode())
+            (run_dir / TABLE_PICTURE).unlink(missing_ok=True)
+        if runs := [one for one in _known(run_dir) if one["row"] in likes]:
+            _report_table(run_dir, runs, likes)
+    if failed:
+        raise UserError(f"{len(failed)} of {len(jobs)} trainings failed: {', '.join(failed)}; the others are done")
+
+
+def _options(words: Sequence[str]) -> dict[str, str]:
+    """The words of a command line by their keys, of which the last counts; flags are left out."""
+    return {word.lstrip("+~").partition("=")[0]: word for word in words if not word.startswith("-")}
+
+
+def _rows(config: SweepConfig) -> list[SweepRow]:
+    """The rows to train. Raises UserError for names that do not exist, occur twice, or cannot name a folder."""
+    names = [row.name for row in config.table]
+    for name in names:
+        if names.count(name) > 1 or not re.fullmatch(r"\w[\w.-]*", name):
+            raise UserError(f"table: {name!r} must name one row, in letters, digits, _, - and dots")
+    for name in config.rows or []:
+        if name not in names:
+            raise UserError(f"rows: the table has no row {name}; choose from {', '.join(names)}")
+    return [row for row in config.table if config.rows is None or row.name in config.rows]
+
+
+def _known(run_dir: Path) -> list[dict[str, Any]]:
+    """The runs in the table so far; none where it is missing or damaged, as the run folders have all of it."""
+    try:
+        return [dict(run) for run in json.loads(read_file(run_dir / TABLE_DATA, LARGEST_JSON_BYTES))]
+    except (BadFileError, ValueError, TypeError):
+        return []
+
+
+def _report_table(run_dir: Path, runs: Sequence[Run], likes: Likes) -> None:
+    """Print the table; draw it unless the picture shows these runs already. Raises DiskError."""
+    table, picture = format_table(runs, likes), run_dir / TABLE_PICTURE
+    print(table, flush=True)
+    if not picture.exists() or read_file(run_dir / TABLE, LARGEST_JSON_BYTES).decode() != f"{table}\n":
+        replace_file(run_dir / TABLE, f"{table}\n".encode())
+        replace_file(picture, draw_table(runs, likes))
+    report(f"{run_dir}: {TABLE}, {TABLE_DATA}, {TABLE_PICTURE}")

@@ -1,0 +1,123 @@
+"""The table of a sweep: figures of finished runs, over their seeds, next to those that a paper has."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mt.config.schema import Expected
+from mt.runs.atomic import LARGEST_JSON_BYTES, read_file
+from mt.runs.checkpoint import tensors_without_values
+from mt.runs.folder import MODEL, load_run, scores_path
+from mt.runs.metrics import read_metrics
+
+Run = Mapping[str, Any]  # the row and the seed of a run, with its figures
+Likes = Mapping[str, Expected | None]  # the rows of a table in order, each with what a paper has for it
+
+_COLUMNS = {  # of each figure its heading and its form
+    "parameters": ("parameters (million)", "{:.2f}"),
+    "perplexity": ("validation perplexity", "{:.2f}"),
+    "bleu": ("test BLEU", "{:.2f}"),
+    "training_seconds": ("training (s)", "{:,.0f}"),
+    "sentences_per_second": ("decoding (sentences/s)", "{:,.1f}"),
+}
+_NOTE = (
+    "Mean over the seeds, with the lowest and the highest in brackets. Perplexity is per subword, after the last step. "
+    "Training is the time of all steps, validations left out; decoding is that of the test split, batches of the beam "
+    "as configured, on the machine as it was."
+)
+
+
+def figures(run_dir: Path) -> dict[str, float | None]:
+    """What the table shows of a finished run; None is what the run does not have. Raises BadFileError.
+
+    BLEU has the form that the run's recipe expects, else sacreBLEU's.
+    """
+    expected = load_run(run_dir).expected
+    steps, validations = read_metrics(run_dir, "train"), read_metrics(run_dir, "validation")
+    path = scores_path(run_dir, "test")
+    scores = dict(json.loads(read_file(path, LARGEST_JSON_BYTES))) if path.exists() else {}
+    compound = expected is not None and expected.form == "tokenised_compound_split"
+    seconds, last = sum(line["seconds"] for line in steps), validations[-1] if validations else None
+    if steps and last is not None:  # the steps after the last logged one
+        seconds *= last["step"] / steps[-1]["step"]
+    return {
+        "parameters": sum(tensor.numel() for tensor in tensors_without_values(run_dir / MODEL).values()) / 1e6,
+        "perplexity": last and last["perplexity"],
+        "bleu": scores.get("bleu_compound_split" if compound else "bleu"),
+        "training_seconds": seconds,
+        "sentences_per_second": scores["sentences"] / scores["seconds"] if scores.get("seconds") else None,
+    }
+
+
+def format_table(runs: Sequence[Run], likes: Likes) -> str:
+    """The rows in Markdown; where one of them has a paper's figures, those are in further columns."""
+    paper = ["parameters", "perplexity", "bleu"] if any(likes.values()) else []
+    heads = ["row", "seeds", *(head for head, _ in _COLUMNS.values()), *(f"the paper's {name}" for name in paper)]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for row, like in likes.items():
+        own = sorted((run for run in runs if run["row"] == row), key=lambda run: run["seed"])
+        cells = [_cell([run[name] for run in own], form) for name, (_, form) in _COLUMNS.items()]
+        theirs = [_of_paper(like).get(name) for name in paper]
+        shown = [row, ", ".join(str(run["seed"]) for run in own), *cells]
+        if own:
+            lines.append(f"| {' | '.join([*shown, *('—' if each is None else f'{each:g}' for each in theirs)])} |")
+    return "\n".join([*lines, "", _NOTE])
+
+
+def _of_paper(like: Expected | None) -> dict[str, float | None]:
+    """The figures of a paper, under the names of ours."""
+    if like is None:
+        return {}
+    return {"parameters": like.parameters_millions, "perplexity": like.perplexity, "bleu": like.bleu}
+
+
+def _cell(values: Sequence[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return "—"
+    low, high = form.format(min(known)), form.format(max(known))
+    return form.format(sum(known) / len(known)) + (f" ({low} to {high})" if low != high else "")
+
+
+def draw_table(runs: Sequence[Run], likes: Likes) -> bytes:
+    """A PNG: for each block of rows (A, B, … of table 3) a line of plots, in which the first row is the baseline.
+
+    A diamond is where a row would be if it differed from the baseline as it does in the paper.
+    """
+    from matplotlib.figure import Figure  # noqa: PLC0415  slow to load, and needed once
+
+    done = [row for row in likes if any(run["row"] == row for run in runs)]
+    baseline, others = done[0], done[1:]
+    names = dict.fromkeys(row.partition("_")[0] for row in others or done)
+    blocks = [[baseline, *(row for row in others if row.partition("_")[0] == name)] for name in names]
+    figure = Figure(figsize=(16, 1 + 0.9 * len(blocks) + 0.3 * sum(map(len, blocks))), layout="constrained")
+    heights = [2 + len(rows) for rows in blocks]
+    grid = figure.subplots(len(blocks), len(_COLUMNS), squeeze=False, sharex="col", height_ratios=heights)
+    for rows, line in zip(blocks, grid, strict=True):
+        for axes, (name, (head, _)) in zip(line, _COLUMNS.items(), strict=True):
+            _draw(axes, rows, name, runs, likes)
+            axes.set_yticks(range(len(rows)), rows if name == "parameters" else [""] * len(rows))
+            axes.set_ylim(len(rows) - 0.5, -0.5)
+            axes.grid(alpha=0.3)
+            axes.set_title(head if line is grid[0] else "", fontsize=10)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=100)
+    return content.getvalue()
+
+
+def _draw(axes: Any, rows: Sequence[str], name: str, runs: Sequence[Run], likes: Likes) -> None:
+    """A figure of some rows: a point for each seed, a line through the baseline's mean, the paper's difference."""
+    found = {row: [run[name] for run in runs if run["row"] == row and run[name] is not None] for row in rows}
+    for height, values in enumerate(found.values()):
+        axes.plot(values, [height] * len(values), "o", color="C0", alpha=0.7)
+    first = found[rows[0]]
+    if not first:
+        return
+    mean = sum(first) / len(first)
+    axes.axvline(mean, color="grey", linewidth=0.8)
+    paper = [_of_paper(likes[row]).get(name) for row in rows]
+    for height, theirs in enumerate(paper):
+        if height and theirs is not None and paper[0] is not None:
+            axes.plot(mean + theirs - paper[0], height, "D", markerfacecolor="none", color="C1")
