@@ -14,6 +14,7 @@ from mt.data.augmentation import Augmentation
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
 from mt.data.filters import SPLITS, Split
 from mt.data.hub import HubCorpus
+from mt.data.spaces import separator
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.fast.chunked_loss import chunked_loss
@@ -41,7 +42,6 @@ from mt.translation.confidence import token_log_probabilities
 from mt.translation.translator import Translator
 
 _report_once = functools.cache(report)  # training starts decoding at every validation
-_LANGUAGES_WITHOUT_SPACES = {"zh", "ja", "th", "lo", "km", "my"}
 
 Tokenizers = tuple[Tokenizer, Tokenizer]  # of source and target
 
@@ -174,7 +174,7 @@ def translator(
         threads=threads,
         batch_tokens=decoding.batch_tokens,
         max_source_tokens=decoding.max_source_tokens,
-        separator="" if config.data.target_language in _LANGUAGES_WITHOUT_SPACES else " ",
+        separator=separator(config.data.target_language),
         align=functools.partial(mean_attention, models) if alignments else None,
         token_scores=functools.partial(token_log_probabilities, models) if probabilities else None,
     )

@@ -46,6 +46,7 @@ class Filters:
 class Augmentation:
     """Changes of the training text, drawn again every epoch; each rate is a share of the pairs, and 0 is off."""
 
+    joined: Share  # with another pair after it
     upper_case: Share  # both sides in capitals
     title_case: Share  # a capital at the beginning of each word of both sides
     end_punctuation: Share  # of pairs that end in the same mark: it is lost on both sides, every fourth time doubled

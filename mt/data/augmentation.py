@@ -1,6 +1,7 @@
-"""Training pairs changed at random as people type: capitals, Title Case, no full stop, typos, words to copy.
+"""Training pairs changed at random: joined, and as people type: capitals, Title Case, typos, words to copy.
 
-The changes and their rates are those of Mozilla's translation models. Their own program, OpusTrainer, is a stream
+`joined` is random concatenation, with which a small corpus teaches longer sentences (Nguyen, Murray and Chiang 2021).
+The other changes and their rates are those of Mozilla's translation models. Their own program, OpusTrainer, is a stream
 between processes that draws from Python's global generator and pins another SentencePiece, so that a line's changes
 would depend on all lines before it; here they depend on the seed, the epoch and the line alone.
 """
@@ -13,7 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mt.data.lines import read_lines
+from mt.data.spaces import separator
 from mt.data.untranslatable import FORMS, token
+
+Pair = tuple[str, str]  # source and target
 
 COPIED = [kind for kind in FORMS if kind != "noise"]
 _MARKS = (".。．।۔", "!！", "?？؟", "…", ":：", ";；؛")  # those of a group end sentences of the same kind
@@ -31,6 +35,8 @@ _LAYOUTS = {
 class Augmentation:
     """Each rate is the share of pairs that get the change, in 0 to 1; of the two cases a pair gets one at most."""
 
+    joined: float
+    """With another pair after it."""
     upper_case: float
     title_case: float
     end_punctuation: float
@@ -46,7 +52,16 @@ class Augmentation:
         """The changes of case alone, None without; the vocabulary has to have words in capitals too."""
         if not self.upper_case + self.title_case:
             return None
-        return replace(self, end_punctuation=0.0, typos=0.0, noise=0.0, copied_tokens=0.0)
+        return replace(self, joined=0.0, end_punctuation=0.0, typos=0.0, noise=0.0, copied_tokens=0.0)
+
+    def followed(self, pair: Pair, others: Sequence[Pair], chance: random.Random) -> Pair:
+        """The pair, alone or with one of the `others` after it."""
+        if not self.joined or chance.random() >= self.joined:
+            return pair
+        other = chance.choice(others)
+        spaces = separator(self.source_language), separator(self.target_language)
+        source, target = (space.join(sides) for space, *sides in zip(spaces, pair, other, strict=True))
+        return source, target
 
     def changed(self, source: str, target: str, chance: random.Random) -> tuple[str, str]:
         """The pair as `chance` changes it."""

@@ -67,8 +67,10 @@ def encode_corpus(
     def change(lines: Sides, chunk: int) -> Sides:
         if augmentation is None:
             return lines
-        numbered = enumerate(zip(*lines, strict=True), start=chunk * CHUNK_PAIRS)
-        changed = [augmentation.changed(*pair, random.Random(f"{seed} pair {number}")) for number, pair in numbered]
+        pairs, changed = list(zip(*lines, strict=True)), []
+        for number, pair in enumerate(pairs, start=chunk * CHUNK_PAIRS):
+            chance = random.Random(f"{seed} pair {number}")
+            changed.append(augmentation.changed(*augmentation.followed(pair, pairs, chance), chance))
         return [source for source, _ in changed], [target for _, target in changed]
 
     small = max(one.vocab_size for one in tokenizers) <= 1 << 16

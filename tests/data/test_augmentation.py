@@ -23,7 +23,7 @@ from mt.data.lines import read_lines
 from mt.data.untranslatable import FORMS, is_copied, left_out, token
 
 NOTHING = Augmentation(
-    upper_case=0, title_case=0, end_punctuation=0, typos=0, noise=0, copied_tokens=0,
+    joined=0, upper_case=0, title_case=0, end_punctuation=0, typos=0, noise=0, copied_tokens=0,
     source_language="en", target_language="de",
 )  # fmt: skip
 SOURCE, TARGET = "A small dog doesn't see the 3rd ball.", "Ein kleiner Hund sieht den dritten Ball nicht."
@@ -152,9 +152,23 @@ def test_a_source_without_case_leaves_the_target_as_it_is() -> None:
     assert draws(replace(NOTHING, upper_case=1), SOURCE, CHINESE)[0] == (SOURCE.upper(), CHINESE)
 
 
+def test_pairs_are_joined_at_their_rate_and_both_sides_alike() -> None:
+    others = [(f"source {number}", f"target {number}") for number in range(5)]
+    joined = [
+        replace(NOTHING, joined=0.3, target_language="ja").followed(
+            (SOURCE, TARGET), others, random.Random(f"{number}")
+        )
+        for number in range(N)
+    ]
+    longer = [(source, target) for source, target in joined if source != SOURCE]
+    assert len(longer) == pytest.approx(0.3 * N, rel=0.2)
+    assert set(longer) == {(f"{SOURCE} {source}", f"{TARGET}{target}") for source, target in others}
+    assert set(joined) - set(longer) == {(SOURCE, TARGET)}
+
+
 def test_equal_seeds_draw_equally() -> None:
     everything = Augmentation(
-        upper_case=0.2, title_case=0.2, end_punctuation=0.5, typos=0.5, noise=0.3, copied_tokens=0.3,
+        joined=0.2, upper_case=0.2, title_case=0.2, end_punctuation=0.5, typos=0.5, noise=0.3, copied_tokens=0.3,
         source_language="en", target_language="de",
     )  # fmt: skip
     pairs = draws(everything)

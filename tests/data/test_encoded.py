@@ -18,9 +18,10 @@ ENGLISH = ["a", "small", "dog", "runs", "over", "the", "green", "field", "while"
 GERMAN = ["ein", "kleiner", "Hund", "läuft", "über", "die", "grüne", "Wiese", "während", "zwei", "Männer", "zusehen"]
 CHUNK_PAIRS = 64
 AS_TYPED = Augmentation(
-    upper_case=0.2, title_case=0.1, end_punctuation=0.2, typos=0.2, noise=0.1, copied_tokens=0.2,
+    joined=0, upper_case=0.2, title_case=0.1, end_punctuation=0.2, typos=0.2, noise=0.1, copied_tokens=0.2,
     source_language="en", target_language="de",
 )  # fmt: skip
+JOINED = replace(AS_TYPED, joined=1.0, upper_case=0, title_case=0, end_punctuation=0, typos=0, noise=0, copied_tokens=0)
 ODD = [("a\u2028b", "\u0085"), ("\x0b\x0c.", "a\rb"), ("</s>", "<s>\0"), ("\ufeffa", "😀"), ("field\r", "\u2581")]
 
 
@@ -165,6 +166,14 @@ def test_pairs_change_by_seed_and_number_alone(
     assert texts("other", seed=(7, 2)) != changed
     monkeypatch.setattr("mt.data.encoded.CHUNK_PAIRS", 40)
     assert texts("other chunks", seed=(7, 1)) == changed
+
+
+def test_pairs_are_joined_with_others_of_their_chunk(made: dict[str, Path], tmp_path: Path) -> None:
+    plain = encode(made, tmp_path / "plain")
+    joined = encode(made, tmp_path / "joined", augmentation=JOINED, seed=(7,))
+    pairs = set(map(str, contents(plain)))
+    for whole, first in zip(contents(joined), contents(plain), strict=True):
+        assert str(tuple(long[len(short) :] for long, short in zip(whole, first, strict=True))) in pairs
 
 
 def test_an_unchanged_corpus_is_reused(made: dict[str, Path], tmp_path: Path) -> None:
