@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 
 from mt.config import schema
-from mt.config.checks import check_max_positions
+from mt.config.checks import check_max_positions, classifies_pairs
 from mt.data.augmentation import Augmentation
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
 from mt.data.filters import SPLITS, Split
@@ -88,7 +88,9 @@ def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int
         **vars(config.model),
         vocab_size=vocab_size,
         source_vocab_size=source_vocab_size,
+        num_classes=2 if classifies_pairs(config) else None,
         pad=PAD,
+        eos=EOS,
         attention=fused_attention,
         make_dropout=Dropout,
     )
@@ -160,6 +162,8 @@ def translator(
     """
     if isinstance(config.data, schema.TextData):
         raise UserError(f"{config.run_dir} is a language model (data=text) and does not translate; use mt-generate")
+    if classifies_pairs(config):
+        raise UserError(f"{config.run_dir} is a pair classifier (model.family=encoder) and does not translate")
     check_max_positions(config.model, decoding)
     if alignments and config.model.family == "decoder":
         raise UserError("alignments: model.family=decoder has no attention over an encoder to read them from")
@@ -211,6 +215,7 @@ def _decoders(
 def _plain_decoder(model: AnyTransformer) -> Callable[..., NextToken]:
     if isinstance(model, Transformer):
         return functools.partial(CachedDecoder, model)
+    assert isinstance(model, DecoderOnly)
     return functools.partial(CachedContinuation, model)
 
 

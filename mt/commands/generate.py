@@ -24,7 +24,7 @@ def generate(config: GenerateConfig) -> None:
     run_dir = Path(config.run_dir)
     run = load_run(run_dir)
     if not isinstance(run.data, TextData):
-        raise UserError(f"run_dir: {run_dir} translates (mt-translate); mt-generate needs a run of data=text")
+        raise UserError(f"run_dir: {run_dir} is not a language model; mt-generate needs a run of data=text")
     tokenizer, _ = load_tokenizers(run, run_dir)
     prompt = tokenizer.encode(config.prompt)
     if UNKNOWN in prompt:

@@ -41,6 +41,8 @@ def _(config: TrainConfig) -> None:
     if isinstance(config, InspectConfig) and Path(config.output).is_file():
         raise UserError(f"output: {config.output} is a file, not a folder")
     data = config.data
+    if data.filters.pair_scorer is not None:
+        check_run(data.filters.pair_scorer, key="data.filters.pair_scorer")
     if isinstance(data, HubData) and data.path.startswith((".", "/")) and not Path(data.path).exists():
         raise UserError(f"data.path: {data.path} does not exist")
     if isinstance(data, TextData):

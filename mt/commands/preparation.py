@@ -13,7 +13,9 @@ from torch import Tensor
 
 from mt import build
 from mt.api import empty_model, load_tokenizers
+from mt.commands.pair_run import held_out_examples, learned_score, training_examples
 from mt.commands.text_run import HeldOutBlocks, training_blocks
+from mt.config.checks import classifies_pairs, longest_row
 from mt.config.loading import to_yaml
 from mt.config.schema import Data, TextData, TrainConfig
 from mt.data.augmentation import write_changed
@@ -23,6 +25,7 @@ from mt.data.filters import HELD_OUT, FilterSettings, Split
 from mt.data.known_words import save_known_words
 from mt.data.lines import blocks, read_lines
 from mt.data.loader import Pairs, TrainingOrder
+from mt.data.rows import make_row_batch
 from mt.data.text_blocks import make_block_batch, prepare_single_text
 from mt.data.text_cache import HELD_OUT_FILE, PreparedText, Side, prepare_text
 from mt.data.tokenizer import train_tokenizer
@@ -84,6 +87,7 @@ def filtered_text(data: Data) -> PreparedText:
         build.corpora(data),
         filters=FilterSettings(**{field.name: getattr(data.filters, field.name) for field in fields(FilterSettings)}),
         cache_dir=Path(data.cache_dir),
+        learned=learned_score(data),
     )
 
 
@@ -162,6 +166,10 @@ def loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping[
     if isinstance(config.data, TextData):
         held_out = HeldOutBlocks.of_run(config, config.data, run_dir)
         batches = list(held_out.batches(_VALIDATION_PAIRS * config.data.block_tokens))
+    elif classifies_pairs(config):
+        batches = held_out_examples(config, _VALIDATION_PAIRS * longest_row(config))
+        if not batches:
+            return None
     else:
         texts = [held_out_text(run_dir, "validation", side) for side in get_args(Side)]
         if not all(text.exists() for text in texts):
@@ -196,11 +204,13 @@ def training_order(
     data.
     """
 
-    data = config.data
+    data, of_pairs = config.data, classifies_pairs(config)
 
     def read_epoch(epoch: int | None) -> Pairs:
         if isinstance(data, TextData):
             return training_blocks(config, data, text, epoch=epoch or 0)
+        if of_pairs:
+            return training_examples(config, text, epoch=epoch or 0)
         return encoded(config, text, "train", epoch=epoch)
 
     @functools.lru_cache(1)
@@ -212,7 +222,7 @@ def training_order(
 
     training, micro_batch_tokens = config.training, config.training.micro_batch_tokens
     of_text = isinstance(data, TextData)
-    drawn = bool(config.tokenizer.bpe_dropout) or build.augmentation(data) is not None or of_text
+    drawn = bool(config.tokenizer.bpe_dropout) or build.augmentation(data) is not None or of_text or of_pairs
     return TrainingOrder(
         corpus_of_epoch=lambda epoch: corpus(epoch if drawn else None),
         batch_tokens=training.batch_tokens,
@@ -224,7 +234,7 @@ def training_order(
         rank=ranks.rank,
         world_size=ranks.world_size,
         threads=threads,
-        make_batch=make_block_batch if of_text else make_batch,
+        make_batch=make_block_batch if of_text else make_row_batch if of_pairs else make_batch,
     )
 
 
@@ -251,6 +261,7 @@ def fitting_tokens(
         return order.micro_batch_tokens
     data = config.data
     least_tokens = data.block_tokens if isinstance(data, TextData) else data.filters.max_tokens + 1
+    least_tokens = longest_row(config) if classifies_pairs(config) else least_tokens
     tokens = largest_that_fits(attempt, most_tokens=config.training.batch_tokens, least_tokens=least_tokens)
     report(f"micro-batches of {tokens:,} tokens a side fit; a step has {config.training.batch_tokens:,}")
     return tokens

@@ -13,6 +13,7 @@ import torch
 from mt import build
 from mt.api import empty_model, load_tokenizers, translator_of_run
 from mt.commands.automatic import chosen
+from mt.commands.pair_run import pair_validation, score_faults
 from mt.commands.preparation import (
     encoded,
     fitting_tokens,
@@ -22,7 +23,7 @@ from mt.commands.preparation import (
     training_order,
 )
 from mt.commands.text_run import score_text, text_validation
-from mt.config.checks import budget_seconds
+from mt.config.checks import budget_seconds, classifies_pairs
 from mt.config.schema import TextData, TrainConfig
 from mt.data.filters import FilterReport
 from mt.data.lines import read_lines
@@ -113,9 +114,9 @@ def _complete(
             f"warning: the run ended inside its warm-up of {warmup:,} steps, so that the model has hardly learned: "
             f"train on, or begin again in a new run_dir with {again}"
         )
-    if isinstance(config.data, TextData):
+    if isinstance(config.data, TextData) or classifies_pairs(config):
         if not (run_dir / SCORES).exists():
-            score_text(config, config.data)
+            score_text(config, config.data) if isinstance(config.data, TextData) else score_faults(config)
         return
     missing = [
         split for split in scores if held_out_text(run_dir, split, "source").exists() and not scores[split].exists()
@@ -333,9 +334,11 @@ def _describe(
 def _validation(
     config: TrainConfig, text: PreparedText, model: AnyTransformer, batch_tokens: int
 ) -> Callable[[], Validation] | None:
-    """Loss and greedy BLEU on the validation split, None without one; of a language model the loss."""
+    """Loss and greedy BLEU on the validation split, None without one; of what does not translate the loss."""
     if isinstance(config.data, TextData):
         return text_validation(config, config.data, model, batch_tokens)
+    if classifies_pairs(config):
+        return pair_validation(config, model, batch_tokens)
     if not text.path("validation", "source").exists():
         return None
     corpus = encoded(config, text, "validation", epoch=None)

@@ -11,6 +11,7 @@ from mt.config.schema import (
     EvaluateConfig,
     ExportConfig,
     FilesData,
+    Filters,
     GenerateConfig,
     HubData,
     Model,
@@ -40,6 +41,8 @@ def _(model: Model) -> None:
         raise UserError(f"model.num_heads: {model.num_heads} heads do not divide model.d_model = {model.d_model}")
     if model.family == "decoder" and model.num_encoder_layers is not None:
         raise UserError("model.num_encoder_layers: model.family=decoder has no encoder; give num_decoder_layers")
+    if model.family == "encoder" and model.num_decoder_layers is not None:
+        raise UserError("model.num_decoder_layers: model.family=encoder has no decoder; give num_encoder_layers")
     if model.positions == "sinusoidal" and model.d_model % 2:
         raise UserError(f"model.d_model: must be even, for pairs of sine and cosine (section 3.5); got {model.d_model}")
     d_k = model.d_k or model.d_model // model.num_heads
@@ -47,6 +50,12 @@ def _(model: Model) -> None:
         raise UserError(f"model.d_k: must be even with model.positions=rotary, for pairs of features; got {d_k}")
     if model.positions in ("relative", "rotary") and model.score != "scaled_dot":
         raise UserError(f"model.score: model.positions={model.positions} works with scaled_dot only, not {model.score}")
+
+
+@check_combinations.register
+def _(filters: Filters) -> None:
+    if (filters.min_pair_score is None) != (filters.pair_scorer is None):
+        raise UserError("data.filters.min_pair_score, data.filters.pair_scorer: give both or neither")
 
 
 @check_combinations.register
@@ -123,7 +132,7 @@ def _(config: TrainConfig) -> None:
         raise UserError("experiment=auto also needs budget, for example budget=2h")
     if config.automatic and config.finetune_from is not None:
         raise UserError("finetune_from: experiment=auto chooses a recipe for a new model; leave one of them out")
-    if config.model.family == "decoder" and training.fsdp:
+    if config.model.family != "encoder_decoder" and training.fsdp:
         raise UserError("training.fsdp: serves model.family=encoder_decoder only")
     if training.consistency == "rdrop" and config.model.dropout == 0:
         raise UserError("training.consistency=rdrop: its two passes differ by dropout; give model.dropout above 0")
@@ -133,6 +142,10 @@ def _(config: TrainConfig) -> None:
         if config.automatic:
             raise UserError("experiment=auto is for translation; data=text has experiment=language_model_small")
         _check_language_model(config, config.data.block_tokens)
+    elif classifies_pairs(config):
+        if config.automatic:
+            raise UserError("experiment=auto is for translation; model.family=encoder has experiment=pair_classifier")
+        _check_pair_classifier(config, longest_row(config))
     else:
         _check_translation(config, config.data.filters.max_tokens)
 
@@ -149,6 +162,34 @@ def _check_language_model(config: TrainConfig, block_tokens: int) -> None:
         raise UserError(
             f"data.block_tokens: {block_tokens} is more than model.max_positions = {config.model.max_positions}"
         )
+    _check_unchanged_rows(config, "data=text")
+
+
+def classifies_pairs(config: TrainConfig) -> bool:
+    """Whether a run learns to tell pairs that are translations from others: an encoder alone does not translate."""
+    return config.model.family == "encoder" and not isinstance(config.data, TextData)
+
+
+def longest_row(config: TrainConfig) -> int:
+    """The tokens of a pair classifier's longest row: BOS, and two texts, each with its EOS."""
+    return 2 * config.data.filters.max_tokens + 3
+
+
+def _check_pair_classifier(config: TrainConfig, row_tokens: int) -> None:
+    sizes = {"training.micro_batch_tokens": _micro_batch_tokens(config.training)}
+    if config.model.positions == "learned":
+        sizes["model.max_positions"] = config.model.max_positions
+    for key, size in sizes.items():
+        if row_tokens > size:
+            raise UserError(
+                f"data.filters.max_tokens: two texts of {config.data.filters.max_tokens} subwords are a row of "
+                f"{row_tokens} with their ends, which does not fit {key} = {size}"
+            )
+    _check_unchanged_rows(config, "model.family=encoder")
+
+
+def _check_unchanged_rows(config: TrainConfig, what: str) -> None:
+    """Refuse what changes or packs the rows of a batch, for models that read them as they are."""
     for key, value, given in (
         ("training.packing", False, config.training.packing),
         ("tokenizer.shared_vocab", True, config.tokenizer.shared_vocab),
@@ -156,7 +197,7 @@ def _check_language_model(config: TrainConfig, block_tokens: int) -> None:
         *((f"data.augmentation.{name}", 0.0, rate) for name, rate in vars(config.data.augmentation).items()),
     ):
         if given != value:
-            raise UserError(f"{key}: data=text takes {str(value).lower()} only, got {str(given).lower()}")
+            raise UserError(f"{key}: {what} takes {str(value).lower()} only, got {str(given).lower()}")
 
 
 def _micro_batch_tokens(training: Training) -> int:

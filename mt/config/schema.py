@@ -40,6 +40,8 @@ class Filters:
     remove_copies: bool  # pairs whose source equals their target
     remove_duplicates: bool  # pairs that occurred before
     remove_held_out: bool  # pairs whose source or target occurs in validation or test
+    min_pair_score: Share | None  # pairs that pair_scorer finds less likely to be translations; null is off
+    pair_scorer: File | None  # the run folder of a pair classifier (experiment=pair_classifier)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +163,7 @@ class Tokenizer:
 class Model:
     """Section 3, with the symbols of table 3: N, d_model, d_ff, h, P_drop."""
 
-    family: Literal["encoder_decoder", "decoder"]  # decoder: GPT's, source and target in one row
+    family: Literal["encoder_decoder", "decoder", "encoder"]  # GPT's, source and target in one row; BERT's
     num_layers: Layers  # N, of the encoder and of the decoder
     num_encoder_layers: Layers | None  # null: num_layers
     num_decoder_layers: Layers | None  # null: num_layers; a shallow decoder translates faster
@@ -253,9 +255,6 @@ class Expected:
     form: Literal["sacrebleu", "tokenised_compound_split"]
     perplexity: Positive | None  # of validation, per subword
     parameters_millions: Count | None  # to the nearest million
-
-
-# ---------------------------------------------------------------------------- one class per command
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,14 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 Pair = tuple[str, str]
 Split = str  # train, validation, test, or the name of a further test set
 SPLITS = ("train", "validation", "test")
-REASONS = BLANK, HELD_OUT, COPY, LENGTH_RATIO, DUPLICATE = (
-    "blank side", "in validation or test", "copy of the source", "length ratio", "duplicate pair"
+REASONS = BLANK, HELD_OUT, COPY, LENGTH_RATIO, DUPLICATE, PAIR_SCORE = (
+    "blank side", "in validation or test", "copy of the source", "length ratio", "duplicate pair", "pair score"
 )  # fmt: skip
 
 # Below these sizes a filter says little: "Oh!" for "Ach so!" is not misaligned, "Microsoft Windows" not untranslated.
@@ -127,6 +127,15 @@ class FilterSettings:
     remove_held_out: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class LearnedScore:
+    """The scores of a pair classifier, and the `minimum` of a pair to keep; other scores, another `fingerprint`."""
+
+    score: Callable[[Sequence[Pair]], Sequence[float]]
+    minimum: float
+    fingerprint: str
+
+
 @dataclass(kw_only=True)
 class PairFilter:
     """Takes training pairs in blocks and returns those to keep; counts the rest in `dropped` and lists `leaks`.
@@ -137,6 +146,7 @@ class PairFilter:
 
     settings: FilterSettings
     held_out: HeldOut
+    learned: LearnedScore | None = None
     read: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     leaks: list[Leak] = field(default_factory=list)
@@ -152,12 +162,18 @@ class PairFilter:
                 kept.append((source, target))
             else:
                 self.dropped[reason] += 1
-        return kept
+        if self.learned is None:
+            return kept
+        scored = list(zip(kept, self.learned.score(kept), strict=True))
+        likely = [pair for pair, score in scored if score >= self.learned.minimum]
+        self.dropped[PAIR_SCORE] += len(kept) - len(likely)
+        return likely
 
     def report(self, *, held_out: dict[Split, int]) -> FilterReport:
         """Return the counts so far, with the sizes of the validation and test split."""
         settings = self.settings
         on = {HELD_OUT: settings.remove_held_out, COPY: settings.remove_copies, DUPLICATE: settings.remove_duplicates}
+        on[PAIR_SCORE] = self.learned is not None
         dropped = {reason: self.dropped[reason] for reason in REASONS if on.get(reason, True)}
         return FilterReport(read=self.read, dropped=dropped, held_out=held_out)
 

@@ -15,7 +15,7 @@ from typing import BinaryIO, Literal
 
 from mt.data.cache import Facts, cached_folder
 from mt.data.corpus import Corpus
-from mt.data.filters import FilterReport, FilterSettings, HeldOut, Pair, PairFilter, Split
+from mt.data.filters import FilterReport, FilterSettings, HeldOut, LearnedScore, Pair, PairFilter, Split
 from mt.data.lines import blocks, encode_lines
 from mt.errors import UserError
 from mt.reporting import Progress
@@ -44,7 +44,13 @@ class PreparedText:
         return {"train": self.report.kept, **self.report.held_out}
 
 
-def prepare_text(splits: Mapping[Split, Sequence[Corpus]], *, filters: FilterSettings, cache_dir: Path) -> PreparedText:
+def prepare_text(
+    splits: Mapping[Split, Sequence[Corpus]],
+    *,
+    filters: FilterSettings,
+    cache_dir: Path,
+    learned: LearnedScore | None = None,
+) -> PreparedText:
     """Return the filtered text of all corpora, from the cache when it is there. Only training pairs are filtered.
 
     `splits` has the corpora for training, and for validation and test where there are any; all are counted before
@@ -52,17 +58,25 @@ def prepare_text(splits: Mapping[Split, Sequence[Corpus]], *, filters: FilterSet
     Raises UserError for a corpus that cannot be used or of which no pair is left, DiskError when writing fails.
     """
     fingerprints = {split: [corpus.fingerprint() for corpus in corpora] for split, corpora in splits.items()}
-    origin = [FORMAT_VERSION, asdict(filters), fingerprints]
-    write = partial(_write_splits, splits=splits, filters=filters)
+    origin: list[object] = [FORMAT_VERSION, asdict(filters), fingerprints]
+    if learned is not None:
+        origin.append([learned.minimum, learned.fingerprint])
+    write = partial(_write_splits, splits=splits, filters=filters, learned=learned)
     folder, report = cached_folder(cache_dir, "text", origin, write)
     return PreparedText(folder=folder, fingerprint=folder.name, report=FilterReport(**report))
 
 
-def _write_splits(folder: Path, *, splits: Mapping[Split, Sequence[Corpus]], filters: FilterSettings) -> Facts:
+def _write_splits(
+    folder: Path,
+    *,
+    splits: Mapping[Split, Sequence[Corpus]],
+    filters: FilterSettings,
+    learned: LearnedScore | None,
+) -> Facts:
     """Write validation and test as they are and train filtered; return the report."""
     counts = {split: sum(corpus.count_pairs() for corpus in corpora) for split, corpora in splits.items()}
     held_out = HeldOut()
-    pair_filter = PairFilter(settings=filters, held_out=held_out)
+    pair_filter = PairFilter(settings=filters, held_out=held_out, learned=learned)
     with closing(Progress("reading the corpora", total=sum(counts.values()), unit="pairs")) as progress:
         for split in sorted(splits, key="train".__eq__):  # train last: it is searched for the others
             with (folder / f"{split}.source").open("wb") as source, (folder / f"{split}.target").open("wb") as target:

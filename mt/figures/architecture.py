@@ -28,11 +28,16 @@ def architecture_svg(model: Model, *, shared_vocab: bool) -> str:
     source, target, output = _MATRICES[tied]
     masked, own, cross = _attention(model, "Masked "), _attention(model), _attention(model, of_positions=False)
     feed_forward = ("feed_forward", "Feed Forward", f"{_ACTIVATIONS[model.activation]}, d_ff = {model.d_ff:,}")
-    decoder = _Column(model, x=235 if model.family == "decoder" else 545, side=1)
+    decoder = _Column(model, x=545 if model.family == "encoder_decoder" else 235, side=1)
     num_layers = model.num_decoder_layers or model.num_layers
     if model.family == "decoder":
         decoder.embed("Source, then Target", "Embedding", source if source == target else f"{source} and {target}")
         decoder.stack(num_layers, [masked, feed_forward])
+    elif model.family == "encoder":
+        decoder.embed("One Text, or Two", "Embedding", f"{target}, and segments")
+        decoder.box("norm", "Norm")
+        decoder.stack(model.num_encoder_layers or model.num_layers, [own, feed_forward])
+        decoder.box("linear", "Linear, tanh", "of the first position")
     else:
         encoder = _Column(model, x=235, side=-1, shapes=decoder.shapes)
         encoder.embed("Inputs", "Input Embedding", source)
@@ -41,7 +46,8 @@ def architecture_svg(model: Model, *, shared_vocab: bool) -> str:
         _, memory, _ = decoder.stack(num_layers, [masked, cross, feed_forward])
         decoder.line(f"M{encoder.x} {encoder.y}v-{_GAP}H{decoder.x - 158}V{memory}H{decoder.x - _HALF}")
         decoder.text(-152, memory - 5, "K, V")
-    decoder.box("linear", "Linear", f"matrix {output}ᵀ{', bias' if model.output_bias else ''}")
+    matrix = f"matrix {output}ᵀ{', bias' if model.output_bias else ''}"
+    decoder.box("linear", "Linear", "to the classes" if model.family == "encoder" else matrix)
     decoder.box("softmax", "Softmax")
     decoder.line(f"M{decoder.x} {decoder.y}v-{_GAP}")
     decoder.text(0, decoder.y - _GAP - 6, "Output Probabilities")

@@ -10,6 +10,7 @@ from mt.model.attention import Attention, MultiHeadAttention, attention
 from mt.model.attention_positions import AlibiPositions, RelativePositions, RotaryPositions
 from mt.model.decoder_only import AnyTransformer, CausalLayer, DecoderOnly
 from mt.model.embedding import TokenEmbedding
+from mt.model.encoder_only import EncoderOnly
 from mt.model.feed_forward import Activation, FeedForward, SwiGLU
 from mt.model.initialisation import Initialisation, initialise
 from mt.model.positions import LearnedPositions, Positions, SinusoidalPositions
@@ -24,6 +25,7 @@ class Architecture:
     """The sizes and choices of a Transformer; `mt/config/schema.py` says what each of them means.
 
     With separate vocabularies (`source_vocab_size` is not None) the source has an embedding matrix of its own.
+    An encoder alone tells `num_classes` apart, None: predicts tokens; it knows two texts in a row by their `eos`.
     `attention` and `make_dropout` may be faster forms of the same.
     """
 
@@ -34,8 +36,10 @@ class Architecture:
     d_ff: int
     num_heads: int
     dropout: float
-    family: Literal["encoder_decoder", "decoder"] = "encoder_decoder"
+    family: Literal["encoder_decoder", "decoder", "encoder"] = "encoder_decoder"
     source_vocab_size: int | None = None
+    num_classes: int | None = None
+    eos: int = 3
     num_encoder_layers: int | None = None
     num_decoder_layers: int | None = None
     d_k: int | None = None
@@ -55,7 +59,10 @@ class Architecture:
 
     def transformer(self) -> AnyTransformer:
         """A new model with these parts."""
-        model = self._encoder_decoder() if self.family == "encoder_decoder" else self._decoder_only()
+        if self.family == "encoder_decoder":
+            model: AnyTransformer = self._encoder_decoder()
+        else:
+            model = self._decoder_only() if self.family == "decoder" else self._encoder_only()
         initialise(model, self.initialisation)
         return model
 
@@ -71,9 +78,24 @@ class Architecture:
             **self._around_the_stacks(), decoder=self._stack(self._causal_layer, self.num_decoder_layers)
         )
 
+    def _encoder_only(self) -> EncoderOnly:
+        parts = self._around_the_stacks()
+        del parts["source_embedding"]
+        after = [nn.GELU(), self._norm()]
+        if self.num_classes is not None:
+            parts["output_embedding"], after = self._embedding(self.num_classes, output_bias=True), [nn.Tanh()]
+        return EncoderOnly(
+            **parts,
+            segment_embedding=self._embedding(2),
+            norm=self._norm(),
+            encoder=self._stack(self._encoder_layer, self.num_encoder_layers),
+            head=nn.Sequential(nn.Linear(self.d_model, self.d_model), *after),
+            eos=self.eos,
+        )
+
     def _around_the_stacks(self) -> dict[str, Any]:
         """Embeddings, positions and their dropout."""
-        tied_output = self.tied_embeddings != "none"
+        tied_output = self.tied_embeddings != "none" and self.num_classes is None
         target_embedding = self._embedding(self.vocab_size, output_bias=self.output_bias and tied_output)
         source_embedding = target_embedding
         if self.source_vocab_size is not None or self.tied_embeddings != "all":

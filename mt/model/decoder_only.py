@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from mt.model.attention import KeyValueCache, MultiHeadAttention
 from mt.model.embedding import TokenEmbedding
+from mt.model.encoder_only import EncoderOnly
 from mt.model.masks import Layout, joined, padded
 from mt.model.positions import Positions
 from mt.model.stacks import Residual, Stack
@@ -100,4 +101,4 @@ class DecoderOnly(nn.Module):
         return self.decoder(self.dropout(self.positions.embed(x, ids)), ids, mask, caches=caches)
 
 
-AnyTransformer = Transformer | DecoderOnly
+AnyTransformer = Transformer | DecoderOnly | EncoderOnly

@@ -128,6 +128,10 @@ def inherit_config(config: TrainConfig) -> TrainConfig:
         raise UserError(
             f"finetune_from: {config.finetune_from} and this run are not both language models or translators"
         )
+    if (run.model.family == "encoder") != (config.model.family == "encoder"):
+        raise UserError(
+            f"finetune_from: {config.finetune_from} has model.family={run.model.family}, this run {config.model.family}"
+        )
     return replace(
         config,
         model=replace(run.model, dropout=config.model.dropout),

@@ -28,7 +28,7 @@ SCHEMAS = (ROOT / "mt/config/schema.py", ROOT / "mt/config/measurements.py")
 CONF = ROOT / "conf"
 CHOICES = {  # the files of a group, the one with all values first
     "tokenizer": ("wmt14_en_de", "wmt14_en_fr", "small", "toy", "text"),
-    "model": ("base", "big", "small", "toy", "gpt"),
+    "model": ("base", "big", "small", "toy", "gpt", "bert"),
     "training": ("paper_base", "paper_big", "small", "toy", "text"),
     "decoding": ("beam", "greedy", "sampling"),
 }

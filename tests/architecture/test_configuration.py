@@ -27,6 +27,7 @@ CLASSES = [
 ]
 MUST_BE_GIVEN = {
     "experiment=auto": ["budget=2h"],
+    "model=bert": ["training.packing=false"],
     "data=files": FILES[1:],
     "data=none": ["data.source_language=en", "data.target_language=de"],
     "data=text": ["data.text=a.en"],

@@ -47,7 +47,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.commands": {
         *("mt.api", "mt.build", "mt.config", "mt.data", "mt.doctor", "mt.export", "mt.fast", "mt.figures"),
         *("mt.model", "mt.reporting", "mt.runs", "mt.runtime", "mt.training", "mt.translation"),
-        *("mt.commands.automatic", "mt.commands.inputs", "mt.commands.preparation", "mt.commands.text_run"),
+        *("mt.commands.automatic", "mt.commands.inputs", "mt.commands.pair_run", "mt.commands.preparation"),
+        "mt.commands.text_run",
     },
     "mt.commands.serve": {"mt.serving"},
     "mt.commands.translate": {"mt.documents"},

@@ -266,7 +266,7 @@ def test_flags_of_hydra(arguments: list[str], shown: str, capfd: pytest.CaptureF
 
 
 def test_tab_completion(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    for typed, completed in (("model=b", "model=base model=big"), ("training.max_s", "training.max_steps=")):
+    for typed, completed in (("model=b", "model=base model=bert model=big"), ("training.max_s", "training.max_steps=")):
         monkeypatch.setenv("COMP_LINE", f"mt-train {typed}")
         monkeypatch.setenv("COMP_POINT", str(len(f"mt-train {typed}")))
         assert run("train", Captured(), ["--shell-completion", "query=bash"]) == 0

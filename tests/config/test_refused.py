@@ -117,6 +117,18 @@ WRONG = [
         ["data.filters.max_tokens:", "256", "model.max_positions = 100"],
     ),
     (["model.family=decoder", "model.num_encoder_layers=2"], ["model.num_encoder_layers:", "no encoder"]),
+    (["model.family=encoder", "training.packing=false", "model.num_decoder_layers=2"], ["no decoder"]),
+    (["model.family=encoder", "training.fsdp=true"], ["training.fsdp:", "model.family=encoder_decoder"]),
+    (["model.family=encoder"], ["training.packing:", "model.family=encoder", "false", "true"]),
+    (
+        ["model=bert", "training.packing=false", "training.micro_batch_tokens=514"],
+        ["data.filters.max_tokens:", "256", "515", "training.micro_batch_tokens = 514"],
+    ),
+    (
+        ["model=bert", "training.packing=false", "model.max_positions=500"],
+        ["data.filters.max_tokens:", "515", "model.max_positions = 500"],
+    ),
+    (["data.filters.min_pair_score=0.5"], ["data.filters.pair_scorer:", "both"]),
     (["model.family=decoder", "training.fsdp=true"], ["training.fsdp:", "model.family=encoder_decoder"]),
     (["model.family=decoder", "model.positions=learned"], ["decoding.max_source_tokens:", "2100", "2048"]),
     (

@@ -9,6 +9,7 @@ from mt.data.filters import (
     FilterReport,
     FilterSettings,
     HeldOut,
+    LearnedScore,
     PairFilter,
     is_copy,
     is_length_outlier,
@@ -18,9 +19,12 @@ from mt.data.filters import (
 Pair = tuple[str, str]
 
 
-def filter_pairs(pairs: list[Pair], held_out: HeldOut | None = None, **changed: bool) -> tuple[list[Pair], PairFilter]:
+def filter_pairs(
+    pairs: list[Pair], held_out: HeldOut | None = None, learned: LearnedScore | None = None, **changed: bool
+) -> tuple[list[Pair], PairFilter]:
     on = {"remove_copies": True, "remove_duplicates": True, "remove_held_out": True, **changed}
-    pair_filter = PairFilter(settings=FilterSettings(max_length_ratio=3.0, **on), held_out=held_out or HeldOut())
+    settings = FilterSettings(max_length_ratio=3.0, **on)
+    pair_filter = PairFilter(settings=settings, held_out=held_out or HeldOut(), learned=learned)
     kept: list[Pair] = []
     for first in range(0, len(pairs), 7):
         kept += pair_filter.keep(pairs[first : first + 7], corpus="c", first_number=first + 1)
@@ -34,14 +38,18 @@ def test_each_pair_is_counted_once_under_its_reason() -> None:
         "copy of the source": ("See www.debian.org for help!", "see www.debian.org for help"),
         "length ratio": ("Ein Hund bellt.", "A dog barks, " * 8),
         "in validation or test": ("Wer ist da?", "Who is there?"),
+        "pair score": ("Eine Katze schläft.", "A dog barks."),
     }
     held_out = HeldOut()
     held_out.add("test", [("WER ist da", "Who is there ...")], first_number=1)
-    kept, pair_filter = filter_pairs([*pairs.values(), pairs["kept"]], held_out)
+    scored: list[Pair] = []
+    learned = LearnedScore(score=lambda block: scored.extend(block) or [0.5, 0.49], minimum=0.5, fingerprint="")
+    kept, pair_filter = filter_pairs([*pairs.values(), pairs["kept"]], held_out, learned)
+    assert scored == [pairs["kept"], pairs["pair score"]]
     assert kept == [pairs["kept"]]
     report = pair_filter.report(held_out={"test": 1})
     assert report.dropped == dict.fromkeys(REASONS, 1)
-    assert (report.read, report.kept) == (6, 1)
+    assert (report.read, report.kept) == (7, 1)
 
 
 @pytest.mark.parametrize(

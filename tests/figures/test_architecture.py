@@ -65,3 +65,11 @@ def test_pre_norm_has_the_norm_in_front_and_one_at_the_end() -> None:
     found = [text for text in texts(replace(PAPER, norm="pre", family="decoder")) if "Norm" in text or text == "Add"]
     assert found == ["Norm", "Add", "Norm", "Add", "Norm"]
     assert texts(replace(PAPER, num_encoder_layers=12, num_decoder_layers=1)).count("12 ×") == 1
+
+
+def test_an_encoder_alone_has_no_decoder() -> None:
+    found = [text for text in texts(replace(PAPER, family="encoder")) if "=" not in text and text != "+"]
+    below = ["One Text, or Two", "Embedding", "matrix E, and segments", "Positional Encoding", "Norm"]
+    layer = ["Multi-Head Attention", "Add & Norm", "Feed Forward", "Add & Norm", "6 ×"]
+    head = ["Linear, tanh", "of the first position", "Linear", "to the classes", "Softmax", "Output Probabilities"]
+    assert found == below + layer + head

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 import torch
 from jaxtyping import Float
-from tiny_models import BOS, FIRST_PIECE, PAD, VOCAB_SIZE, sentences, tiny_model
+from tiny_models import BOS, EOS, FIRST_PIECE, PAD, VOCAB_SIZE, sentences, tiny_model
 from torch import Tensor, nn
 
 from mt.config import schema
@@ -24,6 +24,7 @@ from mt.model.architecture import Architecture
 from mt.model.attention_positions import RelativePositions
 from mt.model.cached_decoder import CachedContinuation, CachedDecoder
 from mt.model.decoder_only import AnyTransformer
+from mt.model.encoder_only import EncoderOnly
 from mt.model.feed_forward import FeedForward
 from mt.model.inspection import all_attention_weights, unknown_part
 from mt.model.positions import SinusoidalPositions
@@ -70,7 +71,18 @@ CHOICES: dict[str, dict[str, Any]] = {
     "decoder only, relative positions": {"family": "decoder", "positions": "relative", "max_relative_positions": 3},
     "decoder only, rotary positions": {"family": "decoder", "positions": "rotary", "tied_embeddings": "none"},
     "decoder only, alibi": {"family": "decoder", "positions": "alibi", "source_vocab_size": VOCAB_SIZE},
+    "encoder only": {"family": "encoder", "attention": fused_attention, "make_dropout": Dropout},
+    "encoder only, BERT's": {
+        "family": "encoder",
+        "positions": "learned",
+        "max_positions": 9,
+        "activation": "gelu",
+        "output_bias": True,
+    },
+    "encoder only, classes": {"family": "encoder", "positions": "rotary", "norm": "pre", "num_classes": 3},
+    "encoder only, relative positions": {"family": "encoder", "positions": "relative", "max_relative_positions": 3},
 }
+DECODING = [choice for choice, options in CHOICES.items() if options.get("family") != "encoder"]
 # What the fast engine computes: these choices, and no others.
 SERVED = {
     *("paper", "fused attention", "swish, output bias", "separate vocabularies", "fan-in initialisation"),
@@ -89,12 +101,20 @@ def model(choice: str) -> AnyTransformer:
     return tiny_model(**CHOICES[choice])
 
 
+decoding = pytest.mark.parametrize("choice", DECODING, indirect=True)
+
+
 def plain_decoder(model: AnyTransformer, source: Tensor) -> CachedDecoder | CachedContinuation:
     return CachedDecoder(model, source) if isinstance(model, Transformer) else CachedContinuation(model, source)
 
 
-def ragged() -> tuple[torch.Tensor, torch.Tensor]:
-    return sentences(SOURCE_LENGTHS, seed=0), sentences(TARGET_LENGTHS, seed=1, begin=BOS)
+def ragged(model: AnyTransformer | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Source and target; of an encoder alone rows of one and of two texts, and all positions of the source."""
+    source, target = sentences(SOURCE_LENGTHS, seed=0), sentences(TARGET_LENGTHS, seed=1, begin=BOS)
+    if isinstance(model, EncoderOnly):
+        source[0, 2] = source[2, 0] = EOS
+        target = torch.arange(6).expand(3, 6).clamp(max=torch.tensor(SOURCE_LENGTHS)[:, None] - 1)
+    return source, target
 
 
 def test_every_value_of_an_option_is_among_the_choices() -> None:
@@ -104,6 +124,7 @@ def test_every_value_of_an_option_is_among_the_choices() -> None:
             assert values == set(get_args(hint)), name
 
 
+@decoding
 def test_nothing_comes_from_ahead(model: AnyTransformer) -> None:
     source, target = ragged()
     before = model(source, target)
@@ -116,20 +137,28 @@ def test_nothing_comes_from_ahead(model: AnyTransformer) -> None:
 
 
 def test_padding_and_neighbours_have_no_influence(model: AnyTransformer) -> None:
-    source, target = ragged()
+    source, target = ragged(model)
     together = model(source, target)
-    for row, (source_length, target_length) in enumerate(zip(SOURCE_LENGTHS, TARGET_LENGTHS, strict=True)):
+    target_lengths = SOURCE_LENGTHS if isinstance(model, EncoderOnly) else TARGET_LENGTHS
+    for row, (source_length, target_length) in enumerate(zip(SOURCE_LENGTHS, target_lengths, strict=True)):
         alone = model(source[row : row + 1, :source_length], target[row : row + 1, :target_length])
         torch.testing.assert_close(together[row, :target_length], alone[0], rtol=0, atol=1e-10)
 
 
 def test_packed_rows_equal_padded_rows(model: AnyTransformer) -> None:
-    pairs = [([5, 6, 7], [8, 9]), ([10], [11, 12, 13]), ([14, 15], [16])]
+    pairs = [([5, EOS, 7], [8, 9]), ([10], [11, 12, 13]), ([14, EOS], [16])]  # EOS: two texts, for an encoder alone
     padded = make_batch(*zip(*pairs, strict=True))
     packed = make_packed_batch([pairs], pack_length=12, rows=1)
     assert packed.source_segments is not None
     assert packed.target_segments is not None
     layout = masks.packed(packed.source_segments, packed.target_segments)
+    if isinstance(model, EncoderOnly):
+        states = model.encode(padded.source, masks.padded(padded.source, padded.target_input, pad=PAD))
+        own = [states[number, : len(source) + 1] for number, (source, _) in enumerate(pairs)]
+        rows = torch.cat(own)
+        found = model.encode(packed.source, layout)[0, : len(rows)]
+        torch.testing.assert_close(found, rows, rtol=0, atol=1e-10)
+        return
     found = model.hidden(packed.source, packed.target_input, layout)
     expected = model.hidden(padded.source, padded.target_input)
     for number, (_, target) in enumerate(pairs):
@@ -137,6 +166,7 @@ def test_packed_rows_equal_padded_rows(model: AnyTransformer) -> None:
         torch.testing.assert_close(found[0, own], expected[number, : len(target) + 1], rtol=0, atol=1e-10)
 
 
+@decoding
 def test_step_by_step_equals_the_whole(model: AnyTransformer) -> None:
     source, target = sentences(SOURCE_LENGTHS, seed=0), sentences([6, 6, 6], seed=1, begin=BOS)
     whole = model(source, target)
@@ -161,6 +191,7 @@ def test_the_fast_engine_computes_the_same_or_refuses_by_name(choice: str, model
             torch.testing.assert_close(fast(target[:, t]), plain(target[:, t]), rtol=0, atol=1e-10)
 
 
+@decoding
 @torch.inference_mode()
 def test_the_picture_of_attention_shows_its_weights(model: AnyTransformer) -> None:
     """What each attention of the last layers gathers is the values times the weights that are drawn."""
