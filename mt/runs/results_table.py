@@ -22,11 +22,17 @@ _COLUMNS = {  # of each figure its heading and its form
     "training_seconds": ("training (s)", "{:,.0f}"),
     "sentences_per_second": ("decoding (sentences/s)", "{:,.1f}"),
 }
+_PAPER = {
+    "parameters": ("parameters (million)", "{:.0f}"),
+    "perplexity": ("perplexity", "{:.2f}"),
+    "bleu": ("BLEU", "{:.1f}"),
+}
 _NOTE = (
     "Mean over the seeds, with the lowest and the highest in brackets. Perplexity is per subword, after the last step. "
     "Training is the time of all steps, validations left out; decoding is that of the test split, batches of the beam "
     "as configured, on the machine as it was."
 )
+_LEGEND = "point: a seed · line: mean of the first row · diamond: that mean and the difference that the paper has"
 
 
 def figures(run_dir: Path) -> dict[str, float | None]:
@@ -53,16 +59,21 @@ def figures(run_dir: Path) -> dict[str, float | None]:
 
 def format_table(runs: Sequence[Run], likes: Likes) -> str:
     """The rows in Markdown; where one of them has a paper's figures, those are in further columns."""
-    paper = ["parameters", "perplexity", "bleu"] if any(likes.values()) else []
-    heads = ["row", "seeds", *(head for head, _ in _COLUMNS.values()), *(f"the paper's {name}" for name in paper)]
+    paper = _PAPER if any(likes.values()) else {}
+    heads = [
+        "row",
+        "seeds",
+        *(head for head, _ in _COLUMNS.values()),
+        *(f"paper: {head}" for head, _ in paper.values()),
+    ]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row, like in likes.items():
         own = sorted((run for run in runs if run["row"] == row), key=lambda run: run["seed"])
         cells = [_cell([run[name] for run in own], form) for name, (_, form) in _COLUMNS.items()]
-        theirs = [_of_paper(like).get(name) for name in paper]
+        theirs = [_cell([_of_paper(like).get(name)], form) for name, (_, form) in paper.items()]
         shown = [row, ", ".join(str(run["seed"]) for run in own), *cells]
         if own:
-            lines.append(f"| {' | '.join([*shown, *('—' if each is None else f'{each:g}' for each in theirs)])} |")
+            lines.append(f"| {' | '.join([*shown, *theirs])} |")
     return "\n".join([*lines, "", _NOTE])
 
 
@@ -82,10 +93,14 @@ def _cell(values: Sequence[float | None], form: str) -> str:
 
 
 def draw_table(runs: Sequence[Run], likes: Likes) -> bytes:
-    """A PNG: for each block of rows (A, B, … of table 3) a line of plots, in which the first row is the baseline.
+    """`table_figure` as a PNG."""
+    content = io.BytesIO()
+    table_figure(runs, likes).savefig(content, format="png", dpi=100)
+    return content.getvalue()
 
-    A diamond is where a row would be if it differed from the baseline as it does in the paper.
-    """
+
+def table_figure(runs: Sequence[Run], likes: Likes) -> Any:
+    """For each block of rows (A, B, … of table 3) a line of plots, in which the first row is the baseline."""
     from matplotlib.figure import Figure  # noqa: PLC0415  slow to load, and needed once
 
     done = [row for row in likes if any(run["row"] == row for run in runs)]
@@ -95,16 +110,16 @@ def draw_table(runs: Sequence[Run], likes: Likes) -> bytes:
     figure = Figure(figsize=(16, 1 + 0.9 * len(blocks) + 0.3 * sum(map(len, blocks))), layout="constrained")
     heights = [2 + len(rows) for rows in blocks]
     grid = figure.subplots(len(blocks), len(_COLUMNS), squeeze=False, sharex="col", height_ratios=heights)
+    figure.suptitle(_LEGEND, fontsize=10)
+    for (head, _), axes in zip(_COLUMNS.values(), grid[0], strict=True):
+        axes.set_title(head, fontsize=10)
     for rows, line in zip(blocks, grid, strict=True):
-        for axes, (name, (head, _)) in zip(line, _COLUMNS.items(), strict=True):
+        for axes, name in zip(line, _COLUMNS, strict=True):
             _draw(axes, rows, name, runs, likes)
             axes.set_yticks(range(len(rows)), rows if name == "parameters" else [""] * len(rows))
             axes.set_ylim(len(rows) - 0.5, -0.5)
             axes.grid(alpha=0.3)
-            axes.set_title(head if line is grid[0] else "", fontsize=10)
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=100)
-    return content.getvalue()
+    return figure
 
 
 def _draw(axes: Any, rows: Sequence[str], name: str, runs: Sequence[Run], likes: Likes) -> None:
@@ -117,7 +132,7 @@ def _draw(axes: Any, rows: Sequence[str], name: str, runs: Sequence[Run], likes:
         return
     mean = sum(first) / len(first)
     axes.axvline(mean, color="grey", linewidth=0.8)
-    paper = [_of_paper(likes[row]).get(name) for row in rows]
+    paper = [_of_paper(likes[row]).get(name) if name != "parameters" else None for row in rows]
     for height, theirs in enumerate(paper):
         if height and theirs is not None and paper[0] is not None:
             axes.plot(mean + theirs - paper[0], height, "D", markerfacecolor="none", color="C1")

@@ -25,7 +25,7 @@ from mt.config.schema import Model, TrainConfig
 from mt.errors import UserError
 from mt.model.architecture import Architecture
 from mt.runs.folder import load_run
-from mt.runs.results_table import format_table
+from mt.runs.results_table import format_table, table_figure
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 TABLE = '[{name: base, options: "", like: table3/base}, {name: wide, options: "model.d_ff=48", like: table3/c_ff4096}]'
@@ -100,11 +100,17 @@ def test_cells_are_means_over_seeds_with_the_extremes() -> None:
         {"row": "other", "seed": 2, **figures, "sentences_per_second": 9.0},
     ]
     likes = {"big": None, "none": None, "base": expected_of("table3/d_dropout_00")}
-    _, _, *rows = format_table(runs, likes).split("\n\n")[0].split("\n")
+    heads, _, *rows = format_table(runs, likes).split("\n\n")[0].split("\n")
     assert rows == [
         "| big | 2 | 1.50 | 5.00 | 30.00 | 60 | 9.0 | — | — | — |",
         "| base | 1, 2 | 1.50 | 5.00 | 30.50 (30.00 to 31.00) | 60 | — | 65 | 5.77 | 24.6 |",
     ]
+    likes = {"base": likes["base"], "big": expected_of("table3/big"), "other": None}
+    axes = table_figure(runs, likes).axes  # two blocks, big and other, of five plots each
+    assert [one.get_title() for one in axes] == [*heads.split(" | ")[2:7], *[""] * 5]
+    points = {line.get_marker(): list(line.get_xdata()) for line in axes[2].get_lines()}
+    assert points["o"] == [30.0]
+    assert points["D"] == pytest.approx([30.5 + 26.4 - 24.6])
 
 
 WRONG = [
