@@ -15,6 +15,7 @@ from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
 from mt.data.filters import SPLITS, Split
 from mt.data.hub import HubCorpus
 from mt.data.spaces import separator
+from mt.data.tasks import TaskCorpus
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.fast.chunked_loss import chunked_loss
@@ -51,6 +52,9 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
     splits: dict[Split, Any]
     if isinstance(data, schema.BuiltinData):
         return {split: [builtin_corpus(split)] for split in SPLITS}
+    if isinstance(data, schema.TaskData):
+        pairs: dict[str, Any] = {name: getattr(data, name) for name in ("task", "training_pairs", "held_out_pairs")}
+        return {split: [TaskCorpus(split=split, **pairs)] for split in SPLITS}
     if isinstance(data, schema.NoData):
         raise UserError("data.kind: an imported run has no corpora of its own; give data=files data.train=...")
     languages = {"source_language": data.source_language, "target_language": data.target_language}

@@ -17,7 +17,7 @@ from mt.commands.pair_run import held_out_examples, learned_score, training_exam
 from mt.commands.text_run import HeldOutBlocks, training_blocks
 from mt.config.checks import classifies_pairs, longest_row
 from mt.config.loading import to_yaml
-from mt.config.schema import Data, TextData, TrainConfig
+from mt.config.schema import Data, TaskData, TextData, TrainConfig
 from mt.data.augmentation import write_changed
 from mt.data.batch import make_batch
 from mt.data.encoded import EncodedCorpus, encode_corpus
@@ -99,7 +99,7 @@ def report_text(config: TrainConfig, text: PreparedText, too_long: int, *, resum
     report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
     if text.report.dropped.get(HELD_OUT):
         report(f"the training pairs dropped as {HELD_OUT} are listed in {text.folder / HELD_OUT_FILE}")
-    if not resumed:
+    if not resumed and not isinstance(config.data, TaskData):  # a rule makes no corpus faults
         languages = config.data.source_language, config.data.target_language
         report_corpus_findings(text, languages=languages, max_length_ratio=config.data.filters.max_length_ratio)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import fields, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -24,7 +25,7 @@ from mt.commands.preparation import (
 )
 from mt.commands.text_run import score_text, text_validation
 from mt.config.checks import budget_seconds, classifies_pairs
-from mt.config.schema import TextData, TrainConfig
+from mt.config.schema import TaskData, TextData, TrainConfig
 from mt.data.filters import FilterReport
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder, validation_batches
@@ -58,7 +59,7 @@ from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica, launche
 from mt.training.schedule import learning_rate
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished, validation_loss
 from mt.translation.card import write_card
-from mt.translation.evaluation import check_scorable, corpus_bleu
+from mt.translation.evaluation import check_scorable, corpus_bleu, exact_match
 from mt.translation.scoring import score_split
 
 
@@ -334,7 +335,10 @@ def _describe(
 def _validation(
     config: TrainConfig, text: PreparedText, model: AnyTransformer, batch_tokens: int
 ) -> Callable[[], Validation] | None:
-    """Loss and greedy BLEU on the validation split, None without one; of what does not translate the loss."""
+    """Loss and greedy BLEU on the validation split, None without one; of what does not translate the loss.
+
+    Of a task, the exact match instead of BLEU, and that of as many training pairs.
+    """
     if isinstance(config.data, TextData):
         return text_validation(config, config.data, model, batch_tokens)
     if classifies_pairs(config):
@@ -344,6 +348,7 @@ def _validation(
     corpus = encoded(config, text, "validation", epoch=None)
     tokenizers = load_tokenizers(config, Path(config.run_dir))
     sources, references = (list(read_lines(str(text.path("validation", side)))) for side in ("source", "target"))
+    learned = [list(islice(read_lines(str(text.path("train", side))), len(sources))) for side in ("source", "target")]
     decoding = replace(config.decoding, beam_size=1)
     loss = build.validation_loss(model, config.training)
     device = next(model.parameters()).device
@@ -354,10 +359,19 @@ def _validation(
         rests_on = next(model.parameters()).device  # the host, where the GPUs hold shards
         model.to(device)
         greedy = build.translator(config, decoding, [model], tokenizers)
-        hypotheses = [translation.text for translation in greedy.translate_all(sources)]
+
+        def translated(lines: list[str]) -> list[str]:
+            return [translation.text for translation in greedy.translate_all(lines)]
+
+        hypotheses = translated(sources)
         smoothed, nll = validation_loss(loss, validation_batches(corpus, batch_tokens=batch_tokens), autocast=autocast)
-        bleu = corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)
+        scores: dict[str, float | None]
+        if isinstance(config.data, TaskData):
+            scores = {"bleu": None, "exact_match": exact_match(hypotheses, references)}
+            scores["training_exact_match"] = exact_match(translated(learned[0]), learned[1])
+        else:
+            scores = {"bleu": corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)}
         model.to(rests_on)
-        return Validation(loss=smoothed, nll=nll, bleu=bleu)
+        return Validation(loss=smoothed, nll=nll, **scores)
 
     return validate

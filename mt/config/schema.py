@@ -134,13 +134,23 @@ class TextData(AnyData):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TaskData(AnyData):
+    """Sequences and what a rule makes of them, to see whether a model learned the rule: held-out ones are new."""
+
+    kind: Literal["task"]
+    task: Literal["copy", "reverse", "sort", "addition"]  # copy, reverse, sort letters, or addition modulo 97
+    training_pairs: Count
+    held_out_pairs: Count  # for validation, and as many others for the test
+
+
+@dataclass(frozen=True, kw_only=True)
 class NoData(AnyData):
     """The data of an imported run: none, only what a training from it would share with others."""
 
     kind: Literal["none"]
 
 
-Data = BuiltinData | FilesData | HubData | TextData | NoData
+Data = BuiltinData | FilesData | HubData | TextData | TaskData | NoData
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ TOKENIZER, SOURCE_TOKENIZER = "tokenizer.model", "tokenizer.source.model"  # the
 MODEL = "model.safetensors"  # the averaged parameters, which translate
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
 LOSS_CURVE, BLEU_CURVE = "loss.png", "bleu.png"
+ACCURACY_CURVE = "accuracy.png"  # of a task (`data=task`), in training and validation
 SCORES, HYPOTHESES = "evaluation.json", "hypotheses.txt"  # of the test split
 EVALUATIONS = "evaluations"  # the same two files for everything else that was scored
 ROBUSTNESS_TABLE, ROBUSTNESS_PICTURE, ROBUSTNESS_LINES = "robustness.md", "robustness.png", "robustness.jsonl"
@@ -34,8 +35,8 @@ TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER)
 RUN_FILES = (CONFIG, TOKENIZER, MODEL)  # without which nothing can be translated
 # What no output may replace.
 KEPT_FILES = (
-    *TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, LOSS_CURVE, BLEU_CURVE, SCORES, HYPOTHESES, EVALUATIONS,
-    HELD_OUT_TEXT, CHECKPOINTS, LOCK,
+    *TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, LOSS_CURVE, BLEU_CURVE, ACCURACY_CURVE, SCORES, HYPOTHESES,
+    EVALUATIONS, HELD_OUT_TEXT, CHECKPOINTS, LOCK,
 )  # fmt: skip
 
 # The other options of a training decide its results: to change them is to train another model.

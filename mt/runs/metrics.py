@@ -11,7 +11,7 @@ from typing import Any
 
 from mt.errors import UserError
 from mt.runs.atomic import disk_error, read_file, replace_file
-from mt.runs.folder import BLEU_CURVE, LOSS_CURVE, METRICS, TENSORBOARD
+from mt.runs.folder import ACCURACY_CURVE, BLEU_CURVE, LOSS_CURVE, METRICS, TENSORBOARD
 
 UNSCHEDULED_VALIDATION = "unscheduled validation"  # the kind of a line that a resumed run drops
 
@@ -69,7 +69,10 @@ class MetricsFile:
 
 
 def draw_curves(run_dir: Path) -> None:
-    """Draw the loss (nats per target token) and BLEU against steps from the run's metrics. Raises DiskError."""
+    """Draw the loss (nats per target token) and BLEU against steps from the run's metrics. Raises DiskError.
+
+    Where the metrics have the accuracy of a task, it is drawn too, against the logarithm of the steps.
+    """
     from matplotlib.figure import Figure  # noqa: PLC0415  slow to load, and needed once
 
     lines, _ = _lines(run_dir / METRICS)
@@ -77,6 +80,13 @@ def draw_curves(run_dir: Path) -> None:
         LOSS_CURVE: [("train", "nll", "training"), ("validation", "nll", "validation")],
         BLEU_CURVE: [("validation", "bleu", "validation, greedy")],
     }
+    units = {LOSS_CURVE: "negative log-likelihood (nats per target token)", BLEU_CURVE: "BLEU"}
+    if any("exact_match" in line for line in lines):
+        curves[ACCURACY_CURVE] = [
+            ("validation", "training_exact_match", "training"),
+            ("validation", "exact_match", "validation"),
+        ]
+        units[ACCURACY_CURVE] = "exact match (%)"
     for picture, series in curves.items():
         figure = Figure(figsize=(7, 4))
         axes = figure.add_axes((0.1, 0.13, 0.87, 0.83))  # a layout found by drawing takes as long again
@@ -87,7 +97,9 @@ def draw_curves(run_dir: Path) -> None:
             if points:
                 axes.plot(*zip(*points, strict=True), label=label, marker="o" if kind == "validation" else None)
         axes.set_xlabel("step (optimizer updates)")
-        axes.set_ylabel("negative log-likelihood (nats per target token)" if picture == LOSS_CURVE else "BLEU")
+        axes.set_ylabel(units[picture])
+        if picture == ACCURACY_CURVE:
+            axes.set_xscale("log")
         axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:
             axes.legend()

@@ -31,13 +31,16 @@ _PARTS = 1 << 32  # of the progress, on which they agree in the same number
 class Validation:
     """Losses on the validation set in nats per target token.
 
-    A translator has the BLEU of greedy translations too, a language model its bits per byte of text.
+    A translator has the BLEU of greedy translations too, a language model its bits per byte of text, a task the
+    percentages of exact matches on the validation set and on as many training pairs.
     """
 
     loss: float
     nll: float
     bleu: float | None
     bits_per_byte: float | None = None
+    exact_match: float | None = None
+    training_exact_match: float | None = None
 
 
 @dataclass(frozen=True)
@@ -304,7 +307,7 @@ class Trainer:
         start = time.monotonic()
         found = self._found(state, validate)
         state.validation_due = False
-        score = found.bleu if found.bleu is not None else -found.nll
+        score = next((score for score in (found.bleu, found.exact_match) if score is not None), -found.nll)
         if math.isfinite(score) and (state.best_score is None or score > state.best_score):
             state.best_score, state.best_step, state.validations_without_progress = score, state.step, 0
             self.ranks.on_rank_zero(lambda: self.checkpoints.save_best(self.replica.model, state))
@@ -335,11 +338,13 @@ class Trainer:
         seconds = time.monotonic() - start
         self.clock.validation_seconds, self._validated_step = seconds, state.step
         figures = {"loss": found.loss, "nll": found.nll, "perplexity": perplexity(found.nll), "bleu": found.bleu}
-        if found.bits_per_byte is not None:
-            figures["bits_per_byte"] = found.bits_per_byte
+        names = ("bits_per_byte", "exact_match", "training_exact_match")
+        figures |= {name: value for name in names if (value := getattr(found, name)) is not None}
         self._record(state, kind, **figures, best_step=state.best_step, seconds=seconds)
         score = "" if found.bleu is None else f"  BLEU (greedy) {found.bleu:.2f}"
         score += "" if found.bits_per_byte is None else f"  bits per byte {found.bits_per_byte:.3f}"
+        if found.exact_match is not None:
+            score += f"  exact match {found.exact_match:.2f} %, in training {found.training_exact_match:.2f} %"
         best = "  best so far" if state.best_step == state.step else ""
         values = f"loss {found.loss:.3f}  perplexity {figures['perplexity']:.2f}{score}"
         self._progress.line(f"step {state.step:,} validation: {values}{best}  ({format_seconds(seconds)})")

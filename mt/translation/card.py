@@ -79,7 +79,10 @@ def _metadata(config: TrainConfig, scores: dict[str, dict[str, Any]]) -> str:
 def _score_table(scores: dict[str, dict[str, Any]]) -> list[str]:
     if not scores:
         return []
-    rows = ["| test set | sentences | BLEU | 95 % interval | chrF++ | sentences/s |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| test set | sentences | BLEU | 95 % interval | chrF++ | exact match | sentences/s |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for split, values in scores.items():
         interval = f"{values['bleu_low']:.2f} to {values['bleu_high']:.2f}"
         speed = values["sentences"] / max(values["seconds"], 1e-9)
@@ -89,6 +92,7 @@ def _score_table(scores: dict[str, dict[str, Any]]) -> list[str]:
             f"{values['bleu']:.2f}",
             interval,
             f"{values['chrf']:.2f}",
+            f"{values['exact_match']:.2f} %",
             f"{speed:.1f}",
         )
         rows.append(f"| {' | '.join(cells)} |")

@@ -25,6 +25,8 @@ class Scores:
     """Scores of a corpus, in points of 0 to 100, each metric with its sacreBLEU signature."""
 
     sentences: int
+    exact_match: float
+    """The share of hypotheses that equal their reference, in percent: what counts where one answer alone is right."""
     bleu: float
     """Cased BLEU on detokenised text, the number to cite."""
     bleu_low: float
@@ -61,6 +63,7 @@ def corpus_scores(*, hypotheses: Sequence[str], references: Sequence[str], targe
     compound, compound_signature = _compound_split_bleu(metric, hypotheses, references)
     return Scores(
         sentences=len(references),
+        exact_match=exact_match(hypotheses, references),
         bleu=bleu.score,
         bleu_low=bleu._mean - bleu._ci,
         bleu_high=bleu._mean + bleu._ci,
@@ -113,6 +116,18 @@ def corpus_bleu(*, hypotheses: Sequence[str], references: Sequence[str], target_
     return float(_bleu(_tokenizer_for(target_language)).corpus_score(hypotheses, [references]).score)
 
 
+def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """The percentage of hypotheses that equal their reference. Raises UserError if the counts differ or are zero."""
+    _check_counts(hypotheses, references)
+    return 100 * sum(map(str.__eq__, hypotheses, references)) / len(references)
+
+
+def format_exact_match(scores: Scores) -> str:
+    """Return the exact match as a line for people."""
+    right = round(scores.sentences * scores.exact_match / 100)
+    return f"exact match {scores.exact_match:.2f} %  ({right:,} of {scores.sentences:,})"
+
+
 def format_scores(scores: Scores) -> str:
     """Return the scores as lines for people: numbers, interval, signatures."""
     interval = f"95 % interval {scores.bleu_low:.2f} to {scores.bleu_high:.2f}"
@@ -129,6 +144,7 @@ def format_scores(scores: Scores) -> str:
             f"BLEU, paper form {scores.bleu_compound_split:.2f}  (13a tokens, hyphenated words split)",
             f"  {scores.bleu_compound_split_signature}",
         ]
+    lines.append(format_exact_match(scores))
     return "\n".join(lines)
 
 

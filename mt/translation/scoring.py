@@ -8,17 +8,17 @@ name, or another way of decoding, takes the next number: `evaluations/validation
 import itertools
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from mt.config.schema import Decoding, Expected, TrainConfig
+from mt.config.schema import Decoding, Expected, TaskData, TrainConfig
 from mt.data.lines import encode_lines, read_lines
 from mt.errors import UserError
 from mt.reporting import report
 from mt.runs.atomic import LARGEST_JSON_BYTES, check_file, disk_error, read_file, replace_file
 from mt.runs.folder import EVALUATIONS, HYPOTHESES, SCORES, held_out_text, scores_path
-from mt.translation.evaluation import Scores, corpus_scores, format_scores
+from mt.translation.evaluation import Scores, corpus_scores, format_exact_match, format_scores
 from mt.translation.translator import Translator
 
 
@@ -35,7 +35,8 @@ def score_split(
     named = run_dir / EVALUATIONS / split
     folder = own_folder(scores_path(run_dir, split).parent, named, about)
     expected = run.expected if split == "test" else None
-    _score(folder, translator, sources, references, language=language, about=about, expected=expected)
+    form = format_exact_match if isinstance(run.data, TaskData) else format_scores
+    _score(folder, translator, sources, references, language=language, about=about, expected=expected, form=form)
 
 
 def score_files(
@@ -112,12 +113,13 @@ def _score(
     language: str,
     about: Mapping[str, object],
     expected: Expected | None = None,
+    form: Callable[[Scores], str] = format_scores,
 ) -> None:
     start = time.monotonic()
     hypotheses = [translation.text for translation in translator.translate_all(sources)]
     seconds = time.monotonic() - start
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
-    lines = [format_scores(scores), *([] if expected is None else [compare(expected, scores)])]
+    lines = [form(scores), *([] if expected is None else [compare(expected, scores)])]
     values = {**about, **asdict(scores), "signature": scores.bleu_signature, "seconds": round(seconds, 3)}
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -27,9 +27,9 @@ PAGE = ROOT / "docs/reference.md"
 SCHEMAS = (ROOT / "mt/config/schema.py", ROOT / "mt/config/measurements.py")
 CONF = ROOT / "conf"
 CHOICES = {  # the files of a group, the one with all values first
-    "tokenizer": ("wmt14_en_de", "wmt14_en_fr", "small", "toy", "text"),
+    "tokenizer": ("wmt14_en_de", "wmt14_en_fr", "small", "toy", "text", "task"),
     "model": ("base", "big", "small", "toy", "gpt", "bert"),
-    "training": ("paper_base", "paper_big", "small", "toy", "text"),
+    "training": ("paper_base", "paper_big", "small", "toy", "text", "task"),
     "decoding": ("beam", "greedy", "sampling"),
 }
 # Groups with lines of their own, and what chooses a class.
@@ -172,6 +172,7 @@ def page() -> str:
         ("each corpus of `data=files`", "", schema.Corpus, {}),
         ("`data=hub`", "data", schema.HubData, read("data/hub.yaml")),
         ("`data=text`", "data", schema.TextData, read("data/text.yaml")),
+        ("`data=task`", "data", schema.TaskData, read("data/task.yaml")),
         ("`decoding=sampling`", "decoding.sampling", schema.Sampling, read("decoding/sampling.yaml")["sampling"]),
         ("`experiment=`", "expected", schema.Expected, {}),
         ("each row of `mt-sweep table=`", "", SweepRow, {}),

@@ -72,7 +72,7 @@ def test_conf_writes_every_option_and_no_other(name: str) -> None:
     """What is null in `conf/` may stand for a branch; what a branch needs is asked for when it is given."""
     written: set[str] = set()
     trains = name in ("train", "sweep", "inspect", "benchmark", "import")
-    kinds = ["toy", "files", "hub", "text", "none"] if trains else [None]
+    kinds = ["toy", "files", "hub", "text", "task", "none"] if trains else [None]
     for kind in kinds:
         with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
             config = hydra.compose(name, [f"data={kind}"] if kind else [])

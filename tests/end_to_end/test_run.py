@@ -64,6 +64,7 @@ def test_the_card_has_scores_counts_examples_and_the_command(finished: tuple[Pat
         {"type": "bleu", "value": round(scores["bleu"], 2)},
         {"type": "chrf", "value": round(scores["chrf"], 2)},
     ]
+    assert f" | {scores['exact_match']:.2f} % | " in text
     references = (run_dir / "data/test.target").read_text(encoding="utf-8").split("\n")[:-1]
     assert all(text.count(f"reference: {line}\n") == references.count(line) for line in references)
     assert "dropped: duplicate pair                   1" in text

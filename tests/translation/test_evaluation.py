@@ -139,6 +139,12 @@ def test_sacrebleu_warns_once_of_tokenised_output(tokenised, caplog):
     assert not caplog.records
 
 
+def test_an_exact_match_has_every_character():
+    scores = corpus_scores(hypotheses=["a b", "a", "b ", ""], references=["a b", "A", "b", "c"], target_language="de")
+    assert scores.exact_match == 25
+    assert "exact match 25.00 %  (1 of 4)" in format_scores(scores)
+
+
 def test_report_shows_every_score_with_its_signature():
     hypotheses, references = corpus(5)
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language="de")
