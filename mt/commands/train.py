@@ -34,6 +34,7 @@ from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
 from mt.fast.step_threads import step_threads
 from mt.fast.workers import can_fork
+from mt.figures.run_report import write_report
 from mt.model.decoder_only import AnyTransformer
 from mt.reporting import command_began, format_seconds, report
 from mt.runs.atomic import remove_unfinished
@@ -44,13 +45,14 @@ from mt.runs.folder import (
     CHECKPOINTS,
     METRICS,
     MODEL,
+    REPORT,
     SCORES,
     held_out_text,
     run_identity,
     scored_splits,
     scores_path,
 )
-from mt.runs.metrics import draw_curves
+from mt.runs.metrics import draw_curves, kept_sentences
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
@@ -117,13 +119,17 @@ def _complete(
         )
     if isinstance(config.data, TextData) or classifies_pairs(config):
         if not (run_dir / SCORES).exists():
+            outdated = True
             score_text(config, config.data) if isinstance(config.data, TextData) else score_faults(config)
-        return
-    missing = [
-        split for split in scores if held_out_text(run_dir, split, "source").exists() and not scores[split].exists()
-    ]
-    if outdated or missing or not (run_dir / CARD).exists():
-        _score_and_describe(config, run_dir, missing, state, filters)
+    else:
+        held_out = [split for split in scores if held_out_text(run_dir, split, "source").exists()]
+        missing = [split for split in held_out if not scores[split].exists()]
+        if outdated or missing or not (run_dir / CARD).exists():
+            outdated = True
+            _score_and_describe(config, run_dir, missing, state, filters)
+    if outdated or not (run_dir / REPORT).exists():
+        write_report(run_dir, config)
+        report(f"{run_dir / REPORT}: curves, the model, and translations over time, for a browser")
 
 
 def _score_and_describe(
@@ -372,6 +378,7 @@ def _validation(
         else:
             scores = {"bleu": corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)}
         model.to(rests_on)
-        return Validation(loss=smoothed, nll=nll, **scores)
+        kept = [hypotheses[number] for number in kept_sentences(len(hypotheses))]
+        return Validation(loss=smoothed, nll=nll, translations=kept, **scores)
 
     return validate

@@ -22,7 +22,7 @@ ACCURACY_CURVE = "accuracy.png"  # of a task (`data=task`), in training and vali
 SCORES, HYPOTHESES = "evaluation.json", "hypotheses.txt"  # of the test split
 EVALUATIONS = "evaluations"  # the same two files for everything else that was scored
 ROBUSTNESS_TABLE, ROBUSTNESS_PICTURE, ROBUSTNESS_LINES = "robustness.md", "robustness.png", "robustness.jsonl"
-CARD = "README.md"  # the model card
+CARD, REPORT = "README.md", "report.html"  # the model card; curves, figure 1, and translations over time
 TABLE, TABLE_DATA, TABLE_PICTURE = "table.md", "table.json", "table.png"  # of a sweep, next to its run folders
 HELD_OUT_TEXT = "data"  # validation and test, as they were read
 SOURCE_WORDS = "source_words.txt"  # in the same folder: every word of the source side of the training text
@@ -35,7 +35,7 @@ TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER)
 RUN_FILES = (CONFIG, TOKENIZER, MODEL)  # without which nothing can be translated
 # What no output may replace.
 KEPT_FILES = (
-    *TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, LOSS_CURVE, BLEU_CURVE, ACCURACY_CURVE, SCORES, HYPOTHESES,
+    *TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, LOSS_CURVE, BLEU_CURVE, ACCURACY_CURVE, REPORT, SCORES, HYPOTHESES,
     EVALUATIONS, HELD_OUT_TEXT, CHECKPOINTS, LOCK,
 )  # fmt: skip
 

@@ -5,7 +5,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +27,14 @@ class MetricsFile:
     """
 
     def __init__(self, path: Path, *, step: int, tensorboard: bool) -> None:
-        lines, self.damaged = _lines(path)
+        lines, self.damaged = all_lines(path)
         self.kept = [line for line in lines if line["step"] <= step and line["kind"] != UNSCHEDULED_VALIDATION]
         replace_file(path, "".join(json.dumps(line) + "\n" for line in self.kept).encode())
         self._path = path
         self._file = path.open("a", encoding="utf-8", newline="\n")
         self._events = _event_writer(path.parent / TENSORBOARD, step=step) if tensorboard else None
 
-    def write(self, *, step: int, kind: str, **values: float | str | None) -> dict[str, Any]:
+    def write(self, *, step: int, kind: str, **values: float | str | list[str] | None) -> dict[str, Any]:
         """Append one line and return it; a number that is not finite, which JSON does not know, becomes null.
 
         Raises DiskError.
@@ -75,7 +75,7 @@ def draw_curves(run_dir: Path) -> None:
     """
     from matplotlib.figure import Figure  # noqa: PLC0415  slow to load, and needed once
 
-    lines, _ = _lines(run_dir / METRICS)
+    lines, _ = all_lines(run_dir / METRICS)
     curves = {
         LOSS_CURVE: [("train", "nll", "training"), ("validation", "nll", "validation")],
         BLEU_CURVE: [("validation", "bleu", "validation, greedy")],
@@ -90,12 +90,7 @@ def draw_curves(run_dir: Path) -> None:
     for picture, series in curves.items():
         figure = Figure(figsize=(7, 4))
         axes = figure.add_axes((0.1, 0.13, 0.87, 0.83))  # a layout found by drawing takes as long again
-        for kind, key, label in series:
-            drawn = [line for line in lines if line["kind"].removeprefix("unscheduled ") == kind]
-            known = [line for line in drawn if isinstance(line.get(key), int | float)]
-            points = [(line["step"], line[key]) for line in known]
-            if points:
-                axes.plot(*zip(*points, strict=True), label=label, marker="o" if kind == "validation" else None)
+        plot(axes, lines, series)
         axes.set_xlabel("step (optimizer updates)")
         axes.set_ylabel(units[picture])
         if picture == ACCURACY_CURVE:
@@ -110,7 +105,22 @@ def draw_curves(run_dir: Path) -> None:
 
 def read_metrics(run_dir: Path, kind: str) -> list[Mapping[str, Any]]:
     """The lines of a kind (train, validation) in the metrics of a run, in the order of their steps."""
-    return [line for line in _lines(run_dir / METRICS)[0] if line["kind"] == kind]
+    return [line for line in all_lines(run_dir / METRICS)[0] if line["kind"] == kind]
+
+
+def plot(axes: Any, lines: Sequence[Mapping[str, Any]], series: Iterable[tuple[str, str, str]]) -> None:
+    """Add curves to matplotlib's axes, each of a kind of line, a number in it, and a label."""
+    for kind, key, label in series:
+        drawn = [line for line in lines if line["kind"].removeprefix("unscheduled ") == kind]
+        points = [(line["step"], line[key]) for line in drawn if isinstance(line.get(key), int | float)]
+        if points:
+            axes.plot(*zip(*points, strict=True), label=label, marker="o" if kind == "validation" else None)
+
+
+def kept_sentences(count: int) -> list[int]:
+    """The numbers of the validation sentences whose translations are kept: ten, evenly spread."""
+    kept = min(10, count)
+    return [number * count // kept for number in range(kept)]
 
 
 def perplexity(nats: float) -> float:
@@ -118,7 +128,7 @@ def perplexity(nats: float) -> float:
     return math.exp(nats) if nats < 700 else math.inf
 
 
-def _lines(path: Path) -> tuple[list[Mapping[str, Any]], int]:
+def all_lines(path: Path) -> tuple[list[Mapping[str, Any]], int]:
     """The whole lines of a metrics file and the number of damaged ones; a last line cut short by a crash is dropped."""
     lines: list[Mapping[str, Any]] = []
     texts = read_file(path, LARGEST_METRICS_BYTES).split(b"\n")[:-1] if path.exists() else []

@@ -163,7 +163,7 @@ class WatchedMetrics(MetricsFile):
         for line in self.kept:
             diagnosis.observe(line)
 
-    def write(self, *, step: int, kind: str, **values: float | str | None) -> dict[str, Any]:
+    def write(self, *, step: int, kind: str, **values: float | str | list[str] | None) -> dict[str, Any]:
         """Append a line and the problems that it shows, and return it. Raises DiskError."""
         line = super().write(step=step, kind=kind, **values)
         for symptom in self._diagnosis.observe(line):

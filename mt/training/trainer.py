@@ -32,7 +32,8 @@ class Validation:
     """Losses on the validation set in nats per target token.
 
     A translator has the BLEU of greedy translations too, a language model its bits per byte of text, a task the
-    percentages of exact matches on the validation set and on as many training pairs.
+    percentages of exact matches on the validation set and on as many training pairs. `translations` are a few of the
+    greedy ones.
     """
 
     loss: float
@@ -41,6 +42,7 @@ class Validation:
     bits_per_byte: float | None = None
     exact_match: float | None = None
     training_exact_match: float | None = None
+    translations: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,7 @@ class Trainer:
         state.window = Window()
         self._window_start = time.monotonic()
 
-    def _record(self, state: TrainingState, kind: str, **values: float | None) -> None:
+    def _record(self, state: TrainingState, kind: str, **values: float | list[str] | None) -> None:
         if self.metrics is not None:
             self.metrics.write(step=state.step, kind=kind, **values)
 
@@ -340,7 +342,8 @@ class Trainer:
         figures = {"loss": found.loss, "nll": found.nll, "perplexity": perplexity(found.nll), "bleu": found.bleu}
         names = ("bits_per_byte", "exact_match", "training_exact_match")
         figures |= {name: value for name in names if (value := getattr(found, name)) is not None}
-        self._record(state, kind, **figures, best_step=state.best_step, seconds=seconds)
+        kept = {} if found.translations is None else {"translations": found.translations}
+        self._record(state, kind, **figures, **kept, best_step=state.best_step, seconds=seconds)
         score = "" if found.bleu is None else f"  BLEU (greedy) {found.bleu:.2f}"
         score += "" if found.bits_per_byte is None else f"  bits per byte {found.bits_per_byte:.3f}"
         if found.exact_match is not None:

@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"),
     },
     "mt.translation.card": {"mt.config", "mt.data", "mt.runs.atomic", "mt.runs.folder", "mt.runtime", "mt.translation"},
-    "mt.figures": {"mt.config", "mt.model"},
+    "mt.figures": {"mt.config", "mt.data.lines", "mt.model", "mt.runs"},
     "mt.fast": {"mt.model", "mt.search", "mt.training.loss", "mt.runtime"},
     "mt.fast.native": {"mt.search.candidates"},
     "mt.export": {"mt.config", "mt.data", "mt.model", "mt.reporting", "mt.runs", "mt.search", "mt.translation"},

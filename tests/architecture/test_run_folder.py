@@ -11,8 +11,12 @@ ROOT = Path(__file__).resolve().parents[2]
 DECIDES = ROOT / "mt/runs/folder.py"
 MODULES = [path for path in sorted((ROOT / "mt").rglob("*.py")) if path != DECIDES]
 NAMES = {value for name, value in vars(folder).items() if name.isupper() and isinstance(value, str)}
-# A folder of Hugging Face's layout has a file of this name too.
-HUGGING_FACE = {"mt/export/huggingface.py", "mt/export/marian_folder.py"}
+# A folder of Hugging Face's layout and that of an examined corpus have a file of this name too.
+ELSEWHERE = {
+    "mt/export/huggingface.py": {folder.MODEL},
+    "mt/export/marian_folder.py": {folder.MODEL},
+    "mt/commands/inspect_corpus.py": {folder.REPORT},
+}
 
 
 def names_used(source: str) -> set[str]:
@@ -32,7 +36,7 @@ def names_used(source: str) -> set[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_other_file_names_what_is_in_a_run_folder(path: Path) -> None:
-    expected = {folder.MODEL} if str(path.relative_to(ROOT)) in HUGGING_FACE else set()
+    expected = ELSEWHERE.get(str(path.relative_to(ROOT)), set())
     assert names_used(path.read_text(encoding="utf-8")) <= expected
 
 

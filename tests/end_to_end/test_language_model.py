@@ -64,6 +64,8 @@ def test_it_learns_and_its_bits_per_byte_are_those_of_its_probabilities(finished
     assert scores["perplexity"] == pytest.approx(math.exp(nats / len(ids)), rel=1e-4)
     assert scores["bits_per_byte"] < 1.5  # above 4 without context
     lines = [json.loads(line) for line in (finished / "metrics.jsonl").read_text("utf-8").split("\n") if line]
+    report = (finished / "report.html").read_text("utf-8")
+    assert f"perplexity {scores['perplexity']:.2f}, bits per byte {scores['bits_per_byte']:.3f}" in report
     found = [line["bits_per_byte"] for line in lines if line["kind"] == "validation"]
     assert len(found) == 3
     assert found[0] > found[-1]

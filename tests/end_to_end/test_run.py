@@ -42,7 +42,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]
 def test_a_run_folder_holds_what_it_promises(finished: tuple[Path, list[str]]) -> None:
     run_dir, _ = finished
     names = (
-        "config.yaml tokenizer.model metrics.jsonl model.safetensors evaluation.json hypotheses.txt loss.png bleu.png"
+        "config.yaml tokenizer.model metrics.jsonl model.safetensors evaluation.json hypotheses.txt loss.png bleu.png "
+        "README.md report.html"
     )
     for name in names.split():
         assert (run_dir / name).stat().st_size, name
@@ -105,6 +106,10 @@ def test_the_metrics_say_what_happened(finished: tuple[Path, list[str]]) -> None
     lines = [json.loads(line) for line in (finished[0] / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     assert [line["step"] for line in lines if line["kind"] == "train"] == [3, 6, 9, 12, 15, 18]
     assert [line["step"] for line in lines if line["kind"] == "validation"] == [7, 14, 20]
+    references = (finished[0] / "data/validation.target").read_text(encoding="utf-8").split("\n")[:-1]
+    assert [len(line["translations"]) for line in lines if line["kind"] == "validation"] == 3 * [len(references)]
+    report = (finished[0] / "report.html").read_text(encoding="utf-8")
+    assert all(f"<td>reference<td>{line}" in report for line in references)
     assert {"loss", "nll", "perplexity", "learning_rate", "gradient_norm", "target_tokens_per_second"} <= lines[
         0
     ].keys()

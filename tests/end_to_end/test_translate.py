@@ -260,6 +260,7 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
         "identity.json",
         "metrics.jsonl",
         "loss.png",
+        "report.html",
         "checkpoints/step-4/x",
     ],
 )
@@ -270,8 +271,9 @@ def test_no_output_replaces_a_file_that_the_run_needs(
     Path("link").symlink_to(finished)
     Path("file.png").symlink_to(finished / name)
     translated(finished, f"output=link/{name}", "input=a.txt", code=2)
-    assert run("attention", attention, [f"run_dir={finished}", "source=house", "output=file.png"]) == 2
-    assert capsys.readouterr().err.count("is among the run's own files") == 2
+    for output in ("file.png", "link/report.png"):
+        assert run("attention", attention, [f"run_dir={finished}", "source=house", f"output={output}"]) == 2
+    assert capsys.readouterr().err.count("is among the run's own files") == 3
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
 
 
