@@ -22,8 +22,8 @@ from mt.translation.pair_scores import PairScorer
 TINY = [
     *("model=bert", "model.num_layers=1", "model.d_model=32", "model.d_ff=48", "model.num_heads=2", "model.norm=pre"),
     *("model.dropout=0", "training.packing=false", "training.batch_tokens=1400", "training.micro_batch_tokens=1400"),
-    *("training.max_steps=120", "training.warmup_steps=10", "training.learning_rate=1e-2"),
-    *("training.decay_fraction=0.5", "training.average_checkpoints=1", "training.label_smoothing=0"),
+    *("training.max_steps=120", "training.warmup_steps=10", "training.learning_rate=5e-3"),
+    *("training.decay_fraction=0", "training.average_checkpoints=1", "training.label_smoothing=0"),
     *("training.validate_every_steps=60", "training.checkpoint_every_steps=60", "training.log_every_steps=30"),
 ]
 
