@@ -118,12 +118,17 @@ def validation_loss(model: AnyTransformer, training: schema.Training) -> Trainin
 
 
 def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -> torch.optim.Adam:
-    """Section 5.3: Adam with β1 = 0.9, β2 = 0.98, ε = 1e-9; the learning rate is set at every step."""
+    """Section 5.3: Adam with β1 = 0.9, β2 = 0.98, ε = 1e-9; the learning rate is set at every step.
+
+    With a weight decay it is AdamW (Loshchilov and Hutter 2019).
+    """
     return torch.optim.Adam(
         parameters,
         lr=0.0,
         betas=(training.adam_beta1, training.adam_beta2),
         eps=training.adam_epsilon,
+        weight_decay=training.weight_decay,
+        decoupled_weight_decay=True,
         fused=parameters[0].device.type in ("cpu", "cuda"),
     )
 

@@ -20,6 +20,7 @@ Coverage = Annotated[float, Bounds(0.98, 1)]
 Fraction = Annotated[float, Bounds(0, 1, open_high=True)]
 Share = Annotated[float, Bounds(0, 1)]
 Percent = Annotated[float, Bounds(0, 100)]
+Decay = Annotated[float, Bounds(0, inf, open_high=True)]
 Positive = Annotated[float, Bounds(0, inf, open_low=True, open_high=True)]
 
 File = Annotated[str, FilePath()]
@@ -213,6 +214,7 @@ class Training:
     adam_beta1: Fraction
     adam_beta2: Fraction
     adam_epsilon: Annotated[float, Bounds(1e-30, 1)]  # single precision rounds less to 0, and divides by it
+    weight_decay: Decay  # AdamW's: a step takes learning rate times this of each weight; 0 is off
     label_smoothing: Fraction  # ε_ls
     consistency: Literal["none", "rdrop", "simcut"]  # of two passes over each batch: R-Drop, SimCut
     consistency_weight: Positive  # α: what the divergence of the passes weighs; 5 in R-Drop's paper, 3 in SimCut's

@@ -145,3 +145,18 @@ def test_base_takes_steps(folder: Path, caplog: pytest.LogCaptureFixture) -> Non
 @pytest.mark.long
 def test_big_takes_steps(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     step_on_a_tiny_corpus("paper_big", folder, caplog)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_weight_decay_is_adamws_and_only_grokking_has_one() -> None:
+    training = config_of("experiment=grokking").training
+    weight = torch.nn.Parameter(torch.ones(2))
+    weight.grad = torch.zeros(2)
+    optimizer = build.optimizer(training, [weight])
+    optimizer.param_groups[0]["lr"] = 0.1
+    optimizer.step()
+    expected = torch.full((2,), 1 - 0.1 * training.weight_decay)  # Adam with a penalty in the loss would take 0.1
+    torch.testing.assert_close(weight.detach(), expected)
+    conf = Path(__file__).parents[2] / "conf"
+    set_in = {path.stem for path in conf.rglob("*.yaml") if "weight_decay:" in path.read_text(encoding="utf-8")}
+    assert set_in == {"paper_base", "grokking"}
