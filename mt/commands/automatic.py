@@ -5,7 +5,9 @@ import unicodedata
 from collections import Counter
 from contextlib import closing, nullcontext
 from dataclasses import asdict, replace
+from functools import reduce
 from itertools import islice
+from operator import attrgetter, getitem
 from pathlib import Path
 from typing import Any
 
@@ -113,14 +115,13 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
 
 
 def _value(config: TrainConfig, key: str) -> Any:
-    group, _, name = key.partition(".")
-    return getattr(getattr(config, group), name)
+    return attrgetter(key)(config)
 
 
 def _with(config: TrainConfig, options: Options) -> TrainConfig:
     """The configuration with other values, checked again, and nothing left to choose."""
     values = asdict(config) | {"automatic": []}
     for key, value in options.items():
-        group, _, name = key.partition(".")
-        values[group][name] = value
+        *groups, name = key.split(".")
+        reduce(getitem, groups, values)[name] = value
     return checked(TrainConfig, values)

@@ -89,7 +89,9 @@ def load(name: str, composed: DictConfig, typed: Sequence[str]) -> Any:
     """
     values: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=False)
     if isinstance(values.get("automatic"), list):
-        given = tuple(f"{word.lstrip('+').partition('=')[0]}." for word in typed)
+        keys = (word.lstrip("+").partition("=")[0] for word in typed)
+        inside = {"augmentation": "data.augmentation"}  # a group of its own, which a choice of data leaves as it is
+        given = tuple(f"{inside.get(key, key)}." for key in keys if key != "data")
         values["automatic"] = [key for key in values["automatic"] if not f"{key}.".startswith(given)]
     if "run_dir" in values and values["run_dir"] is None and values.get("hypothesis") is None:
         values["run_dir"] = newest_run(delivered=name != "average")

@@ -61,11 +61,11 @@ SIZES = (
     Size(6, 1024, 4096, 16, 100e6, 4e9, "Vaswani et al. 2017: big"),
 )
 
-REGULARISATION = (  # up to how many passes over the corpus: dropout, BPE-dropout, consistency
-    (10, 0.1, 0.0, "none"),
-    (40, 0.2, 0.0, "none"),
-    (300, 0.3, 0.0, "none"),
-    (float("inf"), 0.3, 0.1, "simcut"),
+REGULARISATION = (  # up to how many passes over the corpus: dropout, joined pairs, BPE-dropout, consistency
+    (10, 0.1, 0.0, 0.0, "none"),
+    (40, 0.2, 0.0, 0.0, "none"),
+    (300, 0.3, 0.3, 0.0, "none"),
+    (float("inf"), 0.3, 0.3, 0.1, "simcut"),
 )
 
 
@@ -90,9 +90,10 @@ def recipe(corpus: CorpusStatistics, speed: Speed, seconds: float, given: Mappin
     _choose_tokenizer(made, corpus)
     per_second = _choose_size(made, corpus, speed, seconds)
     passes = per_second * seconds / corpus.tokens
-    dropout, bpe_dropout, consistency = next(row[1:] for row in REGULARISATION if passes < row[0])
+    dropout, joined, bpe_dropout, consistency = next(row[1:] for row in REGULARISATION if passes < row[0])
     about = f"about {passes:,.0f} passes over the corpus"
     made.choose({"model.dropout": dropout}, f"{about} (Araabi and Monz 2020: 0.3 below 80,000 pairs; paper: 0.1)")
+    made.choose({"data.augmentation.joined": joined}, f"{about} (Nguyen et al. 2021; after 40 it helped here)")
     made.choose({"training.label_smoothing": 0.1}, "the paper's; other values were not better here")
     made.choose({"tokenizer.bpe_dropout": bpe_dropout}, f"{about} (Provilkov et al. 2020: 0.1; after 40 it hurt here)")
     reason = "it doubles the time of a step, and pays where the corpus is seen hundreds of times (Gao et al. 2022)"
