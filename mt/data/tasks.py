@@ -60,7 +60,7 @@ def _all_pairs(task: Task) -> Iterator[Pair]:
         return
     seen: set[str] = set()
     while True:
-        source = "".join(chance.choices(ascii_lowercase, k=chance.randint(1, _LONGEST)))
+        source = "".join(chance.choices(ascii_lowercase, k=chance.randint(2, _LONGEST)))
         if source not in seen:
             seen.add(source)
             yield source, {"copy": source, "reverse": source[::-1], "sort": "".join(sorted(source))}[task]
