@@ -48,11 +48,12 @@ def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -
     typed = {key: word for key, word in typed.items() if key not in _OWN and not key.startswith("hydra")}
     rows = _rows(config)
     likes = {row.name: None if row.like is None else expected_of(row.like) for row in config.table}
+    shared, options = _typed("shared", config.shared), {row.name: _typed(row.name, row.options) for row in rows}
     jobs, failed = [(row, seed) for seed in config.seeds for row in rows], []
     with stop_on_signals():
         for number, (row, seed) in enumerate(jobs, start=1):
             own = run_dir / f"{row.name}-{seed}"
-            given = {**_options(shlex.split(config.shared)), **typed, **_options(shlex.split(row.options))}
+            given = {**shared, **typed, **options[row.name]}
             words = [*given.values(), f"name={row.name}", f"run_dir={own}", f"seed={seed}"]
             run = {"row": row.name, "seed": seed, "options": words}
             if (own / MODEL).exists() and any(run.items() <= one.items() for one in _known(run_dir)):
@@ -81,12 +82,22 @@ def _options(words: Sequence[str]) -> dict[str, str]:
     return {word.lstrip("+~").partition("=")[0]: word for word in words if not word.startswith("-")}
 
 
+def _typed(key: str, text: str) -> dict[str, str]:
+    """The options in a text, by their keys. Raises UserError for a quotation without its end."""
+    try:
+        return _options(shlex.split(text))
+    except ValueError as error:
+        raise UserError(f"{key}: the options {text} cannot be split: {str(error).lower()}") from None
+
+
 def _rows(config: SweepConfig) -> list[SweepRow]:
-    """The rows to train. Raises UserError for names that do not exist, occur twice, or cannot name a folder."""
+    """The rows to train. Raises UserError for none, and for names that are not there, twice, or no folder's."""
     names = [row.name for row in config.table]
     for name in names:
         if names.count(name) > 1 or not re.fullmatch(r"\w[\w.-]*", name):
             raise UserError(f"table: {name!r} must name one row, in letters, digits, _, - and dots")
+    if not (names and config.seeds) or config.rows == []:
+        raise UserError("nothing to train: table, rows and seeds need one each at least; rows=null is all rows")
     for name in config.rows or []:
         if name not in names:
             raise UserError(f"rows: the table has no row {name}; choose from {', '.join(names)}")
@@ -96,8 +107,10 @@ def _rows(config: SweepConfig) -> list[SweepRow]:
 def _known(run_dir: Path) -> list[dict[str, Any]]:
     """The runs in the table so far; none where it is missing or damaged, as the run folders have all of it."""
     try:
-        return [dict(run) for run in json.loads(read_file(run_dir / TABLE_DATA, LARGEST_JSON_BYTES))]
-    except (BadFileError, ValueError, TypeError):
+        runs = [dict(run) for run in json.loads(read_file(run_dir / TABLE_DATA, LARGEST_JSON_BYTES))]
+        format_table(runs, {run["row"]: None for run in runs})
+        return runs
+    except (BadFileError, ValueError, TypeError, KeyError):
         return []
 
 

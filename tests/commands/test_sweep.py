@@ -113,6 +113,16 @@ def test_cells_are_means_over_seeds_with_the_extremes() -> None:
     assert points["D"] == pytest.approx([30.5 + 26.4 - 24.6])
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("table", ['[{"a": 1}]', '[{"row": "base", "seed": 1}]'])
+def test_a_damaged_table_is_none(tmp_path: Path, table: str) -> None:
+    config = composed("sweep")
+    assert isinstance(config, SweepConfig)
+    (tmp_path / "table.json").write_text(table)
+    with pytest.raises(UserError, match="2 of 2 trainings failed"):
+        sweep(replace(config, run_dir=str(tmp_path)), lambda _: 3)
+
+
 WRONG = [
     (["a"], ["b"], "rows: the table has no row b; choose from a"),
     (["a", "a"], None, "table: 'a' must name one row"),
@@ -128,6 +138,11 @@ def test_wrong_tables_are_refused() -> None:
         table = [SweepRow(name=name, options="", like=None) for name in names]
         with pytest.raises(UserError, match=message):
             sweep(replace(config, table=table, rows=rows), trainings)
+    for changes, message in (({"seeds": []}, "nothing to train"), ({"rows": []}, "nothing to train")):
+        with pytest.raises(UserError, match=message):
+            sweep(replace(config, **changes), trainings)
+    with pytest.raises(UserError, match="shared: the options a='b cannot be split: no closing quotation"):
+        sweep(replace(config, shared="a='b"), trainings)
     for recipe, message in (("table3/b", "recipe table3/b does not exist"), ("auto", "recipe auto expects no figures")):
         with pytest.raises(UserError, match=message):
             expected_of(recipe)
