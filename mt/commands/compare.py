@@ -24,7 +24,8 @@ def compare(config: CompareConfig) -> None:
     run = load_run(runs[0])
     found: dict[str, Results] = {}
     for split in scored_splits(run):
-        if not all(scores_path(one, split).with_name(HYPOTHESES).exists() for one in runs):
+        scores = [scores_path(one, split) for one in runs]
+        if not all(path.exists() and path.with_name(HYPOTHESES).exists() for path in scores):
             report(f"{split}: not scored in every run, left out; mt-evaluate run_dir=RUN split={split} scores it")
         elif len({held_out_text(one, split, "target").read_bytes() for one in runs}) > 1:
             report(f"{split}: the runs have other references, left out")
