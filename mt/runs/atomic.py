@@ -109,8 +109,8 @@ def recover(parent: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the files that killed writers left unfinished; a folder may be an export that is being written."""
-    for path in folder.glob(".*.part"):
+    """Remove the files that killed writers left unfinished in a run folder, also in the folders inside."""
+    for path in folder.rglob(".*.part"):
         with contextlib.suppress(OSError):
             path.unlink()
 

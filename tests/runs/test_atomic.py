@@ -12,7 +12,7 @@ from faults import MODES, RELIABILITY_ROW, Mode, failing_disk, succeeds
 from reliability import Trials
 
 from mt.errors import BadFileError, DiskError
-from mt.runs.atomic import MANIFEST, read_folder, recover, replace_file, write_folder
+from mt.runs.atomic import MANIFEST, read_folder, recover, remove_unfinished, replace_file, write_folder
 
 OLD = {"a": b"old a", "b": b"old b" * 1000}
 NEW = {"a": b"new a" * 1000, "c": b""}
@@ -153,3 +153,12 @@ def test_a_link_to_itself_is_replaced(tmp_path: Path) -> None:
     path.symlink_to(path)
     replace_file(path, b"x")
     assert path.read_bytes() == b"x"
+
+
+def test_what_a_killed_writer_left_is_removed_wherever_it_is(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    left, kept = [tmp_path / name for name in (".a.1.part", "data/.b.2.part")], tmp_path / "data" / "b"
+    for path in (*left, kept):
+        path.touch()
+    remove_unfinished(tmp_path)
+    assert [path for path in (*left, kept) if path.exists()] == [kept]
