@@ -9,7 +9,6 @@ from functools import reduce
 from itertools import islice
 from operator import attrgetter, getitem
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -46,7 +45,7 @@ def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
     run_dir = Path(config.run_dir)
     if checkpoint_steps(run_dir / CHECKPOINTS) or (run_dir / MODEL).exists():
         begun = load_run(run_dir)
-        return _with(config, {key: _value(begun, key) for key in config.automatic})
+        return _with(config, {key: attrgetter(key)(begun) for key in config.automatic})
     corpus = statistics(filtered_text(config.data))
     device = choose_device(config.device)
     automatic = set(config.automatic)
@@ -60,7 +59,7 @@ def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
     every = recipe(corpus, lambda *_: 1.0, 1.0, {}).options
     if unknown := automatic - every.keys():
         raise UserError(f"automatic: {', '.join(sorted(unknown))}: a recipe chooses only {', '.join(every)}")
-    given = {key: _value(config, key) for key in every if key not in automatic}
+    given = {key: attrgetter(key)(config) for key in every if key not in automatic}
     made = recipe(corpus, speed, max(seconds, 1.0), given)
     report("\n".join(["chosen, each for its reason; what the command line gives stays:", *made.reasons]))
     return _with(config, {key: made.options[key] for key in automatic if key in made.options})
@@ -112,10 +111,6 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
     autocast = build.training_autocast(single_pass, device)
     with closing(order.steps(epoch=0, start=0)) as steps, closing(threads) if threads else nullcontext():
         return target_tokens_per_second(replica, steps, autocast=autocast, side_by_side=threads)
-
-
-def _value(config: TrainConfig, key: str) -> Any:
-    return attrgetter(key)(config)
 
 
 def _with(config: TrainConfig, options: Options) -> TrainConfig:

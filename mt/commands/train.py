@@ -120,7 +120,10 @@ def _complete(
     if isinstance(config.data, TextData) or classifies_pairs(config):
         if not (run_dir / SCORES).exists():
             outdated = True
-            score_text(config, config.data) if isinstance(config.data, TextData) else score_faults(config)
+            if isinstance(config.data, TextData):
+                score_text(config, config.data)
+            else:
+                score_faults(config)
     else:
         held_out = [split for split in scores if held_out_text(run_dir, split, "source").exists()]
         missing = [split for split in held_out if not scores[split].exists()]
@@ -354,7 +357,10 @@ def _validation(
     corpus = encoded(config, text, "validation", epoch=None)
     tokenizers = load_tokenizers(config, Path(config.run_dir))
     sources, references = (list(read_lines(str(text.path("validation", side)))) for side in ("source", "target"))
-    learned = [list(islice(read_lines(str(text.path("train", side))), len(sources))) for side in ("source", "target")]
+    learned = []
+    if isinstance(config.data, TaskData):
+        files = (str(text.path("train", side)) for side in ("source", "target"))
+        learned = [list(islice(read_lines(file), len(sources))) for file in files]
     decoding = replace(config.decoding, beam_size=1)
     loss = build.validation_loss(model, config.training)
     device = next(model.parameters()).device
@@ -372,7 +378,7 @@ def _validation(
         hypotheses = translated(sources)
         smoothed, nll = validation_loss(loss, validation_batches(corpus, batch_tokens=batch_tokens), autocast=autocast)
         scores: dict[str, float | None]
-        if isinstance(config.data, TaskData):
+        if learned:
             scores = {"bleu": None, "exact_match": exact_match(hypotheses, references)}
             scores["training_exact_match"] = exact_match(translated(learned[0]), learned[1])
         else:

@@ -54,6 +54,14 @@ class Augmentation:
             return None
         return replace(self, joined=0.0, end_punctuation=0.0, typos=0.0, noise=0.0, copied_tokens=0.0)
 
+    def all_changed(self, pairs: Sequence[Pair], *, first: int, seed: tuple[int, ...]) -> list[Pair]:
+        """Pairs of a corpus from number `first` on, each changed as `seed` and its number say."""
+        changed = []
+        for number, pair in enumerate(pairs, start=first):
+            chance = random.Random(f"{seed} pair {number}")
+            changed.append(self.changed(*self.followed(pair, pairs, chance), chance))
+        return changed
+
     def followed(self, pair: Pair, others: Sequence[Pair], chance: random.Random) -> Pair:
         """The pair, alone or with one of the `others` after it."""
         if not self.joined or chance.random() >= self.joined:

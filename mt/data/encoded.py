@@ -4,7 +4,6 @@ A folder of the cache holds, for `source` and `target`, all ids one after anothe
 the index at which each sentence begins (`source.offsets.npy`).
 """
 
-import random
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -67,10 +66,8 @@ def encode_corpus(
     def change(lines: Sides, chunk: int) -> Sides:
         if augmentation is None:
             return lines
-        pairs, changed = list(zip(*lines, strict=True)), []
-        for number, pair in enumerate(pairs, start=chunk * CHUNK_PAIRS):
-            chance = random.Random(f"{seed} pair {number}")
-            changed.append(augmentation.changed(*augmentation.followed(pair, pairs, chance), chance))
+        pairs = list(zip(*lines, strict=True))
+        changed = augmentation.all_changed(pairs, first=chunk * CHUNK_PAIRS, seed=seed)
         return [source for source, _ in changed], [target for _, target in changed]
 
     small = max(one.vocab_size for one in tokenizers) <= 1 << 16

@@ -1,4 +1,4 @@
-"""`report.html`: whatever a run left behind, its text stays text, and the same run gives the same bytes."""
+"""`report.html`: it is made from what a run has, its text stays text, and the same run gives the same bytes."""
 
 import json
 from pathlib import Path
