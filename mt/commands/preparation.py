@@ -14,7 +14,7 @@ from torch import Tensor
 from mt import build
 from mt.api import empty_model, load_tokenizers
 from mt.commands.pair_run import held_out_examples, learned_score, training_examples
-from mt.commands.text_run import HeldOutBlocks, training_blocks
+from mt.commands.text_run import HeldOutBlocks, make_text_batch, training_blocks
 from mt.config.checks import classifies_pairs, longest_row
 from mt.config.loading import to_yaml
 from mt.config.schema import Data, TaskData, TextData, TrainConfig
@@ -26,7 +26,7 @@ from mt.data.known_words import save_known_words
 from mt.data.lines import blocks, read_lines
 from mt.data.loader import Pairs, TrainingOrder
 from mt.data.rows import make_row_batch
-from mt.data.text_blocks import make_block_batch, prepare_single_text
+from mt.data.text_blocks import prepare_single_text
 from mt.data.text_cache import HELD_OUT_FILE, PreparedText, Side, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.doctor.quick import report_corpus_findings
@@ -115,6 +115,7 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
     run_dir, of_text = Path(config.run_dir), isinstance(config.data, TextData)
     names = ("model_type", "vocab_size", "character_coverage", "byte_fallback", "input_sentence_size")
     settings = {name: getattr(config.tokenizer, name) for name in names} | {"verbatim": of_text}
+    settings["mask"] = of_text and config.model.family == "encoder"
     files = {TOKENIZER: [0, 1]} if config.tokenizer.shared_vocab else {SOURCE_TOKENIZER: [0], TOKENIZER: [1]}
     files = {TOKENIZER: [1]} if of_text else files
     missing = {run_dir / name: sides for name, sides in files.items() if not (run_dir / name).exists()}
@@ -165,7 +166,7 @@ def loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping[
     tokenizers, device = load_tokenizers(config, run_dir), choose_device(config.device)
     if isinstance(config.data, TextData):
         held_out = HeldOutBlocks.of_run(config, config.data, run_dir)
-        batches = list(held_out.batches(_VALIDATION_PAIRS * config.data.block_tokens))
+        batches = list(held_out.batches(_VALIDATION_PAIRS * longest_row(config)))
     elif classifies_pairs(config):
         batches = held_out_examples(config, _VALIDATION_PAIRS * longest_row(config))
         if not batches:
@@ -234,7 +235,7 @@ def training_order(
         rank=ranks.rank,
         world_size=ranks.world_size,
         threads=threads,
-        make_batch=make_block_batch if of_text else make_row_batch if of_pairs else make_batch,
+        make_batch=make_text_batch(config) if of_text else make_row_batch if of_pairs else make_batch,
     )
 
 
@@ -259,9 +260,8 @@ def fitting_tokens(
     if config.training.micro_batch_tokens != "auto":
         attempt(order.micro_batch_tokens)
         return order.micro_batch_tokens
-    data = config.data
-    least_tokens = data.block_tokens if isinstance(data, TextData) else data.filters.max_tokens + 1
-    least_tokens = longest_row(config) if classifies_pairs(config) else least_tokens
+    reads_rows = isinstance(config.data, TextData) or classifies_pairs(config)
+    least_tokens = longest_row(config) if reads_rows else config.data.filters.max_tokens + 1
     tokens = largest_that_fits(attempt, most_tokens=config.training.batch_tokens, least_tokens=least_tokens)
     report(f"micro-batches of {tokens:,} tokens a side fit; a step has {config.training.batch_tokens:,}")
     return tokens

@@ -151,17 +151,15 @@ def _(config: TrainConfig) -> None:
 
 
 def _check_language_model(config: TrainConfig, block_tokens: int) -> None:
-    if config.model.family != "decoder":
-        raise UserError("model.family: a language model (data=text) has no encoder; give model.family=decoder")
-    if block_tokens > _micro_batch_tokens(config.training):
+    if config.model.family == "encoder_decoder":
         raise UserError(
-            f"data.block_tokens: {block_tokens} is more than training.micro_batch_tokens = "
-            f"{_micro_batch_tokens(config.training)}"
+            "model.family: data=text takes decoder, for a language model, or encoder, for a masked one; "
+            f"got {config.model.family}"
         )
-    if block_tokens > config.model.max_positions and config.model.positions == "learned":
-        raise UserError(
-            f"data.block_tokens: {block_tokens} is more than model.max_positions = {config.model.max_positions}"
-        )
+    tokens, ends = longest_row(config), " with its ends" if config.model.family == "encoder" else ""
+    for key, size in _row_limits(config).items():
+        if tokens > size:
+            raise UserError(f"data.block_tokens: a block of {block_tokens}{ends} is more than {key} = {size}")
     _check_unchanged_rows(config, "data=text")
 
 
@@ -171,15 +169,25 @@ def classifies_pairs(config: TrainConfig) -> bool:
 
 
 def longest_row(config: TrainConfig) -> int:
-    """The tokens of a pair classifier's longest row: BOS, and two texts, each with its EOS."""
+    """The tokens of the longest row of a model that reads rows as they are.
+
+    A block; of an encoder alone BOS, a block and EOS, or BOS and two texts, each with its EOS.
+    """
+    if isinstance(config.data, TextData):
+        return config.data.block_tokens + (2 if config.model.family == "encoder" else 0)
     return 2 * config.data.filters.max_tokens + 3
 
 
-def _check_pair_classifier(config: TrainConfig, row_tokens: int) -> None:
+def _row_limits(config: TrainConfig) -> dict[str, int]:
+    """What a row must fit, by its option."""
     sizes = {"training.micro_batch_tokens": _micro_batch_tokens(config.training)}
     if config.model.positions == "learned":
         sizes["model.max_positions"] = config.model.max_positions
-    for key, size in sizes.items():
+    return sizes
+
+
+def _check_pair_classifier(config: TrainConfig, row_tokens: int) -> None:
+    for key, size in _row_limits(config).items():
         if row_tokens > size:
             raise UserError(
                 f"data.filters.max_tokens: two texts of {config.data.filters.max_tokens} subwords are a row of "
@@ -222,7 +230,7 @@ def _check_translation(config: TrainConfig, max_tokens: int) -> None:
 @check_combinations.register
 def _(config: GenerateConfig) -> None:
     beam_size = config.decoding.beam_size
-    if config.decoding.sampling is None and config.num_samples > beam_size:
+    if config.decoding.sampling is None and (config.num_samples or 1) > beam_size:
         raise UserError(f"num_samples={config.num_samples} exceeds decoding.beam_size={beam_size}")
 
 

@@ -126,11 +126,11 @@ class HubData(AnyData):
 
 @dataclass(frozen=True, kw_only=True)
 class TextData(AnyData):
-    """One text, on which a language model is trained: blocks of tokens, each read from its beginning."""
+    """One text, on which a language model is trained: blocks of tokens, each read by itself."""
 
     kind: Literal["text"]
     text: File  # UTF-8, of any kind; also .gz, .xz, .bz2
-    block_tokens: Annotated[int, Bounds(2, 1_000_000)]  # the context: the tokens of a row
+    block_tokens: Annotated[int, Bounds(2, 1_000_000)]  # the context: the text in a row
     held_out_share: Annotated[float, Bounds(0, 1, open_low=True, open_high=True)]  # the end of the text, for validation
 
 
@@ -338,12 +338,12 @@ class TranslateConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class GenerateConfig:
-    """`mt-generate`: a language model, trained on `data=text`, continues a text."""
+    """`mt-generate`: a language model, trained on `data=text`, continues a text; a masked one fills [MASK]."""
 
     run_dir: str  # null is the newest finished run under runs/
     device: Device
-    prompt: Sentence  # the text to continue
-    num_samples: Size  # the number of texts
+    prompt: Sentence  # the text to continue, or with [MASK] in it
+    num_samples: Size | None  # the number of texts, null is 1; or of fillings of each [MASK], null is 5
     max_new_tokens: Size  # the tokens of each that follow the prompt
     decoding: Decoding
 

@@ -30,6 +30,7 @@ PAD = 0
 UNKNOWN = 1
 BOS = 2
 EOS = 3
+MASK = "[MASK]"  # the written form of the token that hides another, in vocabularies that have it
 
 MANY_LINES = 200_000  # from here on learning takes minutes, in which SentencePiece reports nothing
 
@@ -47,11 +48,12 @@ def train_tokenizer(
     input_sentence_size: int,
     model_type: str = "bpe",
     verbatim: bool = False,
+    mask: bool = False,
 ) -> None:
     """Learn byte-pair encoding from UTF-8 files of one sentence per line and write the model file whole.
 
     With the `model_type` char every character is a subword of its own. A `verbatim` model changes nothing in a text:
-    it keeps spaces and compatibility forms as they are, and knows the line break.
+    it keeps spaces and compatibility forms as they are, and knows the line break. With `mask` there is a token `MASK`.
 
     At most `input_sentence_size` lines are used, spread evenly over all files, so that the same
     files give the same model. Digits are not split, as in the paper's own encoding. `byte_fallback`
@@ -75,6 +77,7 @@ def train_tokenizer(
             remove_extra_whitespaces=not verbatim,
             add_dummy_prefix=not verbatim,
             user_defined_symbols=["\n"] if verbatim else [],
+            control_symbols=[MASK] if mask else [],
             max_sentence_length=_LARGEST_LINE_BYTES,
             pad_id=PAD,
             unk_id=UNKNOWN,
@@ -114,6 +117,7 @@ class Tokenizer:
             raise BadFileError(f"its special ids are {specials}, not {(PAD, UNKNOWN, BOS, EOS)}")
         self._processor = processor
         self.vocab_size: int = processor.get_piece_size()
+        self.mask: int = processor.piece_to_id(MASK)  # UNKNOWN where the vocabulary does not have it
         self.fingerprint = hashlib.sha256(model).hexdigest()
 
     @classmethod

@@ -10,7 +10,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from mt.config.schema import TaskData, TextData, TrainConfig
+from mt.config.schema import TrainConfig
 from mt.data.lines import read_lines
 from mt.figures.architecture import architecture_svg
 from mt.model.positions import positional_encoding
@@ -64,7 +64,11 @@ def _scores(run_dir: Path, config: TrainConfig) -> Iterator[str]:
                 interval = f"{scores['bleu_low']:.2f} to {scores['bleu_high']:.2f}"
                 yield f"{split}: BLEU {scores['bleu']:.2f} (95 % interval {interval}), chrF++ {scores['chrf']:.2f}"
             elif "perplexity" in scores:
-                yield f"perplexity {scores['perplexity']:.2f}, bits per byte {scores['bits_per_byte']:.3f}"
+                masked = "accuracy" in scores
+                own = (
+                    f"accuracy {scores['accuracy']:.2f} %" if masked else f"bits per byte {scores['bits_per_byte']:.3f}"
+                )
+                yield f"perplexity {scores['perplexity']:.2f}, {own}"
 
 
 def _position_table(run_dir: Path, config: TrainConfig) -> Float[Tensor, "positions d_model"] | None:
@@ -82,8 +86,8 @@ def _curves(
     from matplotlib.figure import Figure  # noqa: PLC0415
     from matplotlib.ticker import LogLocator  # noqa: PLC0415
 
-    score = ("bits_per_byte", "bits per byte") if isinstance(config.data, TextData) else ("bleu", "BLEU, greedy")
-    score = ("exact_match", "exact match (%)") if isinstance(config.data, TaskData) else score
+    known = [("bits_per_byte", "bits per byte"), ("accuracy", "accuracy (%)"), ("exact_match", "exact match (%)")]
+    score = next((one for one in known if any(one[0] in line for line in lines)), ("bleu", "BLEU, greedy"))
     panels = [
         ("loss", "loss (nats per target token)"), ("perplexity", "perplexity"), score,
         ("gradient_norm", "gradient norm"), ("learning_rate", "learning rate"),

@@ -31,8 +31,9 @@ _PARTS = 1 << 32  # of the progress, on which they agree in the same number
 class Validation:
     """Losses on the validation set in nats per target token.
 
-    A translator has the BLEU of greedy translations too, a language model its bits per byte of text, a task the
-    percentages of exact matches on the validation set and on as many training pairs. `translations` are a few of the
+    A translator has the BLEU of greedy translations too, a language model its bits per byte of text, an encoder alone
+    the percentage of tokens or classes that are right, a task the percentages of exact matches on the validation set
+    and on as many training pairs. `translations` are a few of the
     greedy ones.
     """
 
@@ -40,6 +41,7 @@ class Validation:
     nll: float
     bleu: float | None
     bits_per_byte: float | None = None
+    accuracy: float | None = None
     exact_match: float | None = None
     training_exact_match: float | None = None
     translations: list[str] | None = None
@@ -340,12 +342,13 @@ class Trainer:
         seconds = time.monotonic() - start
         self.clock.validation_seconds, self._validated_step = seconds, state.step
         figures = {"loss": found.loss, "nll": found.nll, "perplexity": perplexity(found.nll), "bleu": found.bleu}
-        names = ("bits_per_byte", "exact_match", "training_exact_match")
+        names = ("bits_per_byte", "accuracy", "exact_match", "training_exact_match")
         figures |= {name: value for name in names if (value := getattr(found, name)) is not None}
         kept = {} if found.translations is None else {"translations": found.translations}
         self._record(state, kind, **figures, **kept, best_step=state.best_step, seconds=seconds)
         score = "" if found.bleu is None else f"  BLEU (greedy) {found.bleu:.2f}"
         score += "" if found.bits_per_byte is None else f"  bits per byte {found.bits_per_byte:.3f}"
+        score += "" if found.accuracy is None else f"  accuracy {found.accuracy:.2f} %"
         if found.exact_match is not None:
             score += f"  exact match {found.exact_match:.2f} %, in training {found.training_exact_match:.2f} %"
         best = "  best so far" if state.best_step == state.step else ""
@@ -374,3 +377,19 @@ def validation_loss(
         tokens += batch.target_tokens
     smoothed, nll, _ = (sum(side) for side in zip(*torch.stack(sums).tolist(), strict=True))
     return smoothed / tokens, nll / tokens
+
+
+def accuracy(
+    loss: TrainingLoss, batches: Iterable[Batch], *, autocast: Callable[[], AbstractContextManager[None]]
+) -> float:
+    """The percentage of target tokens, or of classes, that are the most probable ones at their positions."""
+    device = next(loss.parameters()).device
+    right: list[Tensor] = []
+    tokens = 0
+    for each in batches:
+        batch = each.to(device)
+        with autocast():
+            found = loss.model(batch.source, batch.target_input).argmax(-1)
+        right.append((found == batch.target_output).flatten()[batch.label_indices].sum())
+        tokens += batch.target_tokens
+    return 100 * sum(torch.stack(right).tolist()) / tokens

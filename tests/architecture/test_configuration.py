@@ -32,6 +32,7 @@ MUST_BE_GIVEN = {
     "data=none": ["data.source_language=en", "data.target_language=de"],
     "data=text": ["data.text=a.en"],
     "experiment=language_model_small": ["data.text=a.en"],
+    "experiment=masked_language_model_small": ["data.text=a.en"],
     "data=hub": ["data.path=x", "data.source_language=en", "data.target_language=de"],
 }
 CHOICES = [

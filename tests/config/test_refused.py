@@ -137,7 +137,11 @@ WRONG = [
     ),
     (["data=text", "data.text=a.en", "experiment=auto", "budget=1h"], ["experiment=auto is for translation"]),
     (["data=text"], ["data=text also needs text", "data.text=book.txt"]),
-    (["data=text", "data.text=a.en", "model=small"], ["model.family:", "decoder"]),
+    (["data=text", "data.text=a.en", "model=small"], ["model.family:", "decoder", "encoder", "masked"]),
+    (
+        ["data=text", "data.text=a.en", "model=bert", "data.block_tokens=2047"],
+        ["data.block_tokens:", "a block of 2047 with its ends", "training.micro_batch_tokens = 2048"],
+    ),
     (["data=text", "data.text=a.en", "data.block_tokens=3000"], ["data.block_tokens:", "3000", "2048"]),
     (
         ["data=text", "data.text=a.en", "model.positions=learned", "model.max_positions=100"],
