@@ -44,6 +44,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.api": {"mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
     "mt.documents": {"mt.translation.segments"},
     "mt.serving": {"mt.api", "mt.data.lines", "mt.documents", "mt.translation"},
+    "mt.serving.configured": {
+        *("mt.api", "mt.config", "mt.data", "mt.fast.memory", "mt.reporting", "mt.runs.folder", "mt.serving"),
+        "mt.translation",
+    },
+    "mt.serving.ray": {"mt.config", "mt.serving.configured"},
     "mt.commands": {
         *("mt.api", "mt.build", "mt.config", "mt.data", "mt.doctor", "mt.export", "mt.fast", "mt.figures"),
         *("mt.model", "mt.reporting", "mt.runs", "mt.runtime", "mt.training", "mt.translation"),
@@ -77,8 +82,9 @@ KEPT = {
     "datasets": {"mt/data/hub.py"},
     "sacrebleu": {"mt/translation/evaluation.py"},
     "torch.distributed": {"mt/training/distributed.py"},
-    "hydra": {"mt/commands/entry_point.py", "mt/config/overrides.py"},
-    "omegaconf": {"mt/commands/entry_point.py"},
+    "hydra": {"mt/commands/entry_point.py", "mt/config/overrides.py", "mt/serving/ray.py"},
+    "omegaconf": {"mt/commands/entry_point.py", "mt/serving/ray.py"},
+    "ray": {"mt/serving/ray.py"},
 }
 SLOW = {"torch", "numpy", "datasets", "sacrebleu", "matplotlib", "sentencepiece", "safetensors"}
 

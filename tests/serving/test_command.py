@@ -1,5 +1,6 @@
 """mt-serve: a process that serves a finished run and answers what it has accepted before it ends."""
 
+import importlib
 import os
 import re
 import shutil
@@ -9,14 +10,16 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
 import pytest
-from served import Limits  # noqa: F401  skips without the extra
+from served import TestClient  # skips without the extra
 
 import small_runs
 from mt.commands.entry_point import run
+from mt.errors import UserError
 from mt.runs.folder import MODEL
 from mt.runs.signals import end_on_signals
 
@@ -116,3 +119,26 @@ def test_what_cannot_be_served_is_one_line(
     assert small_runs.ended([process]) == [2], log.read_text()
     [line] = log.read_text().strip().split("\n")
     assert message in line
+
+
+def test_ray_serve_gets_the_application_of_the_options(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself is not here: what it is handed is, and that answers."""
+    deployed: dict[str, Any] = {}
+
+    def deployment(replica: Any, **options: Any) -> Any:
+        deployed.update(options, build=replica)
+        return SimpleNamespace(bind=lambda: "bound")
+
+    stub = SimpleNamespace(Application=object, ingress=lambda build: lambda _: build, deployment=deployment)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(serve=stub))
+    monkeypatch.delitem(sys.modules, "mt.serving.ray", raising=False)
+    application = importlib.import_module("mt.serving.ray").application
+    assert application({"run_dir": str(finished), "replicas": "3", "device": "cpu", "max_texts": "1"}) == "bound"
+    assert deployed["num_replicas"] == 3
+    with TestClient(deployed["build"]()) as client:
+        body = {"q": ["house", "tree"], "source": "en", "target": "de"}
+        assert client.post("/translate", json=body).status_code == 400
+        assert client.post("/translate", json=body | {"q": "house"}).status_code == 200
+    for wrong in ({"replicas": "0"}, {"max_texts": "many"}, {}):
+        with pytest.raises(UserError):
+            application({"run_dir": str(finished), **wrong} if wrong else {})
