@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from mt import build
+from mt.config.checks import classifies_pairs
 from mt.config.loading import checked
-from mt.config.schema import Decoding, TrainConfig
+from mt.config.schema import Decoding, TextData, TrainConfig
 from mt.data.tokenizer import Tokenizer
 from mt.errors import BadFileError, MtError, SearchStoppedError, UserError
 from mt.model.decoder_only import AnyTransformer
@@ -188,10 +189,10 @@ def translator_of_run(
     """The translator that a finished run delivered, with the run's own search settings unless others are given.
 
     The models of the runs in `ensemble`, which have its vocabulary (`check_ensemble`), decide with it. Raises UserError
-    for a folder that is not a run, BadFileError for a damaged one.
+    for a folder that is not a run or does not translate, BadFileError for a damaged one.
     """
+    config, *_ = [_translating_run(each) for each in (run_dir, *ensemble)]
     models = [trained_model(each, choose_device(device)) for each in (run_dir, *ensemble)]
-    config = load_run(run_dir)
     return build.translator(
         config,
         decoding or config.decoding,
@@ -206,8 +207,18 @@ def translator_of_run(
 
 def model_and_translator(run_dir: Path, decoding: Decoding | None = None) -> tuple[AnyTransformer, LineTranslator]:
     """The model that a run delivered, on the CPU, and the translator with it. Raises as `translator_of_run`."""
-    config, model = load_run(run_dir), trained_model(run_dir, torch.device("cpu"))
+    config, model = _translating_run(run_dir), trained_model(run_dir, torch.device("cpu"))
     return model, build.translator(config, decoding or config.decoding, [model], load_tokenizers(config, run_dir))
+
+
+def _translating_run(run_dir: Path) -> TrainConfig:
+    """The configuration of a run. Raises UserError for one that does not translate."""
+    config = load_run(run_dir)
+    if isinstance(config.data, TextData):
+        raise UserError(f"{run_dir} is a language model (data=text) and does not translate; use mt-generate")
+    if classifies_pairs(config):
+        raise UserError(f"{run_dir} is a pair classifier (model.family=encoder) and does not translate")
+    return config
 
 
 def trained_model(run_dir: Path, device: torch.device) -> AnyTransformer:

@@ -169,10 +169,6 @@ def translator(
 
     On a CPU the searches run in threads; with `processes` large numbers of sentences are shared among processes.
     """
-    if isinstance(config.data, schema.TextData):
-        raise UserError(f"{config.run_dir} is a language model (data=text) and does not translate; use mt-generate")
-    if classifies_pairs(config):
-        raise UserError(f"{config.run_dir} is a pair classifier (model.family=encoder) and does not translate")
     check_max_positions(config.model, decoding)
     if alignments and config.model.family == "decoder":
         raise UserError("alignments: model.family=decoder has no attention over an encoder to read them from")

@@ -106,8 +106,8 @@ def _(config: AttentionConfig) -> None:
 
 @check_files.register
 def _(config: CompareConfig) -> None:
-    if len(set(config.runs)) < 2:
-        raise UserError("runs: needs two different run folders or more, as runs=[runs/a,runs/b]")
+    if len({Path(run_dir).resolve() for run_dir in config.runs}) < max(2, len(config.runs)):
+        raise UserError("runs: needs two run folders or more, each once, as runs=[runs/a,runs/b]")
     for run_dir in config.runs:
         check_run(run_dir, key="runs")
 

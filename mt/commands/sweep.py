@@ -45,6 +45,8 @@ def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -
     trainings failed; StoppedError, DiskError.
     """
     typed, run_dir = _options(sys.argv[1:]), Path(config.run_dir)
+    if "seed" in typed:
+        raise UserError("seed: a sweep has several; give seeds=[1,2]")
     typed = {key: word for key, word in typed.items() if key not in _OWN and not key.startswith("hydra")}
     rows = _rows(config)
     likes = {row.name: None if row.like is None else expected_of(row.like) for row in config.table}
@@ -83,11 +85,15 @@ def _options(words: Sequence[str]) -> dict[str, str]:
 
 
 def _typed(key: str, text: str) -> dict[str, str]:
-    """The options in a text, by their keys. Raises UserError for a quotation without its end."""
+    """The options in a text, by their keys. Raises UserError for a quotation without its end and for other words."""
     try:
-        return _options(shlex.split(text))
+        options = _options(shlex.split(text))
     except ValueError as error:
         raise UserError(f"{key}: the options {text} cannot be split: {str(error).lower()}") from None
+    for name, word in options.items():
+        if name in _OWN or "=" not in word:
+            raise UserError(f"{key}: {word} is not an option of a row; those are written key=value, as for mt-train")
+    return options
 
 
 def _rows(config: SweepConfig) -> list[SweepRow]:
@@ -98,6 +104,8 @@ def _rows(config: SweepConfig) -> list[SweepRow]:
             raise UserError(f"table: {name!r} must name one row, in letters, digits, _, - and dots")
     if not (names and config.seeds) or config.rows == []:
         raise UserError("nothing to train: table, rows and seeds need one each at least; rows=null is all rows")
+    if len(set(config.seeds)) < len(config.seeds):
+        raise UserError(f"seeds: {config.seeds} has a seed twice; give each once")
     for name in config.rows or []:
         if name not in names:
             raise UserError(f"rows: the table has no row {name}; choose from {', '.join(names)}")

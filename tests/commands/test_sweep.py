@@ -131,18 +131,26 @@ WRONG = [
 
 
 @pytest.mark.usefixtures("folder")
-def test_wrong_tables_are_refused() -> None:
+def test_wrong_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     trainings, config = Trainings(), composed("sweep")
     assert isinstance(config, SweepConfig)
     for names, rows, message in WRONG:
         table = [SweepRow(name=name, options="", like=None) for name in names]
         with pytest.raises(UserError, match=message):
             sweep(replace(config, table=table, rows=rows), trainings)
-    for changes, message in (({"seeds": []}, "nothing to train"), ({"rows": []}, "nothing to train")):
+    for changes, message in (
+        ({"seeds": []}, "nothing to train"),
+        ({"rows": []}, "nothing to train"),
+        ({"seeds": [1, 2, 1]}, "seeds: .* has a seed twice"),
+        ({"shared": "a='b"}, "shared: the options a='b cannot be split: no closing quotation"),
+        ({"shared": "model.norm"}, "shared: model.norm is not an option of a row"),
+        ({"table": [SweepRow(name="a", options="seed=5", like=None)]}, "a: seed=5 is not an option of a row"),
+    ):
         with pytest.raises(UserError, match=message):
             sweep(replace(config, **changes), trainings)
-    with pytest.raises(UserError, match="shared: the options a='b cannot be split: no closing quotation"):
-        sweep(replace(config, shared="a='b"), trainings)
+    monkeypatch.setattr(sys, "argv", ["mt-sweep", "seed=5"])
+    with pytest.raises(UserError, match="seed: a sweep has several"):
+        sweep(config, trainings)
     for recipe, message in (("table3/b", "recipe table3/b does not exist"), ("auto", "recipe auto expects no figures")):
         with pytest.raises(UserError, match=message):
             expected_of(recipe)

@@ -1,6 +1,7 @@
 """A classifier of pairs, by its commands: it learns, resumes exactly, filters a corpus; what translates refuses it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -102,10 +103,15 @@ def test_it_filters_the_corpus_of_another_run(
         assert named in capfd.readouterr().err
 
 
-def test_what_translates_refuses_it_by_name(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    run_dir = f"run_dir={finished}"
+def test_what_translates_refuses_it_by_name(tmp_path: Path, finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run_dir, other = f"run_dir={finished}", tmp_path / "translator"  # of the same vocabulary
+    shutil.copytree(finished, other)
+    text = (other / "config.yaml").read_text("utf-8").replace("family: encoder\n", "family: encoder_decoder\n")
+    (other / "config.yaml").write_text(text, "utf-8")
+    ensemble = [f"run_dir={other}", f"ensemble=[{finished}]", "source=a"]
     for name, job, given, named in (
         ("translate", translate, [run_dir, "source=a"], "is a pair classifier"),
+        ("translate", translate, ensemble, f"{finished} is a pair classifier"),
         ("evaluate", evaluate, [run_dir], "is a pair classifier"),
         ("export", export, [run_dir, "format=huggingface"], "is a pair classifier"),
         ("attention", attention, [run_dir, "source=a", "output=a.png"], "is a pair classifier"),
