@@ -64,7 +64,8 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
     text = filtered_text(config.data)
     check_same_run(config, text.fingerprint, run_dir)
     (run_dir / HELD_OUT_TEXT).mkdir(exist_ok=True)
-    if not (run_dir / TOKENIZER).exists() and text.path("train", "source").exists():  # the first start of this run
+    _, tokenizer = tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab)
+    if not tokenizer.exists() and text.path("train", "source").exists():  # the first start of this run
         earlier = None if config.finetune_from is None else source_words(Path(config.finetune_from))
         save_known_words(text.path("train", "source"), source_words(run_dir), earlier=earlier)
     inherit_tokenizers(config)
@@ -119,7 +120,7 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
     files = {TOKENIZER: [0, 1]} if config.tokenizer.shared_vocab else {SOURCE_TOKENIZER: [0], TOKENIZER: [1]}
     files = {TOKENIZER: [1]} if of_text else files
     missing = {run_dir / name: sides for name, sides in files.items() if not (run_dir / name).exists()}
-    if not missing:
+    if not missing or config.finetune_from is not None:  # whose tokenizers are there, of whatever kind
         return
     with _tokenizer_text(config, text) as texts:
         for output, sides in missing.items():

@@ -25,7 +25,7 @@ from mt.data.tokenizer import Tokenizer
 from mt.model.decoder_only import AnyTransformer
 from mt.reporting import report
 from mt.runs.atomic import replace_file
-from mt.runs.folder import SCORES, TOKENIZER, held_out_text
+from mt.runs.folder import SCORES, held_out_text
 from mt.runs.metrics import perplexity
 from mt.runtime import choose_device
 from mt.training.trainer import Validation, accuracy, validation_loss
@@ -33,7 +33,7 @@ from mt.training.trainer import Validation, accuracy, validation_loss
 
 def training_blocks(config: TrainConfig, data: TextData, text: PreparedText, *, epoch: int) -> Pairs:
     """The blocks of an epoch, which begin elsewhere in each, a pure function of the seed and the epoch."""
-    tokenizer = Tokenizer.load(Path(config.run_dir) / TOKENIZER)
+    _, tokenizer = load_tokenizers(config, Path(config.run_dir))
     ids = encoded_text(
         text.path("train", "target"),
         tokenizer,

@@ -190,9 +190,11 @@ class Model:
     max_relative_positions: Annotated[int, Bounds(1, 100_000)]  # of relative positions: further distances count as this
     norm: Literal["post", "pre"]  # after each residual sum, as in the paper, or before each sublayer and at the end
     norm_kind: Literal["layer", "rms"]  # LayerNorm or RMSNorm
-    activation: Literal["relu", "gelu", "swish", "swiglu", "squared_relu"]  # in the feed-forward networks
+    norm_epsilon: Annotated[float, Bounds(1e-30, 1)]  # added to the variance; BERT has 1e-12
+    activation: Literal["relu", "gelu", "gelu_tanh", "swish", "swiglu", "squared_relu"]  # in the feed-forward networks
     score: Literal["scaled_dot", "dot", "general", "additive"]  # of a query and a key; scaled_dot is equation (1)
     tied_embeddings: Literal["all", "target", "none"]  # all: source (of a shared vocabulary), target and output
+    scale_embedding: bool  # embeddings are times √d_model (section 3.4); GPT-2 and BERT do not have it
     output_bias: bool  # one per subword, added to its logit; the paper does not have it
 
 
@@ -299,7 +301,7 @@ class InspectConfig(TrainConfig):
 class ImportConfig(TrainConfig):
     """`mt-import`: a run as a training would have left it; model and tokenizer are those of the folder."""
 
-    folder: str  # an HF MarianMT model: config.json, vocab.json, source.spm, target.spm, model.safetensors
+    folder: str  # of Hugging Face's layout: MarianMT, or GPT-2 (`docs/export.md`)
     sentences: File | None  # to prove the equality with; null is the text of the built-in corpus
 
 

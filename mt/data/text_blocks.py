@@ -4,6 +4,7 @@ The beginning of the text is for training, its end is held out. Both are files o
 them is changed: the tokenizer of a text keeps line breaks and spaces as they are.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,7 +55,8 @@ def encode_text(path: Path, tokenizer: Tokenizer) -> tuple[Integer[np.ndarray, "
     dtype = np.dtype("<u2" if tokenizer.vocab_size <= 1 << 16 else "<u4")
     ids, bytes_ = [np.empty(0, dtype)], 0
     for lines in blocks(read_lines(str(path)), _CHUNK_LINES):
-        text = [line + "\n" for line in lines]
+        # Cut only where every tokenizer has two words: GPT-2's joins line breaks and the spaces next to them.
+        text = re.split(r"(?<=\S\n)(?=\S)", "".join(f"{line}\n" for line in lines))
         ids += [np.array(line, dtype) for line in tokenizer.encode_many(text, num_threads=-1)]
         bytes_ += sum(len(line.encode()) for line in text)
     return np.concatenate(ids), bytes_

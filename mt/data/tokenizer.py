@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, compress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sentencepiece
@@ -22,6 +23,7 @@ from jaxtyping import Integer
 
 from mt.data.bpe_dropout import Segmenter
 from mt.data.lines import count_lines, read_lines, without_surrogates
+from mt.data.pretrained_tokenizer import PretrainedProcessor
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
 from mt.runs.atomic import LARGEST_TOKENIZER_BYTES, read_file, replace_file
@@ -99,25 +101,15 @@ def train_tokenizer(
 class Tokenizer:
     """A trained SentencePiece model: text to subword ids and back, without begin and end marks.
 
-    Special ids are inserted by their number only; no text, `</s>` included, ever becomes one.
+    Of an imported model it may be a `tokenizer.json` instead (`mt/data/pretrained_tokenizer.py`), which is not sampled
+    and does not number words. Special ids are inserted by their number only; no text, `</s>` included, becomes one.
     """
 
     def __init__(self, *, model: bytes) -> None:
         """Take the content of a model file. Raises BadFileError when `train_tokenizer` cannot have written it."""
-        processor = sentencepiece.SentencePieceProcessor()
-        try:
-            processor.load_from_serialized_proto(model)
-            # Damaged subwords that are not UTF-8 load without complaint and fail later, when written out.
-            every_id = list(range(processor.get_piece_size()))
-            processor.decode(every_id), processor.id_to_piece(every_id)
-        except (RuntimeError, ValueError, IndexError) as error:
-            raise BadFileError("not a SentencePiece model, or a damaged one") from error
-        specials = processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id()
-        if specials != (PAD, UNKNOWN, BOS, EOS):
-            raise BadFileError(f"its special ids are {specials}, not {(PAD, UNKNOWN, BOS, EOS)}")
-        self._processor = processor
-        self.vocab_size: int = processor.get_piece_size()
-        self.mask: int = processor.piece_to_id(MASK)  # UNKNOWN where the vocabulary does not have it
+        self._processor: Any = PretrainedProcessor(model) if model.startswith(b"{") else _sentencepiece(model)
+        self.vocab_size: int = self._processor.get_piece_size()
+        self.mask: int = self._processor.piece_to_id(MASK)  # UNKNOWN where the vocabulary does not have it
         self.fingerprint = hashlib.sha256(model).hexdigest()
 
     @classmethod
@@ -191,6 +183,21 @@ class Tokenizer:
             return [bytes_.get(f"<0x{byte:02X}>", UNKNOWN) for byte in character.encode()] if bytes_ else [UNKNOWN]
 
         return Segmenter(scores=scores, ids=ids, spell=spell)
+
+
+def _sentencepiece(model: bytes) -> sentencepiece.SentencePieceProcessor:
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.load_from_serialized_proto(model)
+        # Damaged subwords that are not UTF-8 load without complaint and fail later, when written out.
+        every_id = list(range(processor.get_piece_size()))
+        processor.decode(every_id), processor.id_to_piece(every_id)
+    except (RuntimeError, ValueError, IndexError) as error:
+        raise BadFileError("not a SentencePiece model, or a damaged one") from error
+    specials = processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id()
+    if specials != (PAD, UNKNOWN, BOS, EOS):
+        raise BadFileError(f"its special ids are {specials}, not {(PAD, UNKNOWN, BOS, EOS)}")
+    return processor
 
 
 def _unknown_once(ids: list[int]) -> list[int]:

@@ -117,23 +117,30 @@ def _tokenizer_config(run: TrainConfig, longest: int, *, start: str) -> dict[str
     }
 
 
+def load_pretrained(folder: Path, model_class: str, tokenizer_class: str) -> tuple[Any, Any]:
+    """A model in fp32 and its tokenizer, by classes of transformers, without network. Raises UserError."""
+    try:
+        import transformers  # noqa: PLC0415  an optional library
+    except ImportError as error:
+        raise UserError("transformers is not installed: in the repository, pip install -e '.[export]'") from error
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")  # which it then does not use
+    model = getattr(transformers, model_class).from_pretrained(
+        folder,
+        local_files_only=True,
+        attn_implementation="eager",  # config.json could name one to download
+        dtype=torch.float32,
+        use_safetensors=True,
+    )
+    return model.eval(), getattr(transformers, tokenizer_class).from_pretrained(folder, local_files_only=True)
+
+
 class HuggingFaceEngine:
     """`MarianMTModel` with `MarianTokenizer`, from a folder, without network. Raises UserError."""
 
     def __init__(self, folder: Path) -> None:
-        try:
-            import transformers  # noqa: PLC0415  an optional library
-        except ImportError as error:
-            raise UserError("transformers is not installed: in the repository, pip install -e '.[export]'") from error
-        transformers.utils.logging.set_verbosity_error()
-        transformers.utils.logging.disable_progress_bar()
-        warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")  # which it then does not use
-        self.model: Any = transformers.MarianMTModel.from_pretrained(
-            folder,
-            local_files_only=True,
-            attn_implementation="eager",  # config.json could name one to download
-        ).eval()
-        self.tokenizer: Any = transformers.MarianTokenizer.from_pretrained(folder, local_files_only=True)
+        self.model, self.tokenizer = load_pretrained(folder, "MarianMTModel", "MarianTokenizer")
         self.eos: int = self.model.config.eos_token_id
         self.start: int = self.model.config.decoder_start_token_id
 

@@ -1,30 +1,32 @@
 """Reading a Marian folder of the Hugging Face layout, such as OPUS-MT's, as far as this project can represent it."""
 
-import json
-import reprlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
-from mt.config.loading import checked
 from mt.config.marks import Bounds
 from mt.config.schema import CountOrZero, Fraction, Size
 from mt.data.lines import without_surrogates
 from mt.data.tokenizer import PAD
 from mt.errors import BadFileError, UserError
 from mt.export.marian import LOGITS_BIAS, OUTPUT_BIAS, SHARED, Depths, from_marian, layer_shapes
+from mt.export.reading import (
+    CONFIG_FILE,
+    LARGEST_VOCABULARY_BYTES,
+    WEIGHTS,
+    Required,
+    check_required,
+    held_tensors,
+    read_fp32,
+    read_json,
+    taken,
+)
 from mt.export.vocabulary import SPECIAL_SUBWORDS, SpecialIds, marian_ids
-from mt.runs.atomic import LARGEST_JSON_BYTES, read_file
-from mt.runs.checkpoint import read_tensors, tensors_without_values
 
-Settings = TypeVar("Settings")
-
-_WEIGHTS = "model.safetensors"
 _NEVER = -100.0  # the output bias of a subword that the folder's vocabulary lacks: its probability is 0 in fp32
-_LARGEST_VOCABULARY_BYTES = 1 << 24
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}
 _COPIES = ("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
 _POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
@@ -41,9 +43,7 @@ _PAPER = {
     "score": "scaled_dot",
     "tied_embeddings": "all",
 }
-# What must hold for the folder to be this model: the key, the value that it must have, the one that transformers takes
-# where config.json does not have the key, and the option or section here.
-_REQUIRED: tuple[tuple[str, Any, Any, str], ...] = (
+_REQUIRED: Required = (
     ("model_type", "marian", None, "the architecture"),
     ("is_encoder_decoder", True, True, "the architecture"),
     ("scale_embedding", True, False, "model.d_model: embeddings are times √d_model"),
@@ -104,20 +104,17 @@ class MarianFolder:
 
 def read_marian_folder(folder: Path) -> MarianFolder:
     """Read the folder. Raises UserError naming the option for what cannot be represented, BadFileError."""
-    path, other = folder / "config.json", folder / "generation_config.json"
+    path, other = folder / CONFIG_FILE, folder / "generation_config.json"
     for name in ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "tokenizer.json"):
         if (folder / name).exists():  # transformers reads it too
-            read_json(folder / name, _LARGEST_VOCABULARY_BYTES)
+            read_json(folder / name, LARGEST_VOCABULARY_BYTES)
     values = read_json(path)
-    for key, wanted, absent, option in _REQUIRED:
-        found = values.get(key, absent)
-        if found != wanted:
-            raise UserError(f"{path}: {key}={reprlib.repr(found)} cannot be imported, only {wanted} ({option})")
+    check_required(values, _REQUIRED, path)
     absent_values = {"dropout": 0.1, "activation_function": "gelu", "decoder_vocab_size": values.get("vocab_size")}
-    config = _taken(_Config, values, absent_values, path)
+    config = taken(_Config, values, absent_values, path)
     nothing: dict[str, Any] = {"num_beams": 1, "length_penalty": 1.0, "bad_words_ids": [], "suppress_tokens": []}
     path, values = (other, read_json(other)) if other.exists() else (path, values)
-    generation = _taken(_Generation, values, nothing, path)
+    generation = taken(_Generation, values, nothing, path)
     tokens = _tokens(folder / "vocab.json", size=config.vocab_size)
     special = _special_ids(config, tokens, folder)
     options = _model_options(config, folder)
@@ -155,55 +152,18 @@ def read_weights(found: MarianFolder, *, vocab_size: int) -> dict[str, Tensor]:
     return parameters
 
 
-def read_json(path: Path, largest_bytes: int = LARGEST_JSON_BYTES) -> dict[str, Any]:
-    """An object from a JSON file. Raises BadFileError for another or a damaged one."""
-    content = read_file(path, largest_bytes)
-    try:
-        values = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise BadFileError(f"{path}: not readable as JSON ({error}); fetch it again") from error
-    if not isinstance(values, dict):
-        raise BadFileError(f"{path}: not a JSON object; fetch it again")
-    return values
-
-
-def _taken(schema: type[Settings], values: dict[str, Any], absent: dict[str, Any], path: Path) -> Settings:
-    """The keys of a class out of those of a file, which also gives what is absent or null. Raises BadFileError."""
-    names = [field.name for field in fields(schema)]  # type: ignore[arg-type]
-    given = {name: values[name] for name in names if values.get(name) is not None}
-    try:
-        return checked(schema, absent | given)
-    except UserError as error:
-        raise BadFileError(f"{path}: {error}; this cannot be imported") from error
-
-
 def _load(folder: Path, options: dict[str, Any], *, num_tokens: int, num_layers: Depths) -> dict[str, Tensor]:
     """The tensors in fp32, what is tied under one name. What they are is compared before any is read."""
-    path = folder / _WEIGHTS
-    if not path.exists() and (folder / "pytorch_model.bin").is_file():
-        raise UserError(
-            f"{folder}: pytorch_model.bin can run code when it is read; convert it where you trust it, with "
-            "transformers' MarianMTModel.from_pretrained(FOLDER).save_pretrained(NEW), and import NEW"
-        )
+    held = held_tensors(folder, "MarianMTModel")
     d_model = options["d_model"]
     wanted = layer_shapes(num_layers=num_layers, d_model=d_model, d_ff=options["d_ff"])
     embeddings = dict.fromkeys((SHARED, *_COPIES), (num_tokens, d_model))
     known = {**wanted, **embeddings, LOGITS_BIAS: (1, num_tokens)}
-    held = tensors_without_values(path)
     # Some writers save what is tied under another of its names only.
     shared = next((name for name in embeddings if name in held), SHARED)
-    for name in sorted({shared, *wanted} - held.keys()):
-        raise BadFileError(f"{path}: tensor {name!r} is missing")
-    for name, tensor in sorted(held.items()):
-        if name not in (*known, *_POSITIONS):
-            raise UserError(f"{path}: tensor {name!r} does not belong to this model")
-        if name in known and (tuple(tensor.shape) != known[name] or not tensor.is_floating_point()):
-            raise BadFileError(
-                f"{path}: tensor {name!r} has shape {list(tensor.shape)} and type {tensor.dtype}, the other files of "
-                f"the folder imply {list(known[name])} and floating point"
-            )
-    tensors = read_tensors(path.read_bytes(), origin=path)
-    return {SHARED if name == shared else name: tensor.to(torch.float32) for name, tensor in tensors.items()}
+    optional = known.keys() - {shared, *wanted}
+    tensors = read_fp32(folder / WEIGHTS, held, known=known, optional=optional, ignored=_POSITIONS)
+    return {SHARED if name == shared else name: tensor for name, tensor in tensors.items()}
 
 
 def _model_options(config: _Config, folder: Path) -> dict[str, Any]:
@@ -245,7 +205,7 @@ def _special_ids(config: _Config, tokens: list[str], folder: Path) -> SpecialIds
 
 
 def _tokens(path: Path, *, size: int) -> list[str]:
-    ids = read_json(path, _LARGEST_VOCABULARY_BYTES).items()
+    ids = read_json(path, LARGEST_VOCABULARY_BYTES).items()
     by_id = {token_id: token for token, token_id in ids if type(token_id) is int}
     if len(by_id) != size or by_id.keys() != set(range(size)):
         raise BadFileError(f"{path}: its ids are not 0 to {size - 1}, as config.json has it")

@@ -89,11 +89,11 @@ def prove(
         progress.reach(len(outputs))
     progress.close()
     mapped = [[target_ids[token] for token in output] for output in outputs]
-    same = {"tokens": _share(mapped, their_outputs)}
+    same = {"tokens": share(mapped, their_outputs)}
     if isinstance(engine, HuggingFaceEngine):  # CTranslate2 takes and gives subwords
-        same["subwords"] = _share(their_sources, engine.encode([text for _, text in taken]))
+        same["subwords"] = share(their_sources, engine.encode([text for _, text in taken]))
         decoded = [target_tokenizer.decode(our_targets[token] for token in output) for output in their_outputs]
-        same["texts"] = _share([text.strip() for text in decoded], [engine.decode(output) for output in their_outputs])
+        same["texts"] = share([text.strip() for text in decoded], [engine.decode(output) for output in their_outputs])
     differences = []
     for i in np.linspace(0, len(sources) - 1, min(len(sources), _SENTENCES_WITH_LOGITS)).astype(int):
         with torch.inference_mode():
@@ -117,5 +117,6 @@ def _greedy(model: Transformer, translator: Translator, sources: list[list[int]]
     return [hypotheses[0].tokens for hypotheses in found]
 
 
-def _share(ours: Sequence[object], theirs: Sequence[object]) -> float:
+def share(ours: Sequence[object], theirs: Sequence[object]) -> float:
+    """The share of equal entries."""
     return sum(a == b for a, b in zip(ours, theirs, strict=True)) / len(ours)

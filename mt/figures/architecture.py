@@ -7,7 +7,14 @@ from mt.config.schema import Model
 
 _HALF, _LINE, _GAP = 100, 15, 16  # half a box's width; the height of a line of text; between boxes
 _COLOURS = {"embedding": "#fce0e1", "attention": "#ffe2bb", "norm": "#f2f4c1", "feed_forward": "#c2e8f7"}
-_ACTIVATIONS = {"relu": "ReLU", "gelu": "GELU", "swish": "Swish", "swiglu": "SwiGLU", "squared_relu": "ReLU²"}
+_ACTIVATIONS = {
+    "relu": "ReLU",
+    "gelu": "GELU",
+    "gelu_tanh": "GELU by tanh",
+    "swish": "Swish",
+    "swiglu": "SwiGLU",
+    "squared_relu": "ReLU²",
+}
 _SCORES = {"scaled_dot": [], "dot": ["score q · k"], "general": ["score q W k"], "additive": ["score v · tanh(q + k)"]}
 _MATRICES = {"all": ("E", "E", "E"), "target": ("E₁", "E₂", "E₂"), "none": ("E₁", "E₂", "E₃")}
 _PAGE = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {top} {width} {height}" width="{width}" \
@@ -15,7 +22,7 @@ height="{height}" role="img" aria-label="The architecture of the model" font-fam
 font-size="13" text-anchor="middle"><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" \
 markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="#333"/></marker>
 <rect y="{top}" width="{width}" height="{height}" fill="#fff"/>{content}
-<text x="{middle}" y="44">d_model = {d_model:,}, dropout {dropout:g}</text></svg>
+<text x="{middle}" y="44">d_model = {d_model:,}, dropout {dropout:g}{epsilon}</text></svg>
 """
 
 
@@ -53,7 +60,8 @@ def architecture_svg(model: Model, *, shared_vocab: bool) -> str:
     decoder.text(0, decoder.y - _GAP - 6, "Output Probabilities")
     width, top, content = decoder.x + 235, decoder.y - 50, "\n".join(decoder.shapes)
     size = {"width": width, "middle": width // 2, "top": top, "height": 60 - top}
-    return _PAGE.format(content=content, d_model=model.d_model, dropout=model.dropout, **size)
+    epsilon = "" if model.norm_epsilon == 1e-5 else f", ε = {model.norm_epsilon:g}"  # torch's default
+    return _PAGE.format(content=content, d_model=model.d_model, dropout=model.dropout, epsilon=epsilon, **size)
 
 
 def _attention(model: Model, masked: str = "", *, of_positions: bool = True) -> tuple[str, ...]:
@@ -97,7 +105,7 @@ class _Column:
     def embed(self, tokens: str, name: str, matrices: str) -> None:
         """Tokens, their embeddings, and positions where those are added to them."""
         self.text(0, 16, tokens)
-        self.box("embedding", name, f"matrix {matrices}")
+        self.box("embedding", name, f"matrix {matrices}{'' if self.model.scale_embedding else ', not scaled'}")
         added = {"sinusoidal": "Positional Encoding", "learned": f"{self.model.max_positions:,} learned positions"}
         if self.model.positions in added:
             self.line(f"M{self.x} {self.y}v-{_GAP}")

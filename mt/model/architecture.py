@@ -49,9 +49,11 @@ class Architecture:
     max_relative_positions: int = 16
     norm: Literal["post", "pre"] = "post"
     norm_kind: Literal["layer", "rms"] = "layer"
+    norm_epsilon: float = 1e-5
     activation: Activation | Literal["swiglu"] = "relu"
     score: Literal["scaled_dot", "dot", "general", "additive"] = "scaled_dot"
     tied_embeddings: Literal["all", "target", "none"] = "all"
+    scale_embedding: bool = True
     output_bias: bool = False
     initialisation: Initialisation = "glorot"
     attention: Attention = attention
@@ -113,7 +115,9 @@ class Architecture:
         }
 
     def _embedding(self, vocab_size: int, *, output_bias: bool = False) -> TokenEmbedding:
-        return TokenEmbedding(vocab_size=vocab_size, d_model=self.d_model, output_bias=output_bias)
+        return TokenEmbedding(
+            vocab_size=vocab_size, d_model=self.d_model, output_bias=output_bias, scale=self.scale_embedding
+        )
 
     def _stack(self, make_layer: Callable[[], nn.Module], num_layers: int | None) -> Stack:
         layers = [make_layer() for _ in range(self.num_layers if num_layers is None else num_layers)]
@@ -196,6 +200,6 @@ class Architecture:
         return make_residual(norm=self._norm(), dropout=self.make_dropout(self.dropout))
 
     def _norm(self) -> nn.Module:
-        """The paper gives no ε; torch's for LayerNorm is kept (so do Marian and OpenNMT), for RMSNorm too."""
+        """The paper gives no ε; the default is torch's for LayerNorm (also Marian's and OpenNMT's), for RMSNorm too."""
         make_norm = nn.RMSNorm if self.norm_kind == "rms" else nn.LayerNorm
-        return make_norm(self.d_model, eps=1e-5)
+        return make_norm(self.d_model, eps=self.norm_epsilon)

@@ -1,6 +1,7 @@
 """Section 3.3: position-wise feed-forward networks."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import torch
@@ -8,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-Activation = Literal["relu", "gelu", "swish", "squared_relu"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "swish", "squared_relu"]
 
 
 def squared_relu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -19,6 +20,7 @@ def squared_relu(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 _FUNCTIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "gelu": functional.gelu,
+    "gelu_tanh": partial(functional.gelu, approximate="tanh"),
     "swish": functional.silu,
     "squared_relu": squared_relu,
 }
@@ -28,7 +30,8 @@ class FeedForward(nn.Module):
     """Equation (2): FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, at every position alike.
 
     Instead of max(0, z), the paper's `relu`: `swish` is z · sigmoid(z) (Ramachandran et al. 2017; Marian's published
-    models), `gelu` z · Φ(z) (Hendrycks and Gimpel 2016), `squared_relu` max(0, z)² (So et al. 2021).
+    models), `gelu` z · Φ(z) and `gelu_tanh` its approximation by tanh (Hendrycks and Gimpel 2016; GPT-2),
+    `squared_relu` max(0, z)² (So et al. 2021).
     """
 
     def __init__(self, *, d_model: int, d_ff: int, activation: Activation = "relu") -> None:

@@ -1,6 +1,7 @@
 """Looking inside a model: what its decoder attends to, and whether its parts are the paper's."""
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -47,6 +48,10 @@ def unknown_part(model: nn.Module) -> str | None:
             return f"{name} has d_k or d_v other than d_model / h"
         if isinstance(module, Stack) and module.norm is not None:
             return f"{name}.norm is {type(module.norm).__name__}"
+        if isinstance(module, TokenEmbedding) and module.scale != math.sqrt(module.weight.shape[1]):
+            return f"{name} is not scaled by the square root of d_model"
+        if isinstance(module, nn.LayerNorm) and module.eps != 1e-5:
+            return f"{name} has the epsilon {module.eps}"
         if isinstance(module, FeedForward) and module.activation not in ("relu", "swish"):
             return f"{name}.activation is {module.activation}"
     return None

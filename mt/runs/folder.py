@@ -15,6 +15,7 @@ from mt.runs.atomic import LARGEST_JSON_BYTES, LARGEST_TOKENIZER_BYTES, read_fil
 CONFIG = "config.yaml"  # every option of the run
 IDENTITY = "identity.json"  # what decides its results, and the checksums of its tokenizers
 TOKENIZER, SOURCE_TOKENIZER = "tokenizer.model", "tokenizer.source.model"  # the second where the sides differ
+PRETRAINED_TOKENIZER = "tokenizer.json"  # instead, of a model imported from GPT-2 or BERT
 MODEL = "model.safetensors"  # the averaged parameters, which translate
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
 LOSS_CURVE, BLEU_CURVE = "loss.png", "bleu.png"
@@ -31,8 +32,7 @@ OPTIMIZER, STATE = "optimizer.safetensors", "state.json"  # the second says with
 EXPORTS = "export"
 LOCK = ".lock"
 
-TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER)
-RUN_FILES = (CONFIG, TOKENIZER, MODEL)  # without which nothing can be translated
+TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER, PRETRAINED_TOKENIZER)
 # What no output may replace.
 KEPT_FILES = (
     *TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, LOSS_CURVE, BLEU_CURVE, ACCURACY_CURVE, REPORT, SCORES, HYPOTHESES,
@@ -89,7 +89,8 @@ def tokenizer_paths(run_dir: Path, *, shared_vocab: bool) -> tuple[Path, Path]:
 
     An imported run may split its source otherwise than its target, although both share one vocabulary.
     """
-    target, source = run_dir / TOKENIZER, run_dir / SOURCE_TOKENIZER
+    pretrained, source = run_dir / PRETRAINED_TOKENIZER, run_dir / SOURCE_TOKENIZER
+    target = pretrained if pretrained.is_file() else run_dir / TOKENIZER
     return (source if not shared_vocab or source.is_file() else target), target
 
 
@@ -100,7 +101,8 @@ def check_run(run_dir: str, key: str = "run_dir") -> None:
     """Refuse a folder that lacks what a finished run delivers. Raises UserError."""
     if not Path(run_dir).is_dir():
         raise UserError(f"{key}: {run_dir} does not exist")
-    missing = [name for name in RUN_FILES if not (Path(run_dir) / name).is_file()]
+    _, tokenizer = tokenizer_paths(Path(run_dir), shared_vocab=True)
+    missing = [name for name in (CONFIG, tokenizer.name, MODEL) if not (Path(run_dir) / name).is_file()]
     if missing:
         cure = f"; train on, or run mt-average run_dir={run_dir}" if missing == [MODEL] else ""
         raise UserError(f"{key}: {run_dir} is not a finished run, it lacks {', '.join(missing)}{cure}")

@@ -76,6 +76,7 @@ WITHOUT_TORCH = {
 # Libraries that one room keeps to itself, so that it can be exchanged there.
 KEPT = {
     "sentencepiece": {"mt/data/tokenizer.py", "mt/export/vocabulary.py"},
+    "tokenizers": {"mt/data/pretrained_tokenizer.py"},
     "transformers": {"mt/export/huggingface.py"},
     "ctranslate2": {"mt/export/ctranslate2.py"},
     "google.protobuf": {"mt/export/vocabulary.py"},

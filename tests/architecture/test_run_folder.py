@@ -14,7 +14,9 @@ NAMES = {value for name, value in vars(folder).items() if name.isupper() and isi
 # A folder of Hugging Face's layout and that of an examined corpus have a file of this name too.
 ELSEWHERE = {
     "mt/export/huggingface.py": {folder.MODEL},
-    "mt/export/marian_folder.py": {folder.MODEL},
+    "mt/export/marian_folder.py": {folder.PRETRAINED_TOKENIZER},
+    "mt/export/pretrained_folder.py": {folder.PRETRAINED_TOKENIZER},
+    "mt/export/reading.py": {folder.MODEL},
     "mt/commands/inspect_corpus.py": {folder.REPORT},
 }
 

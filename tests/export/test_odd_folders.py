@@ -1,4 +1,4 @@
-"""Odd and hostile Marian folders: one line says what is wrong, no traceback, little memory (RELIABILITY row 19)."""
+"""Odd and hostile folders: one line says what is wrong, no traceback, little memory (RELIABILITY row 19)."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
+from pretrained_folders import write_gpt2
 
 from mt.commands.entry_point import exit_code
 from mt.commands.entry_point import run as run_command
@@ -20,6 +21,7 @@ from mt.config.schema import ImportConfig
 from mt.errors import UserError
 from mt.export.marian import layer_shapes
 from mt.export.marian_folder import read_marian_folder
+from mt.export.pretrained_folder import LAYOUTS, read_pretrained_folder
 from small_runs import WORDS
 
 Change = Callable[[Path], object]
@@ -235,9 +237,15 @@ def test_a_sound_folder_is_imported(
 def test_an_odd_folder_is_refused_in_one_line(
     name: str, sound: Path, config: ImportConfig, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    refused_in_one_line(ODD[name], sound, config, tmp_path, capfd)
+
+
+def refused_in_one_line(
+    change: Change, sound: Path, config: ImportConfig, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "folder"
     shutil.copytree(sound, folder)
-    ODD[name](folder)
+    change(folder)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     code = imported(config, folder, tmp_path / "run")
     message = capfd.readouterr().err
@@ -246,7 +254,7 @@ def test_an_odd_folder_is_refused_in_one_line(
     assert message.count("\n") == 1
     assert len(message) < 1000
     assert str(folder) in message
-    assert not (tmp_path / "run").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # kilobytes
 
 
@@ -276,3 +284,97 @@ def test_a_file_that_could_run_code_is_refused(sound: Path, tmp_path: Path) -> N
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
     with pytest.raises(UserError, match=r"pytorch_model\.bin can run code"):
         read_marian_folder(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_gpt2(tmp_path_factory.mktemp("gpt2") / "folder")
+
+
+GPT2_VALUES: dict[str, list[Any]] = {
+    "n_embd": ["GONE", "16", NAN, 0, 10**30],
+    "n_layer": [None, 3, 1000, 10**9],
+    "n_head": [0, 5, 10**7],
+    "n_inner": [[], 17],
+    "n_positions": [1, 10**12, 25],
+    "vocab_size": [3, 10**6, 10**12],
+    "layer_norm_epsilon": [0, "x", NAN],
+    "resid_pdrop": [{}, 7],
+    "activation_function": [["gelu"], "tanh"],
+    "model_type": [["gpt2"], "gpt_neo", {}],
+    "add_cross_attention": [True, [[]]],
+}
+SPECIAL = ("unk", "pad", "cls", "sep", "mask")
+ODD_GPT2: dict[str, Change] = {
+    **{f"no {name}": lambda folder, name=name: (folder / name).unlink()  # type: ignore[misc]
+       for name in ("config.json", "vocab.json", "merges.txt", "model.safetensors")},
+    **{f"{key} {value!r}"[:50]: keys(**{key: value}) for key, values in GPT2_VALUES.items() for value in values},
+    "a giant model": keys(n_embd=100_000, n_inner=10**6, n_layer=20),
+    "vocab.json list": content("vocab.json", "[1]"),
+    "vocab.json empty": content("vocab.json", "{}"),
+    "vocab.json deep": content("vocab.json", "[" * 500_000),
+    "vocab.json sparse": sparse("vocab.json"),
+    "vocab.json pipe": replaced("vocab.json", os.mkfifo),
+    "vocab.json device": replaced("vocab.json", lambda path: path.symlink_to("/dev/zero")),
+    "vocab.json broken link": replaced("vocab.json", lambda path: path.symlink_to("gone")),
+    "vocab.json texts": keys("vocab.json", a="1"),
+    "vocab.json negative": keys("vocab.json", a=-1),
+    "vocab.json two of one id": keys("vocab.json", a=5, b=5),
+    "vocab.json beyond": keys("vocab.json", new=10**6),
+    "vocab.json giant id": keys("vocab.json", new=10**12),
+    "vocab.json a name of ours": keys("vocab.json", **{"(unused 0)": 300}),
+    "vocab.json surrogate": keys("vocab.json", **{"\ud800": 300}),
+    "vocab.json no end": keys("vocab.json", **{"<|endoftext|>": "GONE"}),
+    "merges.txt of another": content("merges.txt", "#version: 0.2\nxq zq\n"),
+    "merges.txt three words": content("merges.txt", "a b c\n"),
+    "merges.txt not UTF-8": content("merges.txt", b"\xff \xfe\n"),
+    "merges.txt folder": replaced("merges.txt", Path.mkdir),
+    "tokenizer.json damaged": content("tokenizer.json", "{"),
+    "tokenizer.json list": content("tokenizer.json", "[]"),
+    "tokenizer.json of another": content("tokenizer.json", '{"model": {"type": "Unigram", "vocab": [["a", 0.5]]}}'),
+    "tokenizer_config.json list": content("tokenizer_config.json", "[]"),
+    "more tokens than rows": content("tokenizer_config.json", json.dumps({f"{one}_token": one for one in SPECIAL})),
+    "tokenizer_config.json types": content("tokenizer_config.json", '{"eos_token": 7, "added_tokens_decoder": [1]}'),
+    "no token to begin with": content("tokenizer_config.json", '{"bos_token": null}'),
+    "weights empty": content("model.safetensors", ""),
+    "weights sparse": sparse("model.safetensors"),
+    "weights giant": header(GIANT, size=8 + len(GIANT) + (40 << 30)),
+    "weights cut": lambda folder: os.truncate(folder / "model.safetensors", 2000),
+    "weights pipe": replaced("model.safetensors", os.mkfifo),
+    "weights of another shape": weights(transformer__wpe__weight=torch.zeros(3)),
+    "weights not transposed": weights(transformer__h__0__mlp__c_fc__weight=torch.zeros(64, 16)),
+    "weights whole numbers": weights(transformer__ln_f__bias=torch.zeros(16, dtype=torch.int64)),
+    "weights NaN": weights(transformer__wte__weight=torch.full((304, 16), NAN)),
+    "one tensor by two names": weights(wpe__weight=torch.zeros(24, 16)),
+    "tied weights that differ": weights(lm_head__weight=torch.zeros(304, 16)),
+    "a further tensor": weights(more=torch.zeros(2)),
+    "a further layer": weights(transformer__h__7__ln_1__bias=torch.zeros(16)),
+}  # fmt: skip
+
+
+@pytest.mark.reliability(19)
+@pytest.mark.parametrize("name", ODD_GPT2)
+def test_an_odd_folder_of_gpt2_is_refused_in_one_line(
+    name: str, gpt2: Path, config: ImportConfig, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    refused_in_one_line(ODD_GPT2[name], gpt2, config, tmp_path, capfd)
+
+
+REFUSED_GPT2 = [
+    ({"add_cross_attention": True}, "add_cross_attention=True cannot be imported"),
+    ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True cannot be imported"),
+    ({"scale_attn_weights": False}, "model.score"),
+    ({"tie_word_embeddings": False}, "model.tied_embeddings"),
+    ({"activation_function": "tanh"}, "model.activation"),
+]
+
+
+@pytest.mark.parametrize(("change", "named"), REFUSED_GPT2, ids=lambda value: str(value)[:40])
+def test_what_cannot_be_represented_of_gpt2_is_named(
+    gpt2: Path, tmp_path: Path, change: dict[str, Any], named: str
+) -> None:
+    shutil.copytree(gpt2, tmp_path, dirs_exist_ok=True)
+    keys(**change)(tmp_path)
+    with pytest.raises(UserError) as refused:
+        read_pretrained_folder(tmp_path, LAYOUTS["gpt2"])
+    assert named in str(refused.value)

@@ -13,7 +13,7 @@ PAPER = Model(
     family="encoder_decoder", num_layers=6, num_encoder_layers=None, num_decoder_layers=None, d_model=512, d_ff=2048,
     num_heads=8, d_k=None, d_v=None, dropout=0.1, initialisation="glorot", positions="sinusoidal", max_positions=2048,
     max_relative_positions=16, norm="post", norm_kind="layer", activation="relu", score="scaled_dot",
-    tied_embeddings="all", output_bias=False,
+    tied_embeddings="all", output_bias=False, norm_epsilon=1e-5, scale_embedding=True,
 )  # fmt: skip
 # What is no part of the figure, or has an effect with another option only.
 OTHERS: dict[str, dict[str, Any]] = {
