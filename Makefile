@@ -106,7 +106,7 @@ $(SYSTEMS)/.ready: requirements-systems.txt
 export: $(READY) ## write the newest finished run, or RUN=folder, for FORMAT=huggingface or ctranslate2 into OUT=folder
 	@$(BIN)/mt-export format=$(FORMAT) $${MT_RUN:+run_dir="$$MT_RUN"} $${MT_OUT:+output="$$MT_OUT"} $(ARGS)
 
-import: $(READY) ## make RUN=folder of the HF MarianMT or GPT-2 model in FROM=folder
+import: $(READY) ## make RUN=folder of the HF MarianMT, GPT-2 or BERT model in FROM=folder
 	@if [ -z "$$MT_FROM" ]; then echo 'error: give a folder: make import FROM=...' >&2; exit 2; fi
 	@$(BIN)/mt-import folder="$$MT_FROM" $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 

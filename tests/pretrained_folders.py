@@ -6,6 +6,9 @@ from typing import Any
 import torch
 from torch import nn
 
+BERT_TOKENS = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz,.'!", "fish"]
+BERT_TOKENS += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"] + ["two", "the", "red", "漢"]
+
 TEXTS = [
     "the red fish",
     "a blue fish\n\n  two fish",
@@ -51,4 +54,16 @@ def write_gpt2(folder: Path, **changes: Any) -> Path:
     sizes = {"n_positions": LONGEST, "n_embd": 16, "n_layer": 2, "n_head": 4, "vocab_size": len(tokenizer) + 4}
     config = transformers.GPT2Config(**{**sizes, "bos_token_id": end, "eos_token_id": end, **changes})
     randomised(transformers.GPT2LMHeadModel(config)).save_pretrained(folder)
+    return folder
+
+
+def write_bert(folder: Path, **changes: Any) -> Path:
+    """A tiny BERT that transformers wrote with its tokenizer."""
+    import transformers  # noqa: PLC0415  the writer
+
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in BERT_TOKENS), encoding="utf-8")
+    sizes = {"max_position_embeddings": LONGEST, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4}
+    sizes |= {"intermediate_size": 24, "vocab_size": len(BERT_TOKENS)}
+    randomised(transformers.BertForMaskedLM(transformers.BertConfig(**{**sizes, **changes}))).save_pretrained(folder)
     return folder

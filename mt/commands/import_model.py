@@ -1,4 +1,4 @@
-"""mt-import: a Marian or GPT-2 folder of Hugging Face's layout becomes a run that works and can be trained further."""
+"""mt-import: a Marian, GPT-2 or BERT folder of Hugging Face's layout becomes a run, which can be trained further."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ import torch
 from mt.api import model_and_translator, trained_model
 from mt.config.loading import checked, to_yaml
 from mt.config.schema import AnyData, ImportConfig, TrainConfig
-from mt.data.tokenizer import Tokenizer
+from mt.data.tokenizer import MASK, Tokenizer
 from mt.errors import BadFileError, UserError, out_of_memory
 from mt.export.folder import written_aside
 from mt.export.huggingface import HuggingFaceEngine, load_pretrained
@@ -59,7 +59,7 @@ def import_model(config: ImportConfig) -> None:
 
 
 def _import_pretrained(config: ImportConfig, layout: Layout) -> None:
-    """A language model of the layout of GPT-2."""
+    """A language model of the layout of GPT-2 or BERT."""
     folder, run_dir = Path(config.folder), Path(config.run_dir)
     found = read_pretrained_folder(folder, layout)
     texts = proof_sentences(run_dir, config.sentences)
@@ -68,6 +68,8 @@ def _import_pretrained(config: ImportConfig, layout: Layout) -> None:
             theirs = load_pretrained(copy, layout.model_class, layout.tokenizer_class)
             content, numbering = numbered(theirs[1], layout, found.vocab_size)
             tokenizer = Tokenizer(model=content)
+            if found.model_options["family"] == "encoder" and theirs[1].mask_token != MASK:
+                raise UserError(f"its tokenizer hides tokens by another one than {MASK}, which cannot be imported")
         (aside / PRETRAINED_TOKENIZER).write_bytes(content)
         run = _text_config(config, found, vocab_size=tokenizer.vocab_size)
         (aside / CONFIG).write_bytes(to_yaml(run).encode())
@@ -138,7 +140,8 @@ def _text_config(config: ImportConfig, found: PretrainedFolder, *, vocab_size: i
     values["model"] |= found.model_options
     values["tokenizer"] |= {"vocab_size": vocab_size, "shared_vocab": True, "byte_fallback": False, "bpe_dropout": 0.0}
     values["training"] |= {"packing": False, "batch_tokens": max(longest, config.training.batch_tokens)}
-    own = {"kind": "text", "text": config.folder, "block_tokens": longest, "held_out_share": 0.1}
+    block = longest - 2 if found.model_options["family"] == "encoder" else longest  # BOS and EOS
+    own = {"kind": "text", "text": config.folder, "block_tokens": block, "held_out_share": 0.1}
     values["data"] = {key: value for key, value in values["data"].items() if key in _ANY_DATA} | own
     return checked(TrainConfig, values)
 

@@ -301,7 +301,7 @@ class InspectConfig(TrainConfig):
 class ImportConfig(TrainConfig):
     """`mt-import`: a run as a training would have left it; model and tokenizer are those of the folder."""
 
-    folder: str  # of Hugging Face's layout: MarianMT, or GPT-2 (`docs/export.md`)
+    folder: str  # of Hugging Face's layout: MarianMT, GPT-2 or BERT (`docs/export.md`)
     sentences: File | None  # to prove the equality with; null is the text of the built-in corpus
 
 

@@ -7,10 +7,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mt.data.tokenizer import BOS, Tokenizer
+from mt.data.tokenizer import BOS, EOS, Tokenizer
 from mt.export.pretrained_folder import Numbering
 from mt.export.proof import Proof, share
 from mt.model.decoder_only import AnyTransformer
+from mt.model.encoder_only import EncoderOnly
 
 _TEXTS_WITH_LOGITS = 32
 _ODD_TEXTS = (
@@ -37,7 +38,9 @@ def prove_pretrained(
     texts = [*_ODD_TEXTS, *texts]
     encoded = tokenizer.encode_many(texts)
     given = [their_tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True) for text in texts]
-    decoded = [their_tokenizer.decode(ids, clean_up_tokenization_spaces=False) for ids in given]
+    decoded = [
+        their_tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False) for ids in given
+    ]
     same = {
         "tokens": share([[numbering.rows[token] for token in ids] for ids in encoded], given),
         "texts": share([tokenizer.decode_lines(ids) for ids in encoded], decoded),
@@ -45,16 +48,24 @@ def prove_pretrained(
     rows = sorted((ids for ids in encoded if ids), key=len)
     rows = [rows[int(i)] for i in torch.linspace(0, len(rows) - 1, _TEXTS_WITH_LOGITS)]
     rows.append([token for ids in encoded for token in ids])  # as long as the model can read
-    return Proof(len(texts), same, max(_difference(model, their_model, ids[: longest - 1], numbering) for ids in rows))
+    return Proof(len(texts), same, max(_difference(model, their_model, ids, numbering, longest) for ids in rows))
 
 
 @torch.inference_mode()
-def _difference(model: AnyTransformer, their_model: Any, ids: Sequence[int], numbering: Numbering) -> float:
-    """How much the logits of one text differ at most, over all tokens that the folder has."""
-    ours: Int[Tensor, "1 length"] = torch.tensor([[BOS, *ids]])
-    inputs = torch.tensor([[numbering.rows[token] for token in (BOS, *ids)]])
+def _difference(
+    model: AnyTransformer, their_model: Any, ids: Sequence[int], numbering: Numbering, longest: int
+) -> float:
+    """How much the logits of one text, for an encoder alone of its halves, differ at most, over all common tokens."""
+    row, segments = [BOS, *ids][:longest], {}
+    if isinstance(model, EncoderOnly):
+        half = len(ids[: longest - 3]) // 2
+        row = [BOS, *ids[:half], EOS, *ids[half : longest - 3], EOS]
+        segments["token_type_ids"] = torch.tensor([[0] * (half + 2) + [1] * (len(row) - half - 2)])
+    ours: Int[Tensor, "1 length"] = torch.tensor([row])
+    inputs = torch.tensor([[numbering.rows[token] for token in row]])
     common = [token for token in range(len(numbering.rows)) if token not in numbering.never]
     rows = [numbering.rows[token] for token in common]
-    found: Float[Tensor, "length tokens"] = model(ours[:, :0], ours)[0][:, common]
-    theirs: Float[Tensor, "length tokens"] = their_model(inputs).logits[0][:, rows]
+    given = (ours, torch.arange(len(row))[None]) if isinstance(model, EncoderOnly) else (ours[:, :0], ours)
+    found: Float[Tensor, "length tokens"] = model(*given)[0][:, common]
+    theirs: Float[Tensor, "length tokens"] = their_model(inputs, **segments).logits[0][:, rows]
     return float((found - theirs).abs().max() / theirs.abs().max().clamp(min=1.0))

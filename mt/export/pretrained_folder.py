@@ -1,11 +1,11 @@
-"""Reading a GPT-2 folder of Hugging Face's layout as far as this project can represent it.
+"""Reading a GPT-2 or BERT folder of Hugging Face's layout as far as this project can represent it.
 
 A layout is what is asked of config.json, and the names of the parameters there. The tokenizer is the one that
 transformers makes of the folder, with other ids: the special tokens first, as everywhere in this project.
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ from mt.runs.atomic import read_file
 _NEVER = -1e4  # the output bias of an id that the folder does not have: GPT-2's own logits may be below -100
 _EMBEDDING, _BIAS = "target_embedding.weight", "target_embedding.bias"
 _TOKENIZER_FILES = (
-    *("vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"),
+    *("vocab.json", "merges.txt", "vocab.txt", "tokenizer.json", "tokenizer_config.json"),
     *("special_tokens_map.json", "added_tokens.json"),
 )
 _ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
@@ -85,6 +85,36 @@ class _Gpt2Config:
 
 
 @dataclass(frozen=True, kw_only=True)
+class _BertConfig:
+    """What is taken from the config.json of BERT."""
+
+    vocab_size: Size
+    max_position_embeddings: Annotated[int, Bounds(4, 1 << 16)]
+    hidden_size: Annotated[int, Bounds(1, 100_000)]
+    num_hidden_layers: Layers
+    num_attention_heads: Size
+    intermediate_size: Size
+    hidden_dropout_prob: Fraction
+    layer_norm_eps: Annotated[float, Bounds(1e-30, 1)]
+
+    def options(self) -> dict[str, Any]:
+        """The options of `model`."""
+        return {
+            **_COMMON,
+            "family": "encoder",
+            "num_layers": self.num_hidden_layers,
+            "d_model": self.hidden_size,
+            "d_ff": self.intermediate_size,
+            "num_heads": self.num_attention_heads,
+            "dropout": self.hidden_dropout_prob,
+            "max_positions": self.max_position_embeddings,
+            "norm": "post",
+            "norm_epsilon": self.layer_norm_eps,
+            "activation": "gelu",
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class Layout:
     """A kind of folder: classes of transformers, what config.json must say, and our names of parameters with theirs.
 
@@ -93,6 +123,7 @@ class Layout:
 
     model_class: str
     tokenizer_class: str
+    vocabulary: str  # or tokenizer.json
     config: Any
     absent: Mapping[str, Any]
     required: Required
@@ -114,6 +145,7 @@ LAYOUTS = {
     "gpt2": Layout(
         model_class="GPT2LMHeadModel",
         tokenizer_class="GPT2Tokenizer",
+        vocabulary="vocab.json",
         config=_Gpt2Config,
         absent={"activation_function": "gelu_new", "resid_pdrop": 0.1, "layer_norm_epsilon": 1e-5, "n_inner": None},
         required=(
@@ -137,7 +169,49 @@ LAYOUTS = {
         transposed=("c_attn", "c_proj", "c_fc"),
         ignored=(".attn.bias", ".attn.masked_bias", "lm_head.weight"),
         special={PAD: "pad_token_id", UNKNOWN: "unk_token_id", BOS: "bos_token_id", EOS: "eos_token_id"},
-    )
+    ),
+    "bert": Layout(
+        model_class="BertForMaskedLM",
+        tokenizer_class="BertTokenizer",
+        vocabulary="vocab.txt",
+        config=_BertConfig,
+        absent={"hidden_dropout_prob": 0.1, "layer_norm_eps": 1e-12},
+        required=(
+            ("is_decoder", False, False, "the architecture: an encoder"),
+            ("add_cross_attention", False, False, "the architecture: no other text to attend to"),
+            ("position_embedding_type", "absolute", "absolute", "model.positions"),
+            ("type_vocab_size", 2, 2, "the segments: one text or two"),
+            ("hidden_act", "gelu", "gelu", "model.activation"),
+            ("tie_word_embeddings", True, True, "model.tied_embeddings"),
+            ("quantization_config", None, None, "the type of the parameters"),
+        ),
+        prefix="bert.",
+        modules={
+            _EMBEDDING: ["embeddings.word_embeddings.weight"],
+            _BIAS: ["cls.predictions.bias"],
+            "positions.weight": ["embeddings.position_embeddings.weight"],
+            "segment_embedding.weight": ["embeddings.token_type_embeddings.weight"],
+            "norm": ["embeddings.LayerNorm"],
+            "head.0": ["cls.predictions.transform.dense"],
+            "head.2": ["cls.predictions.transform.LayerNorm"],
+        },
+        layers=("encoder.layers", "encoder.layer"),
+        layer_modules={
+            "self_attention.projection": ["attention.self.query", "attention.self.key", "attention.self.value"],
+            "self_attention.output": ["attention.output.dense"],
+            "self_attention_residual.norm": ["attention.output.LayerNorm"],
+            "feed_forward.inner": ["intermediate.dense"],
+            "feed_forward.outer": ["output.dense"],
+            "feed_forward_residual.norm": ["output.LayerNorm"],
+        },
+        transposed=(),
+        ignored=(
+            *("cls.predictions.decoder.weight", "cls.predictions.decoder.bias", "embeddings.position_ids"),
+            *("pooler.dense.weight", "pooler.dense.bias"),  # of the sentence pairs that BERT was also trained on
+            *("cls.seq_relationship.weight", "cls.seq_relationship.bias"),
+        ),
+        special={PAD: "pad_token_id", UNKNOWN: "unk_token_id", BOS: "cls_token_id", EOS: "sep_token_id"},
+    ),
 }
 
 
@@ -179,7 +253,7 @@ def read_pretrained_folder(folder: Path, layout: Layout) -> PretrainedFolder:
             f"{path}: activation_function={config.activation_function[:40]!r} cannot be imported, only "
             f"{', '.join(_ACTIVATIONS)} (model.activation)"
         )
-    _check_ids(folder, config.vocab_size)
+    _check_ids(folder, layout.vocabulary, config.vocab_size)
     held = held_tensors(folder, layout.model_class)
     if len(held) < options["num_layers"]:
         raise BadFileError(
@@ -195,18 +269,21 @@ def read_pretrained_folder(folder: Path, layout: Layout) -> PretrainedFolder:
     return PretrainedFolder(options, config.vocab_size, tensors)
 
 
-def _check_ids(folder: Path, vocab_size: int) -> None:
+def _check_ids(folder: Path, vocabulary: str, vocab_size: int) -> None:
     """Raise BadFileError where a vocabulary has ids beyond the embedding; the library would count up to them."""
-    files = [folder / name for name in ("vocab.json", "tokenizer.json") if (folder / name).exists()]
+    files = [folder / name for name in (vocabulary, "tokenizer.json") if (folder / name).exists()]
     if not files:
-        raise BadFileError(f"{folder / 'vocab.json'}: missing, and so is tokenizer.json; fetch it again")
+        raise BadFileError(f"{folder / vocabulary}: missing, and so is tokenizer.json; fetch it again")
     for path in files:
-        values = read_json(path, LARGEST_VOCABULARY_BYTES)
-        model = values.get("model") if path.name == "tokenizer.json" else {"vocab": values}
-        ids = model.get("vocab") if isinstance(model, dict) else None
-        if not isinstance(ids, dict) or any(
-            type(each) is not int or not 0 <= each < vocab_size for each in ids.values()
-        ):
+        if path.suffix == ".txt":  # a token is a line
+            lines = read_file(path, LARGEST_VOCABULARY_BYTES).removesuffix(b"\n").count(b"\n") + 1
+            ids: Iterable[object] = range(lines)
+        else:
+            values = read_json(path, LARGEST_VOCABULARY_BYTES)
+            model = values.get("model") if path.name == "tokenizer.json" else {"vocab": values}
+            table = model.get("vocab") if isinstance(model, dict) else None
+            ids = table.values() if isinstance(table, dict) else [None]
+        if any(type(each) is not int or not 0 <= each < vocab_size for each in ids):
             raise BadFileError(f"{path}: its tokens do not have ids below vocab_size={vocab_size} of {CONFIG_FILE}")
 
 
@@ -274,7 +351,9 @@ def _tensors(
     folder: Path, layout: Layout, held: Mapping[str, Tensor], empty: torch.nn.Module, num_layers: int
 ) -> dict[str, Tensor]:
     """The parameters under our names, the embedding's rows being in the folder's order."""
-    in_file = {name.removeprefix(layout.prefix): name for name in held}
+    in_file = {  # gamma and beta in what was converted from TensorFlow
+        name.removeprefix(layout.prefix).replace(".gamma", ".weight").replace(".beta", ".bias"): name for name in held
+    }
     known: dict[str, list[int]] = {}
     sources: dict[str, list[str]] = {}
     for ours, theirs, parameter in _parameters(layout, empty, num_layers):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
-from pretrained_folders import write_gpt2
+from pretrained_folders import BERT_TOKENS, write_bert, write_gpt2
 
 from mt.commands.entry_point import exit_code
 from mt.commands.entry_point import run as run_command
@@ -378,3 +378,46 @@ def test_what_cannot_be_represented_of_gpt2_is_named(
     with pytest.raises(UserError) as refused:
         read_pretrained_folder(tmp_path, LAYOUTS["gpt2"])
     assert named in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bert(tmp_path_factory.mktemp("bert") / "folder")
+
+
+BERT_VALUES: dict[str, list[Any]] = {
+    "hidden_size": ["GONE", 0, 10**30],
+    "num_hidden_layers": [3, 1000],
+    "num_attention_heads": [5],
+    "max_position_embeddings": [3, 25],
+    "vocab_size": [10**6],
+    "layer_norm_eps": [0],
+    "hidden_act": ["gelu_new", [[]]],
+    "type_vocab_size": [1, 3],
+    "is_decoder": [True],
+    "position_embedding_type": ["relative_key"],
+}
+ODD_BERT: dict[str, Change] = {
+    **{f"no {name}": lambda folder, name=name: (folder / name).unlink()  # type: ignore[misc]
+       for name in ("vocab.txt", "model.safetensors")},
+    **{f"{key} {value!r}"[:50]: keys(**{key: value}) for key, values in BERT_VALUES.items() for value in values},
+    "vocab.txt empty": content("vocab.txt", ""),
+    "vocab.txt not UTF-8": content("vocab.txt", b"\xff\n"),
+    "vocab.txt long": content("vocab.txt", "\n".join([*BERT_TOKENS, "more"])),
+    "vocab.txt sparse": sparse("vocab.txt"),
+    "vocab.txt pipe": replaced("vocab.txt", os.mkfifo),
+    "no mask": content("vocab.txt", "\n".join(BERT_TOKENS).replace("[MASK]", "[mask]")),
+    "another mask": content("tokenizer_config.json", '{"mask_token": "fish"}'),
+    "no token to begin with": content("tokenizer_config.json", '{"cls_token": null}'),
+    "weights cut": lambda folder: os.truncate(folder / "model.safetensors", 2000),
+    "weights of another shape": weights(cls__predictions__bias=torch.zeros(3)),
+    "a further layer": weights(bert__encoder__layer__2__output__dense__bias=torch.zeros(16)),
+}  # fmt: skip
+
+
+@pytest.mark.reliability(19)
+@pytest.mark.parametrize("name", ODD_BERT)
+def test_an_odd_folder_of_bert_is_refused_in_one_line(
+    name: str, bert: Path, config: ImportConfig, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    refused_in_one_line(ODD_BERT[name], bert, config, tmp_path, capfd)

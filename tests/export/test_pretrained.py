@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import safetensors.torch
 import torch
-from pretrained_folders import END, LONGEST, TEXTS, write_gpt2
+from pretrained_folders import BERT_TOKENS, END, LONGEST, TEXTS, write_bert, write_gpt2
 
 import small_runs
 from mt.api import load_tokenizers, trained_model
@@ -141,3 +141,72 @@ def test_it_is_finetuned_on_a_text_and_resumes(
 def test_an_imported_language_model_is_not_exported(run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_command("export", export, [f"run_dir={run_dir}", "format=huggingface"]) == 2
     assert "mt-generate" in capfd.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bert(tmp_path_factory.mktemp("bert") / "folder")
+
+
+@pytest.fixture(scope="module")
+def bert_run(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run_dir = tmp_path_factory.mktemp("imported") / "run"
+    assert imported(bert, run_dir) == 0
+    return run_dir
+
+
+def test_a_bert_computes_what_transformers_computes(bert: Path, bert_run: Path) -> None:
+    import transformers  # noqa: PLC0415
+
+    their_model = transformers.BertForMaskedLM.from_pretrained(bert, attn_implementation="eager").eval()
+    their_tokenizer = transformers.BertTokenizer.from_pretrained(bert)
+    config = load_run(bert_run)
+    model, tokenizer = trained_model(bert_run, torch.device("cpu")).eval(), load_tokenizers(config, bert_run)[1]
+    assert tokenizer.vocab_size == len(BERT_TOKENS)
+    assert tokenizer.subwords([PAD, UNKNOWN, BOS, EOS, tokenizer.mask]) == [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+    ]
+    every = [BERT_TOKENS.index(token) for token in tokenizer.subwords(range(tokenizer.vocab_size))]
+    for first in [*TEXTS, "a [MASK] [SEP] fish", "Fïsh FISH e\u0301", "漢字\u200b \x00 \ufffd"]:
+        for second in (None, "the two fish."):
+            ours = [BOS, *tokenizer.encode(first), EOS]
+            ours += [] if second is None else [*tokenizer.encode(second), EOS]
+            given = their_tokenizer(first, second, split_special_tokens=True)
+            assert [every[token] for token in ours] == given["input_ids"]
+            if len(ours) > LONGEST:
+                continue
+            with torch.inference_mode():
+                logits = model(torch.tensor([ours]), torch.arange(len(ours))[None])
+                expected = their_model(**{name: torch.tensor([row]) for name, row in given.items()}).logits
+            torch.testing.assert_close(logits, expected[:, :, every], rtol=0, atol=1e-5)
+
+
+def test_a_bert_fills_masks_and_is_finetuned(
+    bert: Path, bert_run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import transformers  # noqa: PLC0415
+
+    capfd.readouterr()
+    assert run_command("generate", generate, [f"run_dir={bert_run}", "prompt=the red [MASK].", "num_samples=3"]) == 0
+    printed = [line.split() for line in capfd.readouterr().out.strip().split("\n")]
+    tokenizer = transformers.BertTokenizer.from_pretrained(bert)
+    given = tokenizer("the red [MASK].", return_tensors="pt")
+    with torch.inference_mode():
+        logits = transformers.BertForMaskedLM.from_pretrained(bert).eval()(**given).logits[0]
+    best = logits[given["input_ids"][0] == tokenizer.mask_token_id][0].softmax(-1).topk(3).values.tolist()
+    assert [float(probability) for probability, _ in printed] == pytest.approx(best, abs=1e-4)
+    (tmp_path / "book.txt").write_text(60 * "the red fish, the two fish.\n", encoding="utf-8")
+    settings = [
+        *("data=text", "model=bert", f"data.text={tmp_path}/book.txt", f"data.cache_dir={tmp_path}/cache"),
+        *("data.block_tokens=16", "training.batch_tokens=128", "training.warmup_steps=2", "training.max_steps=10"),
+        *("training.validate_every_steps=5", "training.checkpoint_every_steps=5", "training.learning_rate=1e-2"),
+        *("training.precision=fp32", "device=cpu", f"finetune_from={bert_run}", f"run_dir={tmp_path}/tuned"),
+    ]
+    assert small_runs.train(small_runs.arguments(settings)) == 0
+    lines = [json.loads(line) for line in (tmp_path / "tuned/metrics.jsonl").read_text("utf-8").split("\n") if line]
+    found = [line["nll"] for line in lines if line["kind"] == "validation"]
+    assert found[-1] < found[0]
