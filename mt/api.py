@@ -12,7 +12,7 @@ import torch
 from mt import build
 from mt.config.checks import classifies_pairs
 from mt.config.loading import checked
-from mt.config.schema import Decoding, TextData, TrainConfig
+from mt.config.schema import Decoding, LabelledData, TextData, TrainConfig
 from mt.data.tokenizer import Tokenizer
 from mt.errors import BadFileError, MtError, SearchStoppedError, UserError
 from mt.model.decoder_only import AnyTransformer
@@ -218,6 +218,11 @@ def _translating_run(run_dir: Path) -> TrainConfig:
         raise UserError(f"{run_dir} is a language model (data=text) and does not translate; use mt-generate")
     if classifies_pairs(config):
         raise UserError(f"{run_dir} is a pair classifier (model.family=encoder) and does not translate")
+    if isinstance(config.data, LabelledData):
+        raise UserError(
+            f"{run_dir} is a text classifier (data=labelled) and does not translate; mt-translate labels lines of "
+            "text, and mt-evaluate scores that"
+        )
     return config
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import torch
 
 from mt.config import schema
-from mt.config.checks import check_max_positions, classifies_pairs
+from mt.config.checks import check_max_positions, classifies
 from mt.data.augmentation import Augmentation
-from mt.data.corpus import Corpus, FileCorpus, builtin_corpus
+from mt.data.corpus import Corpus, FileCorpus, builtin_corpus, labelled_corpus
 from mt.data.filters import SPLITS, Split
 from mt.data.hub import HubCorpus
 from mt.data.spaces import separator
@@ -55,6 +55,9 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
     if isinstance(data, schema.TaskData):
         pairs: dict[str, Any] = {name: getattr(data, name) for name in ("task", "training_pairs", "held_out_pairs")}
         return {split: [TaskCorpus(split=split, **pairs)] for split in SPLITS}
+    if isinstance(data, schema.LabelledData):
+        files = {"train": data.train, "validation": data.validation, "test": data.test}
+        return {split: [labelled_corpus(path)] for split, path in files.items() if path is not None}
     if isinstance(data, schema.NoData):
         raise UserError("data.kind: an imported run has no corpora of its own; give data=files data.train=...")
     languages = {"source_language": data.source_language, "target_language": data.target_language}
@@ -88,11 +91,14 @@ def augmentation(data: schema.Data) -> Augmentation | None:
 def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int | None) -> AnyTransformer:
     """A new model, initialised by the run's seed; without a `source_vocab_size` both sides share one vocabulary."""
     seed_everything(config.seed, 0)
+    num_classes = 2 if classifies(config) else None
+    if isinstance(config.data, schema.LabelledData) and config.data.labels is not None:
+        num_classes = len(config.data.labels)
     architecture = Architecture(
         **vars(config.model),
         vocab_size=vocab_size,
         source_vocab_size=source_vocab_size,
-        num_classes=2 if classifies_pairs(config) else None,
+        num_classes=num_classes,
         pad=PAD,
         eos=EOS,
         attention=fused_attention,

@@ -1,12 +1,14 @@
-"""mt-evaluate: sacreBLEU scores on raw references, printed and saved."""
+"""mt-evaluate: sacreBLEU scores on raw references, of a text classifier its accuracy; printed and saved."""
 
 from dataclasses import asdict
 from pathlib import Path
 
 from mt.api import translator_of_run
-from mt.config.schema import EvaluateConfig, TrainConfig
+from mt.commands.classifier_run import check_labels, classifier_of_run, labelled_lines, score_labels, scored_split
+from mt.config.schema import EvaluateConfig, LabelledData, TrainConfig
 from mt.data.lines import read_lines
 from mt.doctor.languages import recognise
+from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
 from mt.runs.folder import EVALUATIONS, load_run
@@ -17,7 +19,7 @@ from mt.translation.translator import Translator
 
 
 def evaluate(config: EvaluateConfig) -> None:
-    """Score a hypothesis file, the translation of a file, or a split of a run's own data."""
+    """Score a hypothesis file, the translation of a file or its labels, or a split of a run's own data."""
     run = load_run(config.run_dir) if config.run_dir is not None else None
     language = config.target_language or (run.data.target_language if run is not None else "")
     if config.hypothesis is not None:
@@ -28,6 +30,11 @@ def evaluate(config: EvaluateConfig) -> None:
     assert run is not None  # without a hypothesis a run is given, or the newest taken
     keep_freed_memory()
     run_dir = Path(str(config.run_dir))
+    if isinstance(run.data, LabelledData):
+        _evaluate_labels(config, run_dir, run.data)
+        return
+    if config.source is not None and config.reference is None:
+        raise UserError("reference: source=FILE of a translator needs reference=FILE, its translations line by line")
     check_scorable(language)
     translator = translator_of_run(run_dir, config.decoding, config.device, processes=True)
     if config.source is not None:
@@ -41,6 +48,28 @@ def evaluate(config: EvaluateConfig) -> None:
         score_files(run_dir, translator, *files, language=language, decoding=config.decoding)
     else:
         score_split(run_dir, translator, config.split, run, language=language, decoding=config.decoding)
+
+
+def _evaluate_labels(config: EvaluateConfig, run_dir: Path, data: LabelledData) -> None:
+    """Score a text classifier on a split, on a labelled file, or on texts with their labels in a second file."""
+    if config.robustness:
+        raise UserError(f"robustness: {run_dir} is a text classifier; only translations have a measured robustness")
+    if config.source is None:
+        named, scored = run_dir / EVALUATIONS / config.split, f"{config.split} split of {data.name}"
+        texts, labels = split_lines(run_dir, config.split)
+    elif config.reference is None:
+        named, scored = run_dir / EVALUATIONS / Path(config.source).name, config.source
+        texts, labels = labelled_lines(config.source, data.labels or [])
+    else:
+        named, scored = (
+            run_dir / EVALUATIONS / Path(config.reference).name,
+            f"{config.source} against {config.reference}",
+        )
+        texts, labels = paired_lines(config.source, config.reference)
+        check_labels(config.reference, labels, data.labels or [])
+    first = run_dir if config.source is None and config.split == scored_split(run_dir) else named
+    folder = own_folder(first, named, {"scored": scored})
+    score_labels(classifier_of_run(run_dir, config.device), texts, labels, folder, scored=scored)
 
 
 def _robustness(config: EvaluateConfig, run: TrainConfig, translator: Translator, languages: tuple[str, str]) -> None:

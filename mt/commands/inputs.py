@@ -16,6 +16,7 @@ from mt.config.schema import (
     HubData,
     ImportConfig,
     InspectConfig,
+    LabelledData,
     ServeConfig,
     TextData,
     TrainConfig,
@@ -47,6 +48,9 @@ def _(config: TrainConfig) -> None:
         raise UserError(f"data.path: {data.path} does not exist")
     if isinstance(data, TextData):
         _check_readable("data.text", data.text)
+    if isinstance(data, LabelledData):
+        for split in ("train", "validation", "test"):
+            _check_readable(f"data.{split}", getattr(data, split))
     if isinstance(data, FilesData):
         for key, corpus in listed_corpora(data):
             for part in ("source", "target", "file"):

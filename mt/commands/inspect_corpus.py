@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 from mt import build
-from mt.config.schema import InspectConfig
+from mt.config.schema import InspectConfig, LabelledData
 from mt.doctor.examination import examine
 from mt.doctor.findings import findings
 from mt.doctor.page import page, text
+from mt.errors import UserError
 from mt.figures.architecture import architecture_svg
 from mt.reporting import report
 from mt.runs.atomic import replace_file
@@ -19,6 +20,10 @@ def inspect(config: InspectConfig) -> None:
     The second has the numbers of all suspect lines. `architecture.svg` is figure 1 for the model that is configured.
     Raises UserError for corpora that cannot be read, DiskError.
     """
+    if isinstance(config.data, LabelledData):
+        raise UserError(
+            "data=labelled has no pairs of sentences to examine; mt-train counts its texts and checks its labels"
+        )
     examination = examine(build.corpora(config.data), max_length_ratio=config.data.filters.max_length_ratio)
     corpora = examination.corpora
     found = findings(examination, declared=(config.data.source_language, config.data.target_language))

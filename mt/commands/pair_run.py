@@ -1,4 +1,4 @@
-"""What the run of a pair classifier does otherwise than that of a translator: its examples, its scores, its use."""
+"""What the run of a pair classifier does otherwise than that of other classifiers: its scores, its use."""
 
 import functools
 import hashlib
@@ -10,60 +10,20 @@ from typing import get_args
 import numpy as np
 from jaxtyping import Float
 
-from mt import build
-from mt.api import load_tokenizers, trained_model
+from mt.commands.classifier_run import classifier_of_run, scored_split
 from mt.config.checks import classifies_pairs
 from mt.config.schema import Data, TrainConfig
-from mt.data.batch import Batch
 from mt.data.filters import LearnedScore, Pair
-from mt.data.loader import validation_batches
-from mt.data.pair_faults import TRAINED, UNSEEN, examples, faulty, read_pairs
-from mt.data.rows import LabelledRows, make_row_batch, rows_of_pairs
-from mt.data.text_cache import PreparedText, Side
+from mt.data.pair_faults import TRAINED, TRUE, UNSEEN, faulty, read_pairs
+from mt.data.text_cache import Side
 from mt.errors import UserError
-from mt.model.decoder_only import AnyTransformer
 from mt.reporting import report
 from mt.runs.atomic import replace_file
 from mt.runs.folder import MODEL, SCORES, held_out_text, load_run
-from mt.runtime import choose_device
-from mt.training.trainer import Validation, validation_loss
-from mt.translation.pair_scores import PairScorer, roc_auc
+from mt.translation.classifier import roc_auc
 
 _SCORED_PAIRS = 2000  # for each kind of fault
 _THRESHOLD = 0.5  # of the printed shares; a filter has its own
-
-
-def training_examples(config: TrainConfig, text: PreparedText, *, epoch: int) -> LabelledRows:
-    """The true and the faulty pairs of an epoch, a pure function of the seed and the epoch."""
-    return _examples(config, [text.path("train", side) for side in get_args(Side)], seed=(config.seed, epoch))
-
-
-def held_out_examples(config: TrainConfig, batch_tokens: int) -> list[Batch]:
-    """The validation split, every other pair with a fault, always the same; empty without one."""
-    paths = [held_out_text(Path(config.run_dir), "validation", side) for side in get_args(Side)]
-    if not all(path.exists() for path in paths):
-        return []
-    rows = _examples(config, paths, seed=(0, 0))
-    return list(validation_batches(rows, batch_tokens=batch_tokens, make_batch=make_row_batch))
-
-
-def _examples(config: TrainConfig, paths: Sequence[Path], *, seed: tuple[int, int]) -> LabelledRows:
-    _, tokenizer = load_tokenizers(config, Path(config.run_dir))
-    pairs, classes = examples(read_pairs(*paths, seed=seed), seed=str(seed))
-    return LabelledRows(rows_of_pairs(pairs, tokenizer, max_tokens=config.data.filters.max_tokens), classes)
-
-
-def pair_validation(config: TrainConfig, model: AnyTransformer, batch_tokens: int) -> Callable[[], Validation] | None:
-    """The loss on the validation split, in nats per pair; None without one."""
-    batches = held_out_examples(config, batch_tokens)
-    loss = build.validation_loss(model, config.training)
-    autocast = build.training_autocast(config.training, next(model.parameters()).device)
-
-    def validate() -> Validation:
-        smoothed, nll = validation_loss(loss, batches, autocast=autocast)
-        return Validation(loss=smoothed, nll=nll, bleu=None)
-
-    return validate if batches else None
 
 
 def score_faults(config: TrainConfig) -> None:
@@ -72,20 +32,19 @@ def score_faults(config: TrainConfig) -> None:
     The pairs are those of the test split, or of validation where there is none. Raises DiskError.
     """
     run_dir = Path(config.run_dir)
-    splits = [split for split in ("test", "validation") if held_out_text(run_dir, split, "source").exists()]
-    if not splits:
-        report("no scores: there is neither a test nor a validation split")
+    split = scored_split(run_dir)
+    if split is None:
         return
-    paths = [held_out_text(run_dir, splits[0], side) for side in get_args(Side)]
+    paths = [held_out_text(run_dir, split, side) for side in get_args(Side)]
     pairs, scorer = read_pairs(*paths, most=_SCORED_PAIRS), _scorer(run_dir)
     true, faults = scorer(pairs), {}
     for name, fault in {**TRAINED, **UNSEEN}.items():
         scores = scorer(faulty(pairs, fault, seed=name))
         if len(scores):
             faults[name] = {"trained": name in TRAINED, "auc": roc_auc(true, scores), "below": _below(scores)}
-    found = {"split": splits[0], "pairs": len(pairs), "threshold": _THRESHOLD, "true_below": _below(true)}
+    found = {"split": split, "pairs": len(pairs), "threshold": _THRESHOLD, "true_below": _below(true)}
     replace_file(run_dir / SCORES, json.dumps(found | {"faults": faults}, indent=1).encode())
-    head = f"{len(pairs):,} pairs of {splits[0]}"
+    head = f"{len(pairs):,} pairs of {split}"
     lines = [f"{head:<36} {'ROC AUC':>8}   scored below {_THRESHOLD}"]
     lines += [f"{'true pairs':<36} {'':>8} {100 * _below(true):>8.1f} %"]
     for name, scored in faults.items():
@@ -120,6 +79,6 @@ def learned_score(data: Data) -> LearnedScore | None:
     return LearnedScore(score=score, minimum=filters.min_pair_score, fingerprint=checksum)
 
 
-def _scorer(run_dir: Path) -> PairScorer:
-    run, model = load_run(run_dir), trained_model(run_dir, choose_device("auto"))
-    return PairScorer(model.eval(), load_tokenizers(run, run_dir)[1], run.data.filters.max_tokens)
+def _scorer(run_dir: Path) -> Callable[[Sequence[Pair]], Float[np.ndarray, " pairs"]]:
+    classifier = classifier_of_run(run_dir)
+    return lambda pairs: classifier(pairs)[:, TRUE]

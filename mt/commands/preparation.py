@@ -4,7 +4,7 @@ import functools
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import get_args
 
@@ -13,11 +13,12 @@ from torch import Tensor
 
 from mt import build
 from mt.api import empty_model, load_tokenizers
-from mt.commands.pair_run import held_out_examples, learned_score, training_examples
+from mt.commands.classifier_run import held_out_examples, labels_of, training_examples
+from mt.commands.pair_run import learned_score
 from mt.commands.text_run import HeldOutBlocks, make_text_batch, training_blocks
-from mt.config.checks import classifies_pairs, longest_row
+from mt.config.checks import classifies, longest_row
 from mt.config.loading import to_yaml
-from mt.config.schema import Data, TaskData, TextData, TrainConfig
+from mt.config.schema import Data, LabelledData, TaskData, TextData, TrainConfig
 from mt.data.augmentation import write_changed
 from mt.data.batch import make_batch
 from mt.data.encoded import EncodedCorpus, encode_corpus
@@ -65,7 +66,8 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
     check_same_run(config, text.fingerprint, run_dir)
     (run_dir / HELD_OUT_TEXT).mkdir(exist_ok=True)
     _, tokenizer = tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab)
-    if not tokenizer.exists() and text.path("train", "source").exists():  # the first start of this run
+    translates = text.path("train", "source").exists() and not isinstance(config.data, LabelledData)
+    if translates and not tokenizer.exists():  # the first start of this run
         earlier = None if config.finetune_from is None else source_words(Path(config.finetune_from))
         save_known_words(text.path("train", "source"), source_words(run_dir), earlier=earlier)
     inherit_tokenizers(config)
@@ -78,6 +80,13 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
                 replace_file(held_out_text(run_dir, split, side), text.path(split, side).read_bytes())
     replace_file(run_dir / CONFIG, to_yaml(config).encode())
     return text
+
+
+def with_labels(config: TrainConfig) -> TrainConfig:
+    """The configuration with the labels of labelled data. Raises UserError for those that do not occur in training."""
+    if not isinstance(config.data, LabelledData):
+        return config
+    return replace(config, data=replace(config.data, labels=labels_of(config.data, filtered_text(config.data))))
 
 
 def filtered_text(data: Data) -> PreparedText:
@@ -100,7 +109,7 @@ def report_text(config: TrainConfig, text: PreparedText, too_long: int, *, resum
     report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
     if text.report.dropped.get(HELD_OUT):
         report(f"the training pairs dropped as {HELD_OUT} are listed in {text.folder / HELD_OUT_FILE}")
-    if not resumed and not isinstance(config.data, TaskData):  # a rule makes no corpus faults
+    if not resumed and not isinstance(config.data, LabelledData | TaskData):  # a rule makes no corpus faults
         languages = config.data.source_language, config.data.target_language
         report_corpus_findings(text, languages=languages, max_length_ratio=config.data.filters.max_length_ratio)
 
@@ -118,7 +127,7 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
     settings = {name: getattr(config.tokenizer, name) for name in names} | {"verbatim": of_text}
     settings["mask"] = of_text and config.model.family == "encoder"
     files = {TOKENIZER: [0, 1]} if config.tokenizer.shared_vocab else {SOURCE_TOKENIZER: [0], TOKENIZER: [1]}
-    files = {TOKENIZER: [1]} if of_text else files
+    files = {TOKENIZER: [1]} if of_text else {TOKENIZER: [0]} if isinstance(config.data, LabelledData) else files
     missing = {run_dir / name: sides for name, sides in files.items() if not (run_dir / name).exists()}
     if not missing or config.finetune_from is not None:  # whose tokenizers are there, of whatever kind
         return
@@ -168,7 +177,7 @@ def loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping[
     if isinstance(config.data, TextData):
         held_out = HeldOutBlocks.of_run(config, config.data, run_dir)
         batches = list(held_out.batches(_VALIDATION_PAIRS * longest_row(config)))
-    elif classifies_pairs(config):
+    elif classifies(config):
         batches = held_out_examples(config, _VALIDATION_PAIRS * longest_row(config))
         if not batches:
             return None
@@ -206,12 +215,12 @@ def training_order(
     data.
     """
 
-    data, of_pairs = config.data, classifies_pairs(config)
+    data, of_rows = config.data, classifies(config)
 
     def read_epoch(epoch: int | None) -> Pairs:
         if isinstance(data, TextData):
             return training_blocks(config, data, text, epoch=epoch or 0)
-        if of_pairs:
+        if of_rows:
             return training_examples(config, text, epoch=epoch or 0)
         return encoded(config, text, "train", epoch=epoch)
 
@@ -224,7 +233,7 @@ def training_order(
 
     training, micro_batch_tokens = config.training, config.training.micro_batch_tokens
     of_text = isinstance(data, TextData)
-    drawn = bool(config.tokenizer.bpe_dropout) or build.augmentation(data) is not None or of_text or of_pairs
+    drawn = bool(config.tokenizer.bpe_dropout) or build.augmentation(data) is not None or of_text or of_rows
     return TrainingOrder(
         corpus_of_epoch=lambda epoch: corpus(epoch if drawn else None),
         batch_tokens=training.batch_tokens,
@@ -236,7 +245,7 @@ def training_order(
         rank=ranks.rank,
         world_size=ranks.world_size,
         threads=threads,
-        make_batch=make_text_batch(config) if of_text else make_row_batch if of_pairs else make_batch,
+        make_batch=make_text_batch(config) if of_text else make_row_batch if of_rows else make_batch,
     )
 
 
@@ -261,7 +270,7 @@ def fitting_tokens(
     if config.training.micro_batch_tokens != "auto":
         attempt(order.micro_batch_tokens)
         return order.micro_batch_tokens
-    reads_rows = isinstance(config.data, TextData) or classifies_pairs(config)
+    reads_rows = isinstance(config.data, TextData) or classifies(config)
     least_tokens = longest_row(config) if reads_rows else config.data.filters.max_tokens + 1
     tokens = largest_that_fits(attempt, most_tokens=config.training.batch_tokens, least_tokens=least_tokens)
     report(f"micro-batches of {tokens:,} tokens a side fit; a step has {config.training.batch_tokens:,}")

@@ -14,7 +14,8 @@ import torch
 from mt import build
 from mt.api import empty_model, load_tokenizers, translator_of_run
 from mt.commands.automatic import chosen
-from mt.commands.pair_run import pair_validation, score_faults
+from mt.commands.classifier_run import classifier_of_run, classifier_validation, score_labels, scored_split
+from mt.commands.pair_run import score_faults
 from mt.commands.preparation import (
     encoded,
     fitting_tokens,
@@ -22,10 +23,11 @@ from mt.commands.preparation import (
     prepare,
     report_text,
     training_order,
+    with_labels,
 )
 from mt.commands.text_run import score_text, text_validation
-from mt.config.checks import budget_seconds, classifies_pairs
-from mt.config.schema import TaskData, TextData, TrainConfig
+from mt.config.checks import budget_seconds, classifies
+from mt.config.schema import LabelledData, TaskData, TextData, TrainConfig
 from mt.data.filters import FilterReport
 from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder, validation_batches
@@ -39,7 +41,7 @@ from mt.model.decoder_only import AnyTransformer
 from mt.reporting import command_began, format_seconds, report
 from mt.runs.atomic import remove_unfinished
 from mt.runs.checkpoint import Checkpoints, TrainingState, load_model_tensors
-from mt.runs.delivery import averaged_steps, deliver, inherit_config, read_model
+from mt.runs.delivery import averaged_steps, begun_with, deliver, inherit_config, pretrained
 from mt.runs.folder import (
     CARD,
     CHECKPOINTS,
@@ -62,7 +64,7 @@ from mt.training.schedule import learning_rate
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished, validation_loss
 from mt.translation.card import write_card
 from mt.translation.evaluation import check_scorable, corpus_bleu, exact_match
-from mt.translation.scoring import score_split
+from mt.translation.scoring import score_split, split_lines
 
 
 def train(config: TrainConfig) -> None:
@@ -78,7 +80,7 @@ def train(config: TrainConfig) -> None:
         ranks.on_rank_zero(lambda: held.enter_context(lock_folder(run_dir)))
         ranks.on_rank_zero(lambda: remove_unfinished(run_dir))
         begun = config
-        config = ranks.on_rank_zero(lambda: chosen(begun, started, ranks.world_size))
+        config = ranks.on_rank_zero(lambda: with_labels(chosen(begun, started, ranks.world_size)))
         # An exception in the middle of SentencePiece's training would be reported as a fault of the text.
         learning = nullcontext() if can_fork() else stop.held_back()
         text = ranks.on_rank_zero(lambda: prepare(config, run_dir, learning=learning))
@@ -86,9 +88,10 @@ def train(config: TrainConfig) -> None:
         keep = config.training.keep_checkpoints
         checkpoints = Checkpoints(run_dir / CHECKPOINTS, keep=keep, run=run_identity(run_dir))
         other = None if checkpoints.steps() or config.finetune_from is None else Path(config.finetune_from)
-        model = empty_model(config, load_tokenizers(config, run_dir), device, file=other and other / MODEL)
+        same = other / MODEL if other is not None and not pretrained(config) else None
+        model = empty_model(config, load_tokenizers(config, run_dir), device, file=same)
         if other is not None:
-            load_model_tensors(model, read_model(other), origin=other / MODEL)
+            load_model_tensors(model, begun_with(model, other), origin=other / MODEL)
         clock = _clock(config, run_dir, started)
         state = _train(config, text, model, checkpoints, stop=stop, ranks=ranks, clock=clock)
         if ranks.is_rank_zero:
@@ -117,11 +120,18 @@ def _complete(
             f"warning: the run ended inside its warm-up of {warmup:,} steps, so that the model has hardly learned: "
             f"train on, or begin again in a new run_dir with {again}"
         )
-    if isinstance(config.data, TextData) or classifies_pairs(config):
+    if isinstance(config.data, TextData) or classifies(config):
         if not (run_dir / SCORES).exists():
             outdated = True
             if isinstance(config.data, TextData):
                 score_text(config, config.data)
+            elif isinstance(config.data, LabelledData):
+                if split := scored_split(run_dir):
+                    classifier, scored = (
+                        classifier_of_run(run_dir, config.device),
+                        f"{split} split of {config.data.name}",
+                    )
+                    score_labels(classifier, *split_lines(run_dir, split), run_dir, scored=scored)
             else:
                 score_faults(config)
     else:
@@ -350,8 +360,8 @@ def _validation(
     """
     if isinstance(config.data, TextData):
         return text_validation(config, config.data, model, batch_tokens)
-    if classifies_pairs(config):
-        return pair_validation(config, model, batch_tokens)
+    if classifies(config):
+        return classifier_validation(config, model, batch_tokens)
     if not text.path("validation", "source").exists():
         return None
     corpus = encoded(config, text, "validation", epoch=None)

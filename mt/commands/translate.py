@@ -1,17 +1,22 @@
-"""mt-translate: a sentence, a file or standard input, one line out for every line in; or a document."""
+"""mt-translate: a sentence, a file or standard input, one line out for every line in; or a document.
+
+Of a text classifier the lines out are labels with their probabilities.
+"""
 
 import hashlib
 import itertools
 import json
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from mt.api import translator_of_run
+from mt.commands.classifier_run import classifier_of_run
 from mt.config.checks import shard_numbers
-from mt.config.schema import TranslateConfig
+from mt.config.schema import LabelledData, TranslateConfig
 from mt.data.known_words import load_known_words, unknown_words
 from mt.data.lines import count_lines, read_lines
 from mt.errors import UserError
@@ -23,9 +28,10 @@ from mt.translation.alignment import pharaoh
 from mt.translation.output import FileOutput, StreamOutput
 from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
 from mt.translation.segments import Translation
-from mt.translation.translator import Translator
 
 _MOST_NAMED = 10  # lines or words of a message
+
+Lines = Callable[..., Iterator[Translation]]  # of lines, the first of which has the number first_number
 
 
 def translate(config: TranslateConfig) -> None:
@@ -34,21 +40,16 @@ def translate(config: TranslateConfig) -> None:
     Raises UserError for what is not UTF-8 or does not fit its format, and as `translator_of_run` does.
     """
     keep_freed_memory()
+    labels = isinstance(load_run(config.run_dir).data, LabelledData)
+    if labels:
+        config = _for_labels(config)
     if config.document is not None:
         _translate_document(config, config.document)
         return
     lines = iter([config.source]) if config.source is not None else read_lines(str(config.input))
     records, lines = _records(config, lines)
     before, count = _shard(config)
-    translator = translator_of_run(
-        Path(config.run_dir),
-        config.decoding,
-        config.device,
-        ensemble=[Path(run_dir) for run_dir in config.ensemble],
-        num_hypotheses=config.n_best or 1,
-        alignments=config.alignments,
-        processes=True,
-    )
+    translator = _classifier(config) if labels else _translator(config)
     with _output(config) as output:
         if output.finished_lines:
             report(f"{config.output}: continued, finished lines: {output.finished_lines:,}")
@@ -58,9 +59,41 @@ def translate(config: TranslateConfig) -> None:
         _translate(config, translator, records, own, output, first_number=1 + start, left=left)
 
 
+def _translator(config: TranslateConfig) -> Lines:
+    translator = translator_of_run(
+        Path(config.run_dir),
+        config.decoding,
+        config.device,
+        ensemble=[Path(run_dir) for run_dir in config.ensemble],
+        num_hypotheses=config.n_best or 1,
+        alignments=config.alignments,
+        processes=True,
+    )
+    return partial(translator.translate, target_prefixes=config.target_prefix)
+
+
+def _classifier(config: TranslateConfig) -> Lines:
+    classifier = classifier_of_run(Path(config.run_dir), config.device)
+
+    def labelled(lines: Iterator[str], *, first_number: int) -> Iterator[Translation]:
+        del first_number
+        return classifier.translate(lines, most=config.n_best or 1)
+
+    return labelled
+
+
+def _for_labels(config: TranslateConfig) -> TranslateConfig:
+    """The options as a text classifier understands them: the label and its probability are written."""
+    for key in ("ensemble", "document", "alignments", "target_prefix"):
+        if getattr(config, key):
+            raise UserError(f"{key}: {config.run_dir} is a text classifier, which gives labels; leave it out")
+    field = "label" if config.translation_field == "translation" else config.translation_field
+    return replace(config, scores=True, translation_field=field)
+
+
 def _translate(
     config: TranslateConfig,
-    translator: Translator,
+    translator: Lines,
     records: Records,
     lines: Iterator[str],
     output: StreamOutput,
@@ -88,7 +121,7 @@ def _translate(
     count = tokens = 0
     shown = left is not None and config.source is None and not (config.output == "-" and sys.stdout.isatty())
     progress = Progress("translating", total=left or 0, unit="lines", shown=shown)
-    translations = translator.translate(texts(), target_prefixes=config.target_prefix, first_number=first_number)
+    translations = translator(texts(), first_number=first_number)
     for translation, (number, line) in zip(translations, kept, strict=True):
         results = [_result(config, one) for one in (translation, *translation.others)]
         output.write(records.lines(line, number, results))

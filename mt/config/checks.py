@@ -14,6 +14,7 @@ from mt.config.schema import (
     Filters,
     GenerateConfig,
     HubData,
+    LabelledData,
     Model,
     ServeConfig,
     TextData,
@@ -113,6 +114,16 @@ def _(data: FilesData) -> None:
 
 
 @check_combinations.register
+def _(data: LabelledData) -> None:
+    for key in ("train", "validation", "test"):
+        path = getattr(data, key)
+        if path is not None and not table_suffix(path):
+            raise UserError(f"data.{key}: expected {TABLE_ENDINGS}; got {path}")
+    if data.labels is not None and len(set(data.labels)) < max(2, len(data.labels)):
+        raise UserError(f"data.labels: expected two or more, each once; got {', '.join(data.labels) or 'none'}")
+
+
+@check_combinations.register
 def _(data: HubData) -> None:
     if (data.source_column is None) != (data.target_column is None):
         raise UserError("data.source_column, data.target_column: give both or neither")
@@ -142,10 +153,15 @@ def _(config: TrainConfig) -> None:
         if config.automatic:
             raise UserError("experiment=auto is for translation; data=text has experiment=language_model_small")
         _check_language_model(config, config.data.block_tokens)
-    elif classifies_pairs(config):
+    elif classifies(config) or isinstance(config.data, LabelledData):
         if config.automatic:
-            raise UserError("experiment=auto is for translation; model.family=encoder has experiment=pair_classifier")
-        _check_pair_classifier(config, longest_row(config))
+            raise UserError(
+                "experiment=auto is for translation; model.family=encoder has experiment=pair_classifier, "
+                "data=labelled experiment=text_classifier"
+            )
+        if config.model.family != "encoder":
+            raise UserError(f"model.family: data=labelled trains a classifier, an encoder; got {config.model.family}")
+        _check_classifier(config, longest_row(config))
     else:
         _check_translation(config, config.data.filters.max_tokens)
 
@@ -163,19 +179,25 @@ def _check_language_model(config: TrainConfig, block_tokens: int) -> None:
     _check_unchanged_rows(config, "data=text")
 
 
-def classifies_pairs(config: TrainConfig) -> bool:
-    """Whether a run learns to tell pairs that are translations from others: an encoder alone does not translate."""
+def classifies(config: TrainConfig) -> bool:
+    """Whether a run learns the classes of texts or of pairs: an encoder alone does not translate."""
     return config.model.family == "encoder" and not isinstance(config.data, TextData)
+
+
+def classifies_pairs(config: TrainConfig) -> bool:
+    """Whether a run learns to tell pairs that are translations from others."""
+    return classifies(config) and not isinstance(config.data, LabelledData)
 
 
 def longest_row(config: TrainConfig) -> int:
     """The tokens of the longest row of a model that reads rows as they are.
 
-    A block; of an encoder alone BOS, a block and EOS, or BOS and two texts, each with its EOS.
+    A block; of an encoder alone BOS, a block and EOS, or BOS and one text or two, each with its EOS.
     """
     if isinstance(config.data, TextData):
         return config.data.block_tokens + (2 if config.model.family == "encoder" else 0)
-    return 2 * config.data.filters.max_tokens + 3
+    texts = 1 if isinstance(config.data, LabelledData) else 2
+    return 1 + texts * (config.data.filters.max_tokens + 1)
 
 
 def _row_limits(config: TrainConfig) -> dict[str, int]:
@@ -186,12 +208,13 @@ def _row_limits(config: TrainConfig) -> dict[str, int]:
     return sizes
 
 
-def _check_pair_classifier(config: TrainConfig, row_tokens: int) -> None:
+def _check_classifier(config: TrainConfig, row_tokens: int) -> None:
+    texts = "a text" if isinstance(config.data, LabelledData) else "two texts"
     for key, size in _row_limits(config).items():
         if row_tokens > size:
             raise UserError(
-                f"data.filters.max_tokens: two texts of {config.data.filters.max_tokens} subwords are a row of "
-                f"{row_tokens} with their ends, which does not fit {key} = {size}"
+                f"data.filters.max_tokens: {texts} of {config.data.filters.max_tokens} subwords make a row of "
+                f"{row_tokens} with the ends, which does not fit {key} = {size}"
             )
     _check_unchanged_rows(config, "model.family=encoder")
 
@@ -282,7 +305,8 @@ def _(config: ServeConfig) -> None:
 @check_combinations.register
 def _(config: EvaluateConfig) -> None:
     texts = [text for text in (config.source, config.hypothesis) if text is not None]
-    if len(texts) != (config.reference is not None):
+    labelled = texts == [config.source] and config.reference is None and table_suffix(str(config.source))
+    if len(texts) != (config.reference is not None) and not labelled:
         raise UserError("reference: reference=FILE and one of source=FILE and hypothesis=FILE belong together")
     if config.robustness and config.hypothesis is not None:
         raise UserError("robustness: changed text must be translated; give source=FILE instead of hypothesis=FILE")

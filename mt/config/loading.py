@@ -37,6 +37,7 @@ EXAMPLES = {
     "text": "book.txt",
 }
 
+_LABELLED_EXAMPLES = {"train": "train.tsv", "validation": "dev.tsv"}
 _NULL_UNLESS_WRITTEN = (Corpus, NamedTest, Sampling, Expected, SweepRow)
 
 Schema = TypeVar("Schema")
@@ -170,7 +171,8 @@ def _convert_class(kind: Any, value: Any, key: str) -> Any:
 
 def _must_be_given(key: str, value: dict[str, Any], missing: list[str]) -> UserError:
     prefix = f"{key}." if key else ""
-    typed = [f"{prefix}{name}={EXAMPLES.get(name, '…')}" for name in missing]
+    examples = EXAMPLES | (_LABELLED_EXAMPLES if value.get("kind") == "labelled" else {})
+    typed = [f"{prefix}{name}={examples.get(name, '…')}" for name in missing]
     example = " ".join(f"'{word}'" if " " in word else word for word in typed)
     named = f"{key}={value['kind']} also needs" if "kind" in value else "please give"
     return UserError(f"{named} {', '.join(missing)}, for example {example}")

@@ -99,6 +99,17 @@ class NamedTest(Corpus):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LabelledData(AnyData):
+    """Texts with labels, for a text classifier: .tsv with two columns, or .jsonl with the fields text and label."""
+
+    kind: Literal["labelled"]
+    train: File  # also .gz, .xz, .bz2
+    validation: File
+    test: File | None
+    labels: list[str] | None  # the classes, in their order; null: those of train, sorted
+
+
+@dataclass(frozen=True, kw_only=True)
 class FilesData(AnyData):
     """The user's own corpora; any number for training."""
 
@@ -151,7 +162,7 @@ class NoData(AnyData):
     kind: Literal["none"]
 
 
-Data = BuiltinData | FilesData | HubData | TextData | TaskData | NoData
+Data = BuiltinData | LabelledData | FilesData | HubData | TextData | TaskData | NoData
 
 
 @dataclass(frozen=True, kw_only=True)

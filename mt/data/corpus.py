@@ -122,6 +122,13 @@ def builtin_corpus(split: str) -> FileCorpus:
     return FileCorpus(file=str(file), source_language="en", target_language="de")
 
 
+def labelled_corpus(path: str) -> FileCorpus:
+    """Return texts as sources and their labels as targets: .tsv, or the fields `text` and `label`."""
+    columns = ("text", "label") if table_suffix(path) != ".tsv" else (None, None)
+    undetermined = {"source_language": "und", "target_language": "und"}
+    return FileCorpus(file=path, source_column=columns[0], target_column=columns[1], **undetermined)
+
+
 def _check_file(path: str) -> None:
     try:
         mode = Path(path).stat().st_mode

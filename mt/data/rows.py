@@ -10,19 +10,19 @@ import torch
 from jaxtyping import Int, Integer
 
 from mt.data.batch import Batch, Ids, source_tensor
-from mt.data.filters import Pair
 from mt.data.tokenizer import BOS, EOS, Tokenizer
 
 Row = Integer[np.ndarray, " subwords"]
 
 
-def rows_of_pairs(pairs: Sequence[Pair], tokenizer: Tokenizer, *, max_tokens: int) -> list[Ids]:
-    """Each pair as BOS, source, EOS, target, where `make_row_batch` adds the last EOS; longer sides are cut."""
-    sides = (tokenizer.encode_many(side, num_threads=-1) for side in zip(*pairs, strict=True))
-    return [
-        np.array([BOS, *source[:max_tokens], EOS, *target[:max_tokens]], np.int32)
-        for source, target in zip(*sides, strict=True)
-    ]
+def rows_of_texts(texts: Sequence[Sequence[str]], tokenizer: Tokenizer, *, max_tokens: int) -> list[Ids]:
+    """Each text or pair as BOS, text, or BOS, source, EOS, target; `make_row_batch` adds the last EOS.
+
+    Of a longer text its beginning of `max_tokens` counts.
+    """
+    sides = (tokenizer.encode_many(side, num_threads=-1) for side in zip(*texts, strict=True))
+    rows = ([token for ids in row for token in (EOS, *ids[:max_tokens])] for row in zip(*sides, strict=True))
+    return [np.array([BOS, *row[1:]], np.int32) for row in rows]
 
 
 class LabelledRows:

@@ -22,8 +22,9 @@ from mt.runs.metrics import all_lines, kept_sentences, plot
 _VALIDATIONS = 12  # whose translations are shown, at most
 _POSITIONS = 100  # of the heat map
 _LINKED = (
-    folder.CARD, folder.SCORES, folder.HYPOTHESES, folder.EVALUATIONS, folder.METRICS, folder.CONFIG, folder.LOSS_CURVE,
-    folder.BLEU_CURVE, folder.ACCURACY_CURVE, folder.HELD_OUT_TEXT, folder.CHECKPOINTS, folder.TENSORBOARD,
+    folder.CARD, folder.SCORES, folder.HYPOTHESES, folder.CONFUSION, folder.EVALUATIONS, folder.METRICS, folder.CONFIG,
+    folder.LOSS_CURVE, folder.BLEU_CURVE, folder.ACCURACY_CURVE, folder.HELD_OUT_TEXT, folder.CHECKPOINTS,
+    folder.TENSORBOARD,
 )  # fmt: skip
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -63,6 +64,10 @@ def _scores(run_dir: Path, config: TrainConfig) -> Iterator[str]:
             if "bleu" in scores:
                 interval = f"{scores['bleu_low']:.2f} to {scores['bleu_high']:.2f}"
                 yield f"{split}: BLEU {scores['bleu']:.2f} (95 % interval {interval}), chrF++ {scores['chrf']:.2f}"
+            elif "macro_f1" in scores:
+                interval = f"{scores['accuracy_low']:.2f} to {scores['accuracy_high']:.2f}"
+                figures = f"accuracy {scores['accuracy']:.2f} % (95 % interval {interval})"
+                yield f"{scores['scored']}: {figures}, macro F1 {scores['macro_f1']:.2f} %"
             elif "perplexity" in scores:
                 masked = "accuracy" in scores
                 own = (

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from mt.config.schema import TextData, TrainConfig
+from mt.config.schema import LabelledData, TextData, TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
 from mt.runs.atomic import check_file, replace_file
@@ -124,7 +124,7 @@ def inherit_config(config: TrainConfig) -> TrainConfig:
     if config.finetune_from is None:
         return config
     run = load_run(config.finetune_from)
-    if isinstance(run.data, TextData) != isinstance(config.data, TextData):
+    if isinstance(run.data, TextData) != isinstance(config.data, TextData) and not pretrained(config):
         raise UserError(
             f"finetune_from: {config.finetune_from} and this run are not both language models or translators"
         )
@@ -132,11 +132,35 @@ def inherit_config(config: TrainConfig) -> TrainConfig:
         raise UserError(
             f"finetune_from: {config.finetune_from} has model.family={run.model.family}, this run {config.model.family}"
         )
+    data = config.data
+    if isinstance(run.data, LabelledData) and isinstance(data, LabelledData) and data.labels is None:
+        data = replace(data, labels=run.data.labels)
     return replace(
         config,
+        data=data,
         model=replace(run.model, dropout=config.model.dropout),
         tokenizer=replace(run.tokenizer, bpe_dropout=config.tokenizer.bpe_dropout),
     )
+
+
+def pretrained(config: TrainConfig) -> bool:
+    """Whether a text classifier begins with the encoder of a masked language model, as in BERT."""
+    if config.finetune_from is None or not isinstance(config.data, LabelledData):
+        return False
+    return isinstance(load_run(config.finetune_from).data, TextData)
+
+
+def begun_with(model: nn.Module, run_dir: Path) -> dict[str, Tensor]:
+    """The parameters that a model begins with: those of a run, or where it has another output, new ones for that.
+
+    Raises BadFileError as `read_model`.
+    """
+    weights, own = read_model(run_dir), dict(model.named_parameters())
+    output = "output_embedding.weight"
+    if output not in own or (output in weights and weights[output].shape == own[output].shape):
+        return weights
+    new = {name: tensor.detach() for name, tensor in own.items() if name.startswith(("head.", "output_embedding."))}
+    return {name: weights.get(name, tensor) for name, tensor in own.items()} | new
 
 
 def inherit_tokenizers(config: TrainConfig) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.config.loading import from_yaml
-from mt.config.schema import FilesData, TextData, TrainConfig
+from mt.config.schema import FilesData, LabelledData, TextData, TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.runs.atomic import LARGEST_JSON_BYTES, LARGEST_TOKENIZER_BYTES, read_file, replace_file
 
@@ -21,6 +21,7 @@ METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
 LOSS_CURVE, BLEU_CURVE = "loss.png", "bleu.png"
 ACCURACY_CURVE = "accuracy.png"  # of a task (`data=task`), in training and validation
 SCORES, HYPOTHESES = "evaluation.json", "hypotheses.txt"  # of the test split
+CONFUSION = "confusion.png"  # of a text classifier: which label was found for which
 EVALUATIONS = "evaluations"  # the same two files for everything else that was scored
 ROBUSTNESS_TABLE, ROBUSTNESS_PICTURE, ROBUSTNESS_LINES = "robustness.md", "robustness.png", "robustness.jsonl"
 CARD, REPORT = "README.md", "report.html"  # the model card; curves, figure 1, and translations over time
@@ -36,7 +37,7 @@ TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER, PRETRAINED_TOKENIZER)
 # What no output may replace.
 KEPT_FILES = (
     *TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, LOSS_CURVE, BLEU_CURVE, ACCURACY_CURVE, REPORT, SCORES, HYPOTHESES,
-    EVALUATIONS, HELD_OUT_TEXT, CHECKPOINTS, LOCK,
+    CONFUSION, EVALUATIONS, HELD_OUT_TEXT, CHECKPOINTS, LOCK,
 )  # fmt: skip
 
 # The other options of a training decide its results: to change them is to train another model.
@@ -164,6 +165,8 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
     settings["data.filters.max_tokens"] = config.data.filters.max_tokens
     if isinstance(config.data, TextData):
         settings["data.block_tokens"] = config.data.block_tokens
+    if isinstance(config.data, LabelledData):
+        settings["data.labels"] = config.data.labels
     try:
         identity = read_identity(run_dir)
         if "imported" in identity:

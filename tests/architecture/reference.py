@@ -172,6 +172,7 @@ def page() -> str:
         ("each corpus of `data=files`", "", schema.Corpus, {}),
         ("`data=hub`", "data", schema.HubData, read("data/hub.yaml")),
         ("`data=text`", "data", schema.TextData, read("data/text.yaml")),
+        ("`data=labelled`", "data", schema.LabelledData, read("data/labelled.yaml")),
         ("`data=task`", "data", schema.TaskData, read("data/task.yaml")),
         ("`decoding=sampling`", "decoding.sampling", schema.Sampling, read("decoding/sampling.yaml")["sampling"]),
         ("`experiment=`", "expected", schema.Expected, {}),

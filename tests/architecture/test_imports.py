@@ -52,7 +52,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.commands": {
         *("mt.api", "mt.build", "mt.config", "mt.data", "mt.doctor", "mt.export", "mt.fast", "mt.figures"),
         *("mt.model", "mt.reporting", "mt.runs", "mt.runtime", "mt.training", "mt.translation"),
-        *("mt.commands.automatic", "mt.commands.inputs", "mt.commands.pair_run", "mt.commands.preparation"),
+        *(
+            "mt.commands.automatic",
+            "mt.commands.classifier_run",
+            "mt.commands.inputs",
+            "mt.commands.pair_run",
+            "mt.commands.preparation",
+        ),
         "mt.commands.text_run",
     },
     "mt.commands.serve": {"mt.serving"},

@@ -18,6 +18,7 @@ from mt.config.names import names_elsewhere
 ROOT = Path(__file__).resolve().parents[2]
 
 # What is typed after mt-train, and what the message must name.
+LABELLED = ["data.train=a.tsv", "data.validation=a.tsv"]
 WRONG = [
     # unknown keys, each with the option that was meant
     (["training.max_step=5"], ["unknown option training.max_step; did you mean training.max_steps?"]),
@@ -49,7 +50,7 @@ WRONG = [
     (["model=bas"], ["model=bas does not exist; did you mean base?"]),
     (["data=wmt"], ["data=wmt does not exist; did you mean wmt14_en_de?"]),
     (["data=multi30k"], ["data=multi30k does not exist; did you mean multi30k_en_de?"]),
-    (["data=iwslt"], ["data=iwslt does not exist; choose one of files, hub, multi30k_en_de,"]),
+    (["data=iwslt"], ["data=iwslt does not exist; choose one of files, hub, labelled, multi30k_en_de,"]),
     (["experiment=paper"], ["experiment=paper does not exist; did you mean paper_base?"]),
     (["experiment=table3/x"], ["experiment=table3/x does not exist; choose one of auto,"]),
     (["decoding=beem"], ["decoding=beem does not exist; did you mean beam?"]),
@@ -151,6 +152,13 @@ WRONG = [
     (["data=text", "data.text=a.en", "tokenizer.bpe_dropout=0.1"], ["tokenizer.bpe_dropout:", "0.0"]),
     (["data=text", "data.text=a.en", "data.augmentation.typos=0.1"], ["data.augmentation.typos:", "0.0"]),
     (["data=text", "data.text=missing.txt"], ["data.text:", "missing.txt", "does not exist"]),
+    (["data=labelled"], ["also needs train, validation, for example data.train=train.tsv data.validation=dev.tsv"]),
+    (["data=labelled", "data.train=a.en", "data.validation=b.tsv"], ["data.train: expected .tsv or .jsonl", "a.en"]),
+    (["data=labelled", "data.train=a.tsv", "data.validation=no.tsv"], ["data.validation:", "no.tsv does not exist"]),
+    (["data=labelled", *LABELLED, "data.labels=[a,a]"], ["data.labels: expected two or more, each once; got a, a"]),
+    (["data=labelled", *LABELLED, "model=small"], ["model.family: data=labelled trains a classifier"]),
+    (["data=labelled", *LABELLED, "data.filters.max_tokens=2047"], ["data.filters.max_tokens: a text of 2047", "2049"]),
+    (["data=labelled", *LABELLED, "experiment=auto", "budget=1h"], ["experiment=auto", "experiment=text_classifier"]),
     (["tokenizer.model_type=char", "tokenizer.bpe_dropout=0.1"], ["tokenizer.bpe_dropout:", "characters"]),
     (["training.micro_batch_tokens=5000", "training.batch_tokens=4000"], ["training.micro_batch_tokens:", "4000"]),
     (["training.batch_tokens=100"], ["data.filters.max_tokens:", "100"]),

@@ -17,8 +17,9 @@ from mt.commands.export import export
 from mt.commands.generate import generate
 from mt.commands.preparation import filtered_text, training_order
 from mt.commands.translate import translate
+from mt.data.pair_faults import TRUE
 from mt.runs.folder import load_run
-from mt.translation.pair_scores import PairScorer
+from mt.translation.classifier import Classifier
 
 TINY = [
     *("model=bert", "model.num_layers=1", "model.d_model=32", "model.d_ff=48", "model.num_heads=2", "model.norm=pre"),
@@ -80,7 +81,7 @@ def test_it_filters_the_corpus_of_another_run(
     sides[1].write_text("\n".join(targets) + "\n", encoding="utf-8")
     tokenizer, _ = load_tokenizers(load_run(finished), finished)
     pairs = list(zip(sources, targets, strict=True))
-    scores = PairScorer(trained_model(finished, torch.device("cpu")).eval(), tokenizer, 60)(pairs)
+    scores = Classifier(trained_model(finished, torch.device("cpu")).eval(), tokenizer, 60)(pairs)[:, TRUE]
     minimum = sum(sorted(scores)[49:51]) / 2
     expected = [pair for pair, score in zip(pairs, scores, strict=True) if score > minimum]
     assert sum(source == target for source, target in expected) < 20
