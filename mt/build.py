@@ -177,7 +177,10 @@ def translator(
     """
     check_max_positions(config.model, decoding)
     if alignments and config.model.family == "decoder":
-        raise UserError("alignments: model.family=decoder has no attention over an encoder to read them from")
+        raise UserError(
+            "alignments, which documents and mt-serve need too: model.family=decoder has no attention over an encoder "
+            "to read them from; train model.family=encoder_decoder"
+        )
     device = next(models[0].parameters()).device
     threads = torch.get_num_threads() if device.type == "cpu" else 1
     return Translator(

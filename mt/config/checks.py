@@ -287,7 +287,7 @@ def _(config: TranslateConfig) -> None:
 
 def _check_document_options(config: TranslateConfig) -> None:
     ending = Path(str(config.document)).suffix.lower()
-    if config.output == "-" or Path(config.output).suffix.lower() != ending:
+    if ending and (config.output == "-" or Path(config.output).suffix.lower() != ending):
         raise UserError(f"output: give a name that ends in {ending}, as that of the document; got {config.output}")
     for key in ("column", "field", "shard", "n_best", "target_prefix"):
         if getattr(config, key) is not None:

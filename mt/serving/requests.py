@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from mt.serving.service import FailedError, Service
 Result = TypeVar("Result")
 _MOST_FIELDS = 5000
 CLIENT_GONE = 499  # nginx's number; nobody reads the answer
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # its warnings have bytes of the request
 
 
 class RequestError(Exception):

@@ -400,6 +400,7 @@ WRONG_ELSEWHERE = [
         [*GIVEN, "decoding.min_output_tokens=9", "decoding.max_output_tokens=8"],
         ["decoding.min_output_tokens:", "9", "decoding.max_output_tokens = 8"],
     ),
+    ("translate", ["run_dir=run", "document=run", "output=o.md"], ["document: run is a folder, not a file"]),
     ("translate", [*GIVEN, "ensemble=[gone]"], ["ensemble: gone does not exist"]),
     (
         "translate",

@@ -56,12 +56,15 @@ def test_errors_are_one_line_in_the_form_of_the_interface(changes: dict, status:
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'"a"', b"\xff", b"[" * 100_000, b'{"q": "\\ud800", "source": "en"}'])
-def test_a_body_that_is_not_json_of_the_right_shape_is_refused(body: bytes) -> None:
+def test_a_body_that_is_not_json_of_the_right_shape_is_refused(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
     with serving() as client:
         response = client.post("/translate", content=body, headers={"Content-Type": "application/json"})
         assert response.status_code == 400
         broken = client.post("/translate", content=b"a", headers={"Content-Type": "multipart/form-data"})
         assert broken.status_code == 400
+        kind = {"Content-Type": "multipart/form-data; boundary=x"}
+        assert client.post("/translate", content=b"my text", headers=kind).status_code == 400
+        assert not [one for one in caplog.records if one.name.startswith("python_multipart")]
         lone = json.dumps({**ASKED, "q": "a\ud800b", "target": "\udfff"}).encode()
         assert client.post("/translate", content=lone, headers={"Content-Type": "application/json"}).status_code == 400
         lone = lone.replace(b"\\udfff", b"de")
