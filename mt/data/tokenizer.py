@@ -8,7 +8,6 @@ normalised once, in here, and reference translations never are.
 import bisect
 import hashlib
 import io
-import logging
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +36,6 @@ MASK = "[MASK]"  # the written form of the token that hides another, in vocabula
 MANY_LINES = 200_000  # from here on learning takes minutes, in which SentencePiece reports nothing
 
 _LARGEST_LINE_BYTES = 1 << 30  # SentencePiece's own limit, 4,192 bytes, drops longer lines silently
-_logger = logging.getLogger(__name__)
 
 
 def train_tokenizer(
@@ -92,10 +90,8 @@ def train_tokenizer(
     replace_file(output, model.getvalue())
     actual = Tokenizer.load(output).vocab_size
     if actual < vocab_size:
-        _logger.warning(
-            "the training text supports %d subwords, fewer than tokenizer.vocab_size=%d: using %d",
-            actual, vocab_size, actual,
-        )  # fmt: skip
+        size = f"tokenizer.vocab_size={vocab_size}"
+        report(f"warning: the training text supports {actual} subwords, fewer than {size}: using {actual}")
 
 
 class Tokenizer:
