@@ -213,8 +213,8 @@ def _check_classifier(config: TrainConfig, row_tokens: int) -> None:
     for key, size in _row_limits(config).items():
         if row_tokens > size:
             raise UserError(
-                f"data.filters.max_tokens: {texts} of {config.data.filters.max_tokens} subwords make a row of "
-                f"{row_tokens} with the ends, which does not fit {key} = {size}"
+                f"data.filters.max_tokens: {texts} of {config.data.filters.max_tokens} subwords: a row of "
+                f"{row_tokens} with the ends does not fit {key} = {size}"
             )
     _check_unchanged_rows(config, "model.family=encoder")
 

@@ -15,6 +15,7 @@ from typing import Any
 import safetensors.torch
 from torch import Tensor, nn
 
+from mt.config.checks import check_combinations
 from mt.config.schema import LabelledData, TextData, TrainConfig
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
@@ -120,7 +121,10 @@ def _read_metadata(path: Path) -> dict[str, Any]:
 
 
 def inherit_config(config: TrainConfig) -> TrainConfig:
-    """The configuration with the sizes and the tokenizer of the run it begins with; dropout stays its own."""
+    """The configuration with the sizes and the tokenizer of the run it begins with; dropout stays its own.
+
+    Raises UserError for options that do not go with them.
+    """
     if config.finetune_from is None:
         return config
     run = load_run(config.finetune_from)
@@ -135,12 +139,14 @@ def inherit_config(config: TrainConfig) -> TrainConfig:
     data = config.data
     if isinstance(run.data, LabelledData) and isinstance(data, LabelledData) and data.labels is None:
         data = replace(data, labels=run.data.labels)
-    return replace(
+    inherited = replace(
         config,
         data=data,
         model=replace(run.model, dropout=config.model.dropout),
         tokenizer=replace(run.tokenizer, bpe_dropout=config.tokenizer.bpe_dropout),
     )
+    check_combinations(inherited)
+    return inherited
 
 
 def pretrained(config: TrainConfig) -> bool:

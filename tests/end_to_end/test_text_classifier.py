@@ -131,15 +131,19 @@ def test_labels_that_training_does_not_have_are_refused(tmp_path: Path, capfd: p
         assert named in capfd.readouterr().err
 
 
-def test_it_begins_with_the_encoder_of_a_masked_language_model(tmp_path: Path) -> None:
+def test_it_begins_with_the_encoder_of_a_masked_language_model(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "book.txt").write_text("\n".join(text for text, _ in texts(100, seed=1)), encoding="utf-8")
     masked = [
         *("data=text", f"data.text={tmp_path}/book.txt", "data.block_tokens=20", f"run_dir={tmp_path}/masked"),
-        *("training.max_steps=2", "training.label_smoothing=0", "model=bert", f"data.cache_dir={tmp_path}/cache"),
+        *("training.max_steps=2", "model.max_positions=30", "model=bert", f"data.cache_dir={tmp_path}/cache"),
     ]
     sizes = [word for word in TINY if word.split(".")[0] in ("model", "tokenizer", "training")]
     assert small_runs.train([*sizes, *masked]) == 0
     given = words(tmp_path, "run", f"finetune_from={tmp_path}/masked", "training.max_steps=1")
+    assert small_runs.train(given, "data.filters.max_tokens=60") == 2
+    assert "a row of 62 with the ends does not fit model.max_positions = 30" in capfd.readouterr().err
     assert small_runs.train(given, "training.learning_rate=1e-9", "model.d_model=16") == 0
     before, after = (
         dict(trained_model(tmp_path / name, torch.device("cpu")).named_parameters()) for name in ("masked", "run")
