@@ -13,13 +13,15 @@ from mt import build
 from mt.config.checks import classifies_pairs
 from mt.config.loading import checked
 from mt.config.schema import Decoding, LabelledData, TextData, TrainConfig
+from mt.data.known_words import load_known_words
 from mt.data.tokenizer import Tokenizer
 from mt.errors import BadFileError, MtError, SearchStoppedError, UserError
 from mt.model.decoder_only import AnyTransformer
 from mt.runs.checkpoint import check_tensor_file, load_model_tensors, tensors_without_values
 from mt.runs.delivery import read_model
-from mt.runs.folder import CONFIG, MODEL, check_ensemble, load_run, run_identity, tokenizer_paths
+from mt.runs.folder import CONFIG, MODEL, check_ensemble, load_run, run_identity, source_words, tokenizer_paths
 from mt.runtime import choose_device
+from mt.translation.as_typed import AsTyped
 from mt.translation.limits import Limits, check_type
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator as LineTranslator
@@ -102,6 +104,7 @@ class Translator:
             max_source_tokens=settings.max_source_tokens,
             align=self._lines.align if alignments else None,
             token_scores=self._lines.token_scores if probabilities else None,
+            as_typed=self._lines.as_typed if settings.as_typed else None,
         )
         return Translator(lines, decoding=settings, byte_fallback=self._byte_fallback, limits=self.limits)
 
@@ -193,15 +196,18 @@ def translator_of_run(
     """
     config, *_ = [_translating_run(each) for each in (run_dir, *ensemble)]
     models = [trained_model(each, choose_device(device)) for each in (run_dir, *ensemble)]
+    decoding, data = decoding or config.decoding, config.data
+    as_typed = AsTyped(load_known_words(source_words(run_dir)), data.source_language, data.target_language)
     return build.translator(
         config,
-        decoding or config.decoding,
+        decoding,
         models,
         load_tokenizers(config, run_dir),
         num_hypotheses=num_hypotheses,
         alignments=alignments,
         probabilities=probabilities,
         processes=processes,
+        as_typed=as_typed if decoding.as_typed else None,
     )
 
 

@@ -39,6 +39,7 @@ from mt.training.consistency import RDrop, SimCut
 from mt.training.schedule import decay, learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention
+from mt.translation.as_typed import AsTyped
 from mt.translation.confidence import token_log_probabilities
 from mt.translation.translator import Translator
 
@@ -170,6 +171,7 @@ def translator(
     alignments: bool = False,
     probabilities: bool = False,
     processes: bool = False,
+    as_typed: AsTyped | None = None,
 ) -> Translator:
     """A model, or several as an ensemble, with its tokenizers and the search settings of `decoding`.
 
@@ -195,6 +197,7 @@ def translator(
         separator=separator(config.data.target_language),
         align=functools.partial(mean_attention, models) if alignments else None,
         token_scores=functools.partial(token_log_probabilities, models) if probabilities else None,
+        as_typed=as_typed,
     )
 
 

@@ -111,6 +111,11 @@ def upper_case(text: str, language: str) -> str:
     return _dotted(text, language).upper()
 
 
+def lower_case(text: str, language: str) -> str:
+    """The text without capitals."""
+    return (text.replace("I", "ı").replace("İ", "i") if _main(language) in ("tr", "az") else text).lower()
+
+
 def title_case(text: str, language: str) -> str:
     """The text with a capital at the beginning of each word; other letters stay as they are."""
     return re.sub(r"(?<!\S)[^\w\s]*\w", lambda first: _dotted(first[0], language).title(), text)

@@ -1,8 +1,12 @@
-"""The source words that a training saw, so that a translation of other words can be reported as the guess it is."""
+"""The source words that a training saw, each in its usual spelling.
+
+A translation of other words can be reported as the guess it is, and what is typed in capitals be read as usual.
+"""
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 
@@ -16,24 +20,34 @@ _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u3
 _SAMPLE_LINES = 1000
 
 
-def known_words(lines: Iterable[str], most: int = 100_000) -> set[str] | None:
-    """Return the words of a text, case-folded; None when there are more than `most`, which ends the reading.
+KnownWords = dict[str, str]  # the usual form of each word, by its case-folded form
 
-    A text whose language is written without spaces has no such words: it gives None too.
+
+def known_words(lines: Iterable[str], most: int = 100_000) -> KnownWords | None:
+    """Return the words of a text; None when there are more than `most`, which ends the reading.
+
+    The usual form is the most frequent one; the first word of a line, which many languages write with a capital,
+    counts only where there is no other. A text whose language is written without spaces has no such words: it gives
+    None too.
     """
     remaining = iter(lines)
     sample = list(islice(remaining, _SAMPLE_LINES))
     if 2 * sum(_WITHOUT_SPACES.search(line) is not None for line in sample) > len(sample):
         return None
-    known: set[str] = set()
+    folded_forms: set[str] = set()
+    first, inside = Counter[str](), Counter[str]()
     for line in chain(sample, remaining):
-        known.update(folded for _, folded in _words(line))
-        if len(known) > most:
+        words = list(_words(line))
+        folded_forms.update(folded for _, folded in words)
+        if len(folded_forms) > most:
             return None
-    return known
+        first.update(word for word, _ in words[:1])
+        inside.update(word for word, _ in words[1:])
+    rising = sorted({*first, *inside}, key=lambda word: (inside[word], first[word], word))
+    return {word.casefold(): word for word in rising}
 
 
-def unknown_words(text: str, known: set[str]) -> list[str]:
+def unknown_words(text: str, known: Container[str]) -> list[str]:
     """Return the words of `text` that are not among the known ones, as they are written, each once."""
     return list({folded: word for word, folded in _words(text) if folded not in known}.values())
 
@@ -44,16 +58,26 @@ def save_known_words(training_text: Path, output: Path, *, earlier: Path | None)
     Where either training has no list, the file is removed. Raises DiskError.
     """
     known = known_words(read_lines(str(training_text)))
-    before = load_known_words(earlier) if earlier is not None else set()
+    before: KnownWords | None = load_known_words(earlier) if earlier is not None else {}
     if known is None or before is None:
         output.unlink(missing_ok=True)
         return
-    replace_file(output, "".join(f"{word}\n" for word in sorted(known | before)).encode())
+    replace_file(output, "".join(f"{word}\n" for _, word in sorted((before | known).items())).encode())
 
 
-def load_known_words(path: Path) -> set[str] | None:
+def load_known_words(path: Path) -> KnownWords | None:
     """Return the words that a file lists, None when it does not exist."""
-    return set(read_lines(str(path))) if path.is_file() else None
+    return {word.casefold(): word for word in read_lines(str(path))} if path.is_file() else None
+
+
+def in_usual_form(text: str, known: KnownWords) -> str:
+    """The text, its known words as they are usually written."""
+    return _WORD.sub(lambda word: known.get(unicodedata.normalize("NFKC", word[0]).casefold(), word[0]), text)
+
+
+def letter_words(text: str) -> list[str]:
+    """The words of a text, as they are written."""
+    return [word for word, _ in _words(text)]
 
 
 def _words(text: str) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mt.api import Translator
+from mt.data.known_words import KnownWords
 from mt.documents.document import Document, Work, passage, sample
 from mt.documents.markup import MarkedText, Markup, plain_text
 from mt.documents.passages import PlainText
@@ -35,7 +36,7 @@ class Pair:
     source: str
     target: str
     translator: Translator
-    known_words: set[str] | None = None
+    known_words: KnownWords | None = None
     """The source words of its training, where they are listed."""
 
 

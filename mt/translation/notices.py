@@ -1,6 +1,7 @@
 """What makes a translation suspicious: signs that anyone can check without knowing the target language."""
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,7 +25,7 @@ class Notice:
 
 
 def notices(
-    source: str, translation: Translation, *, source_subwords: int, known: set[str] | None = None
+    source: str, translation: Translation, *, source_subwords: int, known: Container[str] | None = None
 ) -> list[Notice]:
     """Return what is suspicious; `known` has the source words of the training, None where they are not listed."""
     text, found = translation.text, []

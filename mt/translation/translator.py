@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from mt.errors import UserError
 from mt.search.next_token import Ensemble, NextToken, Stoppable
 from mt.search.search import Search
 from mt.translation.alignment import word_alignment
+from mt.translation.as_typed import AsTyped, Restore
 from mt.translation.confidence import word_probabilities
 from mt.translation.segments import Segment, Translation, join, seed_of, split
 
@@ -50,6 +51,8 @@ class Translator:
     """The attention of outputs over sources, by which words are aligned; None where alignments are not wanted."""
     token_scores: Score | None = None
     """The log-probability of each token of outputs; None where the words' probabilities are not wanted."""
+    as_typed: AsTyped | None = None
+    """What gives a line in capitals its usual spelling; a line whose translation has a prefix stays as it is."""
 
     def translate(
         self, lines: Iterable[str], *, target_prefixes: Iterable[str] | str | None = None, first_number: int = 0
@@ -81,12 +84,21 @@ class Translator:
         return self._translate_window(list(_numbered(lines, target_prefixes, 0)), stop)
 
     def _translate_window(self, lines: Sequence[Line], stop: Callable[[], bool] | None = None) -> list[Translation]:
+        lines, restores = self._as_training_writes(lines)
         encoded = self.source_tokenizer.encode_many([text for _, text, _ in lines])
         segments = [self._segments(line, subwords) for line, subwords in zip(lines, encoded, strict=True)]
         done = iter(self.translate_segments([segment for line in segments for segment in line], stop=stop))
         found = (list(itertools.islice(done, len(line))) for line in segments)
         wanted = {"aligned": self.align is not None, "probable": self.token_scores is not None}
-        return [join(translated, separator=self.separator, **wanted) for translated in found]
+        joined = (join(translated, separator=self.separator, **wanted) for translated in found)
+        return [_restored(one, restore) for one, restore in zip(joined, restores, strict=True)]
+
+    def _as_training_writes(self, lines: Sequence[Line]) -> tuple[Sequence[Line], list[Restore | None]]:
+        if self.as_typed is None:
+            return lines, [None] * len(lines)
+        found = [(text, None) if prefix else self.as_typed(text) for _, text, prefix in lines]
+        changed = [(number, text, prefix) for (number, _, prefix), (text, _) in zip(lines, found, strict=True)]
+        return changed, [restore for _, restore in found]
 
     def translate_segments(
         self,
@@ -166,6 +178,13 @@ class Translator:
             segments.append(Segment(part, words[start:end], forced if index == 0 else (), seed_of(seed, number, index)))
             start = end
         return segments
+
+
+def _restored(translation: Translation, restore: Restore | None) -> Translation:
+    if restore is None:
+        return translation
+    others = [_restored(other, restore) for other in translation.others]
+    return replace(translation, text=restore(translation.text), others=others)
 
 
 def _numbered(lines: Iterable[str], target_prefixes: Iterable[str] | str | None, first_number: int) -> Iterator[Line]:

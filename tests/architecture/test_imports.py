@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "mt.api": {"mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
     "mt.documents": {"mt.translation.segments"},
-    "mt.serving": {"mt.api", "mt.data.lines", "mt.documents", "mt.translation"},
+    "mt.serving": {"mt.api", "mt.data.known_words", "mt.data.lines", "mt.documents", "mt.translation"},
     "mt.serving.configured": {
         *("mt.api", "mt.config", "mt.data", "mt.fast.memory", "mt.reporting", "mt.runs.folder", "mt.serving"),
         "mt.translation",

@@ -5,15 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from mt.data.known_words import known_words, load_known_words, save_known_words, unknown_words
+from mt.data.known_words import in_usual_form, known_words, load_known_words, save_known_words, unknown_words
 
 
 def test_words_are_letter_sequences_of_any_case_and_unicode_form() -> None:
     known = known_words(["The dog's 3 bones, ﬁne-tuned.", "Straße Mu\u0308ller हिन्दी"])
-    assert known == {"the", "dog", "s", "bones", "fine", "tuned", "strasse", "müller", "हिन्दी"}
+    assert known is not None
+    assert set(known) == {"the", "dog", "s", "bones", "fine", "tuned", "strasse", "müller", "हिन्दी"}
     assert unknown_words("THE DOG! MÜLLER_STRASSE 4 FINE हिन्दी", known) == []
     assert unknown_words("An Elephant, a dog and an elephant: zebra3", known) == ["an", "elephant", "a", "and", "zebra"]
     assert unknown_words("", known) == unknown_words("42 …", known) == []
+
+
+def test_the_usual_form_is_the_most_frequent_one_but_not_at_the_beginning_of_a_line() -> None:
+    lines = ["The man THE man", "The cat sees the Man", "Paris the McDonald", "A Cat sees Paris"]
+    known = known_words(lines)
+    assert known is not None
+    assert [known[word] for word in ("the", "man", "cat", "a", "paris", "mcdonald")] == [
+        *("the", "man", "cat", "A", "Paris", "McDonald")
+    ]
+    assert in_usual_form("THE MAN, MCDONALD & ZEBRA", known) == "the man, McDonald & ZEBRA"
 
 
 def test_reading_stops_when_there_are_too_many() -> None:
@@ -41,10 +52,10 @@ def test_a_language_without_spaces_has_no_words(text: str) -> None:
 def test_a_training_that_continues_another_knows_the_words_of_both(tmp_path: Path) -> None:
     text, base, own = tmp_path / "text", tmp_path / "base", tmp_path / "own"
     text.write_text("Zoo animals\nan elephant\n", encoding="utf-8")
-    base.write_text("dog\nzoo\n", encoding="utf-8")
+    base.write_text("Dog\nzoo\n", encoding="utf-8")
     save_known_words(text, own, earlier=base)
-    assert own.read_text(encoding="utf-8") == "an\nanimals\ndog\nelephant\nzoo\n"
-    assert load_known_words(own) == {"an", "animals", "dog", "elephant", "zoo"}
+    assert own.read_text(encoding="utf-8") == "an\nanimals\nDog\nelephant\nZoo\n"
+    assert load_known_words(own) == {word.lower(): word for word in ("an", "animals", "Dog", "elephant", "Zoo")}
     save_known_words(text, own, earlier=tmp_path / "missing")
     assert not own.exists()
     assert load_known_words(own) is None

@@ -1,0 +1,60 @@
+"""A translation written as its source was typed: in capitals, in title case, without an end mark.
+
+A model that has hardly seen capitals takes `A DOG` for unknown letters. Lita et al. 2003, "tRuEcasIng", give each word
+back its most frequent form; Moses does that before translation. A model that has hardly seen a line without an end mark
+adds one.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from mt.data.augmentation import lower_case, title_case, upper_case
+from mt.data.known_words import KnownWords, in_usual_form, letter_words
+
+Restore = Callable[[str], str]
+_FEWEST_LETTERS = 4  # US and OK are words of their own
+_FEWEST_WORDS = 4  # three capitals may be a name
+_END_MARK = re.compile(r"(?<=[^\W\d_]{4})[.。]$")  # not that of etc. or Inc.
+_BEGINNING = re.compile(r"(?:^|(?<=[.!?]\s))\W*\w")
+
+
+@dataclass(frozen=True)
+class AsTyped:
+    """What a run knows of the spelling of its source language; without `known` words, capitals are lower-cased."""
+
+    known: KnownWords | None
+    source_language: str
+    target_language: str
+
+    def __call__(self, text: str) -> tuple[str, Restore | None]:
+        """The text as training would write it, and what writes its translation as the text is; None for usual text."""
+        usual, case = text, None
+        if text.isupper() and sum(map(str.isalpha, text)) >= _FEWEST_LETTERS:
+            usual, case = self._usual(text), partial(upper_case, language=self.target_language)
+        elif self._is_title(text):
+            usual, case = self._usual(text), partial(title_case, language=self.target_language)
+        if not text.rstrip()[-1:].isalnum():
+            return usual, case
+        return usual, lambda translation: _END_MARK.sub("", case(translation) if case else translation)
+
+    def _is_title(self, text: str) -> bool:
+        """Whether each word begins with a capital, of which training writes most without."""
+        if self.known is None or text != title_case(text, self.source_language):
+            return False
+        words = letter_words(text)[1:]
+        changed = sum(in_usual_form(word, self.known)[0].islower() for word in words)
+        return len(words) + 1 >= _FEWEST_WORDS and 2 * changed >= len(words)
+
+    def _usual(self, text: str) -> str:
+        lowered = lower_case(text, self.source_language)
+        if self.known is None:
+            return _BEGINNING.sub(lambda found: upper_case(found[0], self.source_language), lowered)
+        usual = in_usual_form(lowered, self.known)
+        return _BEGINNING.sub(lambda found: upper_case(found[0], self.source_language), usual) if self._cased else usual
+
+    @cached_property
+    def _cased(self) -> bool:
+        """Whether training has capitals at all."""
+        return any(word != word.lower() for word in (self.known or {}).values())
