@@ -198,6 +198,7 @@ def translator(
         align=functools.partial(mean_attention, models) if alignments else None,
         token_scores=functools.partial(token_log_probabilities, models) if probabilities else None,
         as_typed=as_typed,
+        placing=functools.partial(mean_attention, models) if config.model.family == "encoder_decoder" else None,
     )
 
 

@@ -25,6 +25,7 @@ from mt.reporting import Progress, format_seconds, report
 from mt.runs.atomic import replace_file
 from mt.runs.folder import MODEL, load_run, source_words
 from mt.translation.alignment import pharaoh
+from mt.translation.copied import leave_out
 from mt.translation.output import FileOutput, StreamOutput
 from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
 from mt.translation.segments import Translation
@@ -111,7 +112,7 @@ def _translate(
         nonlocal guesses
         for number, line in read:
             text = records.text(line, number)
-            if known is not None and (words := unknown_words(text, known)):
+            if known is not None and (words := unknown_words(leave_out(text)[0], known)):
                 guesses += 1
                 if guesses <= _MOST_NAMED:
                     unknown[number] = words

@@ -21,6 +21,11 @@ FORMS = {
     ),
     "noise": ("{n}",),
 }
+# How addresses of pages and of mail are written.
+ADDRESS = (
+    r"\b(?:https?://|www\.)[^\s<>\"']{0,2000}[\w/]|\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.\w{1,64})+"
+    r"|\b(?:[a-z0-9-]{1,63}\.){1,4}[a-z]{2,10}/[^\s<>\"']{0,2000}[\w/]"
+)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _COMMON = (
     *("example", "test", "news", "info", "mail", "shop", "docs", "blog", "index", "home", "page", "user", "contact"),

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
+from mt.data.untranslatable import ADDRESS
 from mt.documents.markup import Markup
 
 MARKUP = Markup(html=False, splitting=frozenset({"s"}))
-ADDRESS = r"\b(?:https?://|www\.)[^\s<>\"']{0,2000}[\w/]|\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.\w{1,64})+"
 _ADDRESS = re.compile(ADDRESS)
 _ELEMENT = re.compile(r"<(?P<close>/)?(?P<name>[a-z][\w:-]*)[^<>]*?(?P<empty>/)?>", re.IGNORECASE)
 _TAG = re.compile(r'<(/?)([gsx])(?: i="(\d+)")?/?>')

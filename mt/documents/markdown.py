@@ -15,8 +15,9 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from mt.data.untranslatable import ADDRESS
 from mt.documents.document import Document, decoded, encoded
-from mt.documents.inline import ADDRESS, MARKUP, Inline, joined, spliced
+from mt.documents.inline import MARKUP, Inline, joined, spliced
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n.*?^(?:\1|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
 _LINE_END = re.compile(r"\r\n|\n|\r")

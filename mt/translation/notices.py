@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mt.data.known_words import unknown_words
+from mt.translation.copied import leave_out
 from mt.translation.segments import Translation
 
 _LOOP = re.compile(r"(.{2,60}?)\1{3,}")  # the same characters four times in a row
@@ -37,7 +38,7 @@ def notices(
         found.append(Notice("repeated", "the translation repeats itself"))
     if len(translation.tokens) > _LENGTH_RATIO * source_subwords + _MORE_SUBWORDS:
         found.append(Notice("long", "the translation is far longer than the source"))
-    if known is not None and (words := unknown_words(source, known)):
+    if known is not None and (words := unknown_words(leave_out(source)[0], known)):
         found.append(Notice("unknown_words", f"training never saw: {', '.join(words)}", words))
     return found
 

@@ -1,8 +1,9 @@
 """Text in, text out: one line out for every line in, in order."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from mt.search.search import Search
 from mt.translation.alignment import word_alignment
 from mt.translation.as_typed import AsTyped, Restore
 from mt.translation.confidence import word_probabilities
+from mt.translation.copied import leave_out, lost_numbers, put_back
 from mt.translation.segments import Segment, Translation, join, seed_of, split
 
 _WINDOW_BATCHES = 16
@@ -52,7 +54,10 @@ class Translator:
     token_scores: Score | None = None
     """The log-probability of each token of outputs; None where the words' probabilities are not wanted."""
     as_typed: AsTyped | None = None
-    """What gives a line in capitals its usual spelling; a line whose translation has a prefix stays as it is."""
+    """What gives a line in capitals its usual spelling, and words that are copied a way around the model; a line whose
+    translation has a prefix stays as it is."""
+    placing: Align | None = None
+    """The attention by which copied words are put back."""
 
     def translate(
         self, lines: Iterable[str], *, target_prefixes: Iterable[str] | str | None = None, first_number: int = 0
@@ -84,6 +89,42 @@ class Translator:
         return self._translate_window(list(_numbered(lines, target_prefixes, 0)), stop)
 
     def _translate_window(self, lines: Sequence[Line], stop: Callable[[], bool] | None = None) -> list[Translation]:
+        if self.as_typed is None:
+            return self._translated(lines, stop)
+        found = self._copying(lines, [()] * len(lines), stop)
+        lost = [
+            [] if prefix else lost_numbers(text, one.text) for (_, text, prefix), one in zip(lines, found, strict=True)
+        ]
+        again = [index for index, numbers in enumerate(lost) if numbers]
+        better = self._copying([lines[index] for index in again], [lost[index] for index in again], stop)
+        for index, one in zip(again, better, strict=True):
+            found[index] = one
+        return found
+
+    def _copying(
+        self, lines: Sequence[Line], numbers: Sequence[Collection[str]], stop: Callable[[], bool] | None
+    ) -> list[Translation]:
+        """Translate what is left of lines without the words that are copied, some `numbers` included."""
+        left = [
+            (text, []) if prefix else leave_out(text, some)
+            for (_, text, prefix), some in zip(lines, numbers, strict=True)
+        ]
+        found: dict[int, Translation] = {}
+        for translator, with_copies in ((self, False), (self._aligning, True)):
+            indices = [index for index, (_, copied) in enumerate(left) if bool(copied) == with_copies]
+            texts = [(lines[index][0], left[index][0], lines[index][2]) for index in indices]
+            found.update(zip(indices, translator._translated(texts, stop), strict=True))
+        for index, (text, copied) in enumerate(left):
+            aligned, count = self.align is not None, len(text.split())
+            found[index] = put_back(found[index], copied, source_words=count, aligned=aligned)
+        return [found[index] for index in range(len(lines))]
+
+    @cached_property
+    def _aligning(self) -> "Translator":
+        """The same, with alignments."""
+        return self if self.align is not None else replace(self, align=self.placing)
+
+    def _translated(self, lines: Sequence[Line], stop: Callable[[], bool] | None) -> list[Translation]:
         lines, restores = self._as_training_writes(lines)
         encoded = self.source_tokenizer.encode_many([text for _, text, _ in lines])
         segments = [self._segments(line, subwords) for line, subwords in zip(lines, encoded, strict=True)]

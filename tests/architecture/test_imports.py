@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("mt.reporting", "mt.translation"),
     },
     "mt.api": {"mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
-    "mt.documents": {"mt.translation.segments"},
+    "mt.documents": {"mt.data.untranslatable", "mt.translation.segments"},
     "mt.serving": {"mt.api", "mt.data.known_words", "mt.data.lines", "mt.documents", "mt.translation"},
     "mt.serving.configured": {
         *("mt.api", "mt.config", "mt.data", "mt.fast.memory", "mt.reporting", "mt.runs.folder", "mt.serving"),

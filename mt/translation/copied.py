@@ -1,0 +1,110 @@
+"""Words that a translation copies: left out of what the model reads, and put back where alignment says.
+
+URLs, e-mail addresses and emoji tell a model nothing; it spells them wrong and loses its way. Numbers it reads, as it
+may write them in another form; a line of which it lost the digits is translated again without that number.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from mt.data.untranslatable import ADDRESS
+from mt.translation.segments import Translation
+
+_SYMBOL = r"(?:[\U0001f1e6-\U0001f1ff]{2}|[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff])"
+_TOKEN = re.compile(rf"(?:{ADDRESS}|(?:{_SYMBOL}[\ufe0f\u200d\U0001f3fb-\U0001f3ff]*)+)")
+_NUMBER = re.compile(r"[+$€£]?\d+(?:[.,:/-]\d+)*%?")
+_DIGITS = re.compile(r"\d(?:[.,:/\s-]?\d)*")
+_MARKS = ".,;:!?。，、！？"
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A word left out after `before` of those that stay, and the marks that followed it."""
+
+    token: str
+    before: int
+    marks: str
+
+
+def leave_out(text: str, numbers: Collection[str] = ()) -> tuple[str, list[Copied]]:
+    """The text without URLs, e-mail addresses, emoji and the given numbers, each of which was a word of its own."""
+    kept, copied = list[str](), list[Copied]()
+    for word in text.split():
+        token = word.rstrip(_MARKS)
+        if not _TOKEN.fullmatch(token) and token not in numbers:
+            kept.append(word)
+            continue
+        marks = word[len(token) :]
+        if kept and not kept[-1].endswith(tuple(_MARKS)):
+            kept[-1] += marks
+        copied.append(Copied(token, len(kept), marks))
+    return (" ".join(kept), copied) if copied else (text, [])
+
+
+def lost_numbers(source: str, translation: str) -> list[str]:
+    """The numbers of the source whose digits the translation does not have."""
+    numbers = [word for each in source.split() if _NUMBER.fullmatch(word := each.rstrip(_MARKS))]
+    there = {_digits(found) for found in _DIGITS.findall(translation)} if numbers else set()
+    return [number for number in numbers if _digits(number) not in there]
+
+
+def put_back(translation: Translation, copied: Sequence[Copied], *, source_words: int, aligned: bool) -> Translation:
+    """The translation with the words left out, each after the translation of the word that it followed.
+
+    `source_words` is the number of words that stayed. Without an alignment a word keeps its share of the way;
+    the result has one where it is to be `aligned`.
+    """
+    if not copied:
+        return translation
+    words = [(word, number) for number, word in enumerate(translation.text.split())]
+    links = translation.alignment or []
+    rows: list[tuple[str, int | Copied]] = []
+    waiting = sorted(
+        ((_position(one, links, source_words, len(words)), one) for one in copied), key=lambda pair: pair[0]
+    )
+    last = 0  # where the last word of the model is
+    for number in range(len(words) + 1):
+        while waiting and waiting[0][0] == number:
+            one = waiting.pop(0)[1]
+            if one.marks and number:  # they come after it instead
+                rows[last] = (rows[last][0].rstrip(_MARKS), number - 1)
+            rows.append((one.token + one.marks, one))
+        last = len(rows)
+        rows += words[number : number + 1]
+    return replace(
+        translation,
+        text=" ".join(word for word, _ in rows),
+        alignment=_links(links, rows, copied) if aligned else None,
+        probabilities=_probabilities(translation.probabilities, rows),
+        others=[put_back(other, copied, source_words=source_words, aligned=aligned) for other in translation.others],
+    )
+
+
+def _position(one: Copied, links: Sequence[tuple[int, int]], source_words: int, target_words: int) -> int:
+    """How many words of the translation come before it."""
+    if one.before in (0, source_words):
+        return target_words if one.before else 0
+    if after := [target + 1 for source, target in links if source == one.before - 1]:
+        return max(after)
+    before = [target for source, target in links if source == one.before]
+    return min(before, default=round(one.before / source_words * target_words))
+
+
+def _links(
+    links: Sequence[tuple[int, int]], rows: Sequence[tuple[str, int | Copied]], copied: Sequence[Copied]
+) -> list[tuple[int, int]]:
+    """The alignment of all words, those left out included."""
+    target_of = {old: new for new, (_, old) in enumerate(rows)}
+    found = [(source + sum(one.before <= source for one in copied), target_of[target]) for source, target in links]
+    return sorted([*found, *((one.before + number, target_of[one]) for number, one in enumerate(copied))])
+
+
+def _probabilities(values: list[float] | None, rows: Sequence[tuple[str, int | Copied]]) -> list[float] | None:
+    if values is None:
+        return None
+    return [1.0 if isinstance(old, Copied) else values[old] for _, old in rows]
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
