@@ -268,7 +268,7 @@ class Decoding:
     precision: Literal["auto", "fp32", "bf16", "int8"]  # of matrix products; auto: bf16 on a GPU that has it, else fp32
     no_repeat_ngram_size: Count | None  # no n-gram of this length occurs twice in an output
     early_stopping: bool  # true ends a search at beam_size finished hypotheses, although a better one may come
-    as_typed: bool  # translations have the capitals and the end mark of the text, IN CAPITALS or without a full stop
+    as_typed: bool  # capitals, end marks, URLs, emoji and numbers of a text are seen to around the model
     sampling: Sampling | None  # instead of a search; decoding=sampling sets it
 
 

@@ -27,7 +27,7 @@ def known_words(lines: Iterable[str], most: int = 100_000) -> KnownWords | None:
     """Return the words of a text; None when there are more than `most`, which ends the reading.
 
     The usual form is the most frequent one; the first word of a line, which many languages write with a capital,
-    counts only where there is no other. A text whose language is written without spaces has no such words: it gives
+    counts only where it is all there is. A text whose language is written without spaces has no such words: it gives
     None too.
     """
     remaining = iter(lines)

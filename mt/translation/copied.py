@@ -43,10 +43,11 @@ def leave_out(text: str, numbers: Collection[str] = ()) -> tuple[str, list[Copie
 
 
 def lost_numbers(source: str, translation: str) -> list[str]:
-    """The numbers of the source whose digits the translation does not have."""
+    """The numbers of the source whose digits the translation does not have, or whose currency, percent or plus sign."""
     numbers = [word for each in source.split() if _NUMBER.fullmatch(word := each.rstrip(_MARKS))]
     there = {_digits(found) for found in _DIGITS.findall(translation)} if numbers else set()
-    return [number for number in numbers if _digits(number) not in there]
+    signs = {sign for sign in "+$€£%" if sign not in translation}
+    return [number for number in numbers if _digits(number) not in there or signs.intersection(number)]
 
 
 def put_back(translation: Translation, copied: Sequence[Copied], *, source_words: int, aligned: bool) -> Translation:

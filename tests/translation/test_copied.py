@@ -38,6 +38,7 @@ def test_numbers_are_left_out_where_asked_for_as_when_their_digits_are_lost() ->
     source = "25 dogs, 1,000.50 cats at 9:30 and 7!"
     assert lost_numbers(source, "25 Hunde, 1.000,50 Katzen um 9.30 und 7!") == []
     assert lost_numbers(source, "250 Hunde, 1 000 Katzen und sieben") == ["25", "1,000.50", "9:30", "7"]
+    assert lost_numbers("5% of $25", "5 % von 25") == ["$25"]
     assert lost_numbers("T34, 3rd and dogs", "") == []
 
 
