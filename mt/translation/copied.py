@@ -1,4 +1,4 @@
-"""Words that a translation copies: left out of what the model reads, and put back where alignment says.
+"""Words that stay the same in a translation: left out of what the model reads, and put back where alignment says.
 
 URLs, e-mail addresses and emoji tell a model nothing; it spells them wrong and loses its way. Numbers it reads, as it
 may write them in another form; a line of which it lost the digits is translated again without that number.

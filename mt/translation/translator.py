@@ -110,8 +110,8 @@ class Translator:
             for (_, text, prefix), some in zip(lines, numbers, strict=True)
         ]
         found: dict[int, Translation] = {}
-        for translator, with_copies in ((self, False), (self._aligning, True)):
-            indices = [index for index, (_, copied) in enumerate(left) if bool(copied) == with_copies]
+        for translator, leaving_out in ((self, False), (self._aligning, True)):
+            indices = [index for index, (_, copied) in enumerate(left) if bool(copied) == leaving_out]
             texts = [(lines[index][0], left[index][0], lines[index][2]) for index in indices]
             found.update(zip(indices, translator._translated(texts, stop), strict=True))
         for index, (text, copied) in enumerate(left):

@@ -143,7 +143,7 @@ def _gpt2(config: TrainConfig, block_tokens: int, vocab_size: int) -> GPT2LMHead
 
 
 def _batches(config: TrainConfig) -> Iterator[Batch]:
-    """The run's own batches in its order, padded, a step in one piece."""
+    """The run's own batches in its order, padded."""
     training = replace(config.training, packing=False, micro_batch_tokens=config.training.batch_tokens)
     config = replace(config, training=training)
     order = training_order(config, filtered_text(config.data), torch.device("cpu"))

@@ -1,4 +1,4 @@
-"""Words that a translation copies: what the model reads without them, and where they are put back."""
+"""Words that stay the same in a translation: what the model reads without them, and where they are put back."""
 
 import random
 from pathlib import Path
