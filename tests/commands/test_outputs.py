@@ -32,6 +32,7 @@ DECODING = Decoding(
     max_output_tokens=None,
     no_repeat_ngram_size=None,
     early_stopping=False,
+    as_typed=False,
     precision="auto",
     sampling=None,
 )

@@ -76,7 +76,9 @@ def test_notices_of_all_sentences_are_in_the_details() -> None:
 
     with serving(("en", "de", Copying())) as client:
         [pair] = client.app.app.state.service.pairs
-        client.app.app.state.service.pairs[:] = [Pair("en", "de", pair.translator, {"one", "two", "three"})]
+        client.app.app.state.service.pairs[:] = [
+            Pair("en", "de", pair.translator, dict.fromkeys(["one", "two", "three"], ""))
+        ]
         body = {**ASKED, "q": "One two three. Four.", "details": True}
         notices = client.post("/translate", json=body).json()["details"]["notices"]
     assert [(one["kind"], one["words"]) for one in notices] == [("copied", []), ("unknown_words", ["Four"])]
