@@ -129,7 +129,7 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
     files = {TOKENIZER: [0, 1]} if config.tokenizer.shared_vocab else {SOURCE_TOKENIZER: [0], TOKENIZER: [1]}
     files = {TOKENIZER: [1]} if of_text else {TOKENIZER: [0]} if isinstance(config.data, LabelledData) else files
     missing = {run_dir / name: sides for name, sides in files.items() if not (run_dir / name).exists()}
-    if not missing or config.finetune_from is not None:  # whose tokenizers are there, of whatever kind
+    if not missing or config.finetune_from is not None:  # whose tokenizers are there, of any kind
         return
     with _tokenizer_text(config, text) as texts:
         for output, sides in missing.items():

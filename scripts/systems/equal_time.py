@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import GPT2Config, GPT2LMHeadModel, MarianConfig, MarianMTModel
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from mt.api import load_tokenizers
 from mt.commands.preparation import filtered_text, training_order
@@ -27,6 +27,7 @@ from mt.data.lines import read_lines
 from mt.data.tokenizer import BOS, EOS, PAD, Tokenizer
 from mt.runs.folder import held_out_text, load_run
 from mt.translation.evaluation import corpus_scores, format_scores
+from scripts.systems.training import MarianMT
 
 _WARMUP = 0.06
 _SENTENCES = 32
@@ -37,6 +38,7 @@ def main(run_dir: str, minutes: str, learning_rate: str = "1e-3") -> None:
     config = load_run(Path(run_dir))
     torch.manual_seed(config.seed)
     tokenizer, _ = load_tokenizers(config, Path(run_dir))
+    model: GPT2LMHeadModel | MarianMT
     forward: Callable[[Batch], Tensor]
     if of_text := isinstance(config.data, TextData):
         model = _gpt2(config, config.data.block_tokens, tokenizer.vocab_size)
@@ -44,7 +46,8 @@ def main(run_dir: str, minutes: str, learning_rate: str = "1e-3") -> None:
     else:
         model = _marian(config, tokenizer.vocab_size)
         forward = partial(_pair_logits, model)
-    print(f"{type(model).__name__}: {model.num_parameters():,} parameters, peak rate {learning_rate}", flush=True)
+    parameters = sum(each.numel() for each in model.parameters())
+    print(f"{type(model).__name__}: {parameters:,} parameters, peak rate {learning_rate}", flush=True)
     optimizer = torch.optim.AdamW(
         model.parameters(),
         lr=float(learning_rate),
@@ -98,29 +101,9 @@ def train(
     print(f"{steps:,} steps, {tokens:,} target tokens in {time.monotonic() - began:.0f} s", flush=True)
 
 
-def _marian(config: TrainConfig, vocab_size: int) -> MarianMTModel:
-    sizes = config.model
-    sides = ("encoder", "decoder")
-    return MarianMTModel(
-        MarianConfig(
-            vocab_size=vocab_size,
-            max_position_embeddings=1024,
-            **{f"{side}_layers": sizes.num_layers for side in sides},
-            **{f"{side}_ffn_dim": sizes.d_ff for side in sides},
-            **{f"{side}_attention_heads": sizes.num_heads for side in sides},
-            d_model=sizes.d_model,
-            dropout=0.3,
-            attention_dropout=0.0,
-            activation_dropout=0.0,
-            activation_function="relu",
-            scale_embedding=True,
-            pad_token_id=PAD,
-            bos_token_id=BOS,
-            eos_token_id=EOS,
-            forced_eos_token_id=EOS,
-            decoder_start_token_id=BOS,
-        )
-    )
+def _marian(config: TrainConfig, vocab_size: int) -> MarianMT:
+    sizes = {name: getattr(config.model, name) for name in ("num_layers", "d_model", "d_ff", "num_heads")}
+    return MarianMT({**sizes, "vocab_size": vocab_size, "dropout": 0.3})
 
 
 def _gpt2(config: TrainConfig, block_tokens: int, vocab_size: int) -> GPT2LMHeadModel:
@@ -152,13 +135,7 @@ def _batches(config: TrainConfig) -> Iterator[Batch]:
 
 
 def _pair_logits(model: nn.Module, batch: Batch) -> Tensor:
-    return model(
-        input_ids=batch.source,
-        attention_mask=(batch.source != PAD).long(),
-        decoder_input_ids=batch.target_input,
-        decoder_attention_mask=(batch.target_input != PAD).long(),
-        use_cache=False,
-    ).logits
+    return model(batch.source, batch.target_input)
 
 
 def _text_logits(model: nn.Module, batch: Batch) -> Tensor:
@@ -177,15 +154,16 @@ def _bits_per_byte(forward: Callable[[Batch], Tensor], held_out: HeldOutBlocks) 
 
 
 @torch.inference_mode()
-def _translated(model: MarianMTModel, tokenizer: Tokenizer, sources: list[str]) -> list[str]:
+def _translated(model: MarianMT, tokenizer: Tokenizer, sources: list[str]) -> list[str]:
     """Beam 4, the translations in the order of the sources."""
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
     hypotheses = [""] * len(sources)
     for start in range(0, len(order), _SENTENCES):
         part = order[start : start + _SENTENCES]
         ids = source_tensor([tokenizer.encode(sources[index]) for index in part])
-        found = model.generate(
-            input_ids=ids, attention_mask=(ids != PAD).long(), num_beams=4, max_new_tokens=ids.shape[1] + 50
+        mask, longest = (ids != PAD).long(), ids.shape[1] + 50
+        found = model.model.generate(
+            input_ids=ids, attention_mask=mask, num_beams=4, max_new_tokens=longest, use_cache=True
         )
         for index, row in zip(part, found.tolist(), strict=True):
             hypotheses[index] = tokenizer.decode([token for token in row if token not in (PAD, BOS, EOS)])

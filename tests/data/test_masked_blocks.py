@@ -1,4 +1,4 @@
-"""Hidden tokens: how many, what stands in their place, and that they are a pure function of seed, epoch and block."""
+"""Hidden tokens: how many, what replaces them, and that they are a pure function of seed, epoch and block."""
 
 import numpy as np
 import torch
