@@ -67,22 +67,6 @@ class _Gpt2Config:
     resid_pdrop: Fraction
     layer_norm_epsilon: Annotated[float, Bounds(1e-30, 1)]
 
-    def options(self) -> dict[str, Any]:
-        """The options of `model`."""
-        return {
-            **_COMMON,
-            "family": "decoder",
-            "num_layers": self.n_layer,
-            "d_model": self.n_embd,
-            "d_ff": self.n_inner or 4 * self.n_embd,
-            "num_heads": self.n_head,
-            "dropout": self.resid_pdrop,
-            "max_positions": self.n_positions,
-            "norm": "pre",
-            "norm_epsilon": self.layer_norm_epsilon,
-            "activation": _ACTIVATIONS.get(self.activation_function),
-        }
-
 
 @dataclass(frozen=True, kw_only=True)
 class _BertConfig:
@@ -95,36 +79,25 @@ class _BertConfig:
     num_attention_heads: Size
     intermediate_size: Size
     hidden_dropout_prob: Fraction
+    hidden_act: str
     layer_norm_eps: Annotated[float, Bounds(1e-30, 1)]
-
-    def options(self) -> dict[str, Any]:
-        """The options of `model`."""
-        return {
-            **_COMMON,
-            "family": "encoder",
-            "num_layers": self.num_hidden_layers,
-            "d_model": self.hidden_size,
-            "d_ff": self.intermediate_size,
-            "num_heads": self.num_attention_heads,
-            "dropout": self.hidden_dropout_prob,
-            "max_positions": self.max_position_embeddings,
-            "norm": "post",
-            "norm_epsilon": self.layer_norm_eps,
-            "activation": "gelu",
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A kind of folder: classes of transformers, what config.json must say, and our names of parameters with theirs.
+    """A kind of folder: classes of transformers, what config.json must say, and our names with theirs.
 
-    Several of theirs are blocks of rows of ours. Weights of the modules in `transposed` have their axes exchanged.
+    `options` are the keys of config.json for our options of `model`, `fixed` the options that all such folders have.
+    Several parameters of theirs are blocks of rows of ours. Weights of the modules in `transposed` have their axes
+    exchanged.
     """
 
     model_class: str
     tokenizer_class: str
     vocabulary: str  # or tokenizer.json
     config: Any
+    options: Mapping[str, str]
+    fixed: Mapping[str, str]
     absent: Mapping[str, Any]
     required: Required
     prefix: str  # some writers leave it out
@@ -147,6 +120,17 @@ LAYOUTS = {
         tokenizer_class="GPT2Tokenizer",
         vocabulary="vocab.json",
         config=_Gpt2Config,
+        options={
+            "num_layers": "n_layer",
+            "d_model": "n_embd",
+            "d_ff": "n_inner",
+            "num_heads": "n_head",
+            "dropout": "resid_pdrop",
+            "max_positions": "n_positions",
+            "norm_epsilon": "layer_norm_epsilon",
+            "activation": "activation_function",
+        },
+        fixed={"family": "decoder", "norm": "pre"},
         absent={"activation_function": "gelu_new", "resid_pdrop": 0.1, "layer_norm_epsilon": 1e-5, "n_inner": None},
         required=(
             ("add_cross_attention", False, False, "the architecture: no encoder to attend to"),
@@ -175,7 +159,18 @@ LAYOUTS = {
         tokenizer_class="BertTokenizer",
         vocabulary="vocab.txt",
         config=_BertConfig,
-        absent={"hidden_dropout_prob": 0.1, "layer_norm_eps": 1e-12},
+        options={
+            "num_layers": "num_hidden_layers",
+            "d_model": "hidden_size",
+            "d_ff": "intermediate_size",
+            "num_heads": "num_attention_heads",
+            "dropout": "hidden_dropout_prob",
+            "max_positions": "max_position_embeddings",
+            "norm_epsilon": "layer_norm_eps",
+            "activation": "hidden_act",
+        },
+        fixed={"family": "encoder", "norm": "post"},
+        absent={"hidden_dropout_prob": 0.1, "hidden_act": "gelu", "layer_norm_eps": 1e-12},
         required=(
             ("is_decoder", False, False, "the architecture: an encoder"),
             ("add_cross_attention", False, False, "the architecture: no other text to attend to"),
@@ -247,12 +242,14 @@ def read_pretrained_folder(folder: Path, layout: Layout) -> PretrainedFolder:
     values = read_json(path)
     check_required(values, layout.required, path)
     config = taken(layout.config, values, layout.absent, path)
-    options = config.options()
-    if options["activation"] is None:
+    options = {**_COMMON, **layout.fixed, **{ours: getattr(config, key) for ours, key in layout.options.items()}}
+    options["d_ff"] = options["d_ff"] or 4 * options["d_model"]
+    if options["activation"] not in _ACTIVATIONS:
         raise UserError(
-            f"{path}: activation_function={config.activation_function[:40]!r} cannot be imported, only "
+            f"{path}: {layout.options['activation']}={options['activation'][:40]!r} cannot be imported, only "
             f"{', '.join(_ACTIVATIONS)} (model.activation)"
         )
+    options["activation"] = _ACTIVATIONS[options["activation"]]
     _check_ids(folder, layout.vocabulary, config.vocab_size)
     held = held_tensors(folder, layout.model_class)
     if len(held) < options["num_layers"]:
