@@ -1,19 +1,14 @@
 """mt-attention: what a trained model attends to while it translates one sentence, as a picture and as a page."""
 
-import io
-from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-from jaxtyping import Float
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from mt.api import model_and_translator
 from mt.config.schema import AttentionConfig
 from mt.data.batch import make_batch
 from mt.errors import UserError
-from mt.figures.attention_page import attention_page
+from mt.figures.attention_page import attention_page, attention_picture
 from mt.model.inspection import all_attention_weights
 from mt.reporting import report
 from mt.runs.atomic import replace_file
@@ -44,29 +39,10 @@ def attention(config: AttentionConfig) -> None:
     rows = [*written, "</s>"]
     labels = {"encoder": (columns, columns), "decoder": (rows, ["<s>", *written]), "cross": (rows, columns)}
     page = attention_page(weights, labels, source=config.source, translation=translation.text)
-    draw(weights["cross"].mean(dim=1), columns, rows, Path(config.output))
+    picture = attention_picture(weights["cross"].mean(dim=1), columns, rows)
+    replace_file(Path(config.output), picture, key="output")
     path = Path(config.output).with_suffix(".html")
     replace_file(path, page.encode(), key="output")
     print(translation.text, flush=True)
     report(f"{config.output}: rows are the subwords of the translation, columns those of the source")
     report(f"{path}: every head of every layer, for a browser")
-
-
-def draw(
-    weights: Float[Tensor, "layers target source"], columns: Sequence[str], rows: Sequence[str], output: Path
-) -> None:
-    """Write one panel per layer, dark where the attention is. Raises DiskError."""
-    layers = weights.shape[0]
-    size = (1.6 + layers * (0.6 + 0.34 * len(columns)), 1.6 + 0.32 * len(rows))
-    figure = Figure(figsize=size, layout="constrained")
-    labels = {"rotation": 70, "ha": "right", "rotation_mode": "anchor", "parse_math": False}
-    panels = figure.subplots(1, layers, squeeze=False, sharey=True)[0]
-    for layer, panel in enumerate(panels):
-        image = panel.imshow(weights[layer].to(torch.float32).numpy(), cmap="Blues", vmin=0, vmax=1)
-        panel.set_xticks(range(len(columns)), columns, **labels)
-        panel.set_yticks(range(len(rows)), rows, parse_math=False)
-        panel.set(title=f"decoder layer {layer + 1}", xlabel="source", ylabel="translation")
-    figure.colorbar(image, ax=panels, label="attention, mean over the heads")
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110, bbox_inches="tight")
-    replace_file(output, content.getvalue(), key="output")

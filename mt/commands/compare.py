@@ -1,15 +1,13 @@
 """mt-compare: scores of runs on the test sets that they share, and whether chance explains the differences."""
 
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from mt.config.schema import CompareConfig
 from mt.data.lines import read_lines
 from mt.errors import UserError
+from mt.figures.comparison import comparison_picture
 from mt.reporting import report
 from mt.runs.atomic import disk_error, replace_file
 from mt.runs.folder import HYPOTHESES, held_out_text, load_run, scored_splits, scores_path
@@ -46,7 +44,7 @@ def compare(config: CompareConfig) -> None:
     except OSError as error:
         raise disk_error(output, error, key="output") from error
     replace_file(output / "comparison.md", f"{table}\n".encode(), key="output")
-    replace_file(output / "comparison.png", _picture(config.runs, found), key="output")
+    replace_file(output / "comparison.png", comparison_picture(config.runs, found), key="output")
     report(f"{output}/comparison.md, {output}/comparison.png")
 
 
@@ -64,21 +62,3 @@ def _table(runs: Sequence[str], found: Mapping[str, Results], samples: int) -> s
 def _cell(result: Any) -> str:
     chance = "" if result.p_value is None else f", p = {result.p_value:.3f}"
     return f"{result.score:.2f} ({result.mean:.2f} ± {result.ci:.2f}{chance})"
-
-
-def _picture(runs: Sequence[str], found: Mapping[str, Results]) -> bytes:
-    """One panel for each metric: a point with its interval for each run on each test set."""
-    metrics = list(next(iter(found.values())))
-    figure = Figure(figsize=(5 * len(metrics), 1.5 + 0.4 * len(runs) * len(found)), layout="constrained")
-    labels = [f"{split}: {run}" for split in found for run in runs]
-    for panel, metric in zip(figure.subplots(1, len(metrics), sharey=True), metrics, strict=True):
-        results = [result for one in found.values() for result in one[metric]]
-        intervals = [result.ci for result in results]
-        panel.errorbar([result.mean for result in results], range(len(results)), xerr=intervals, fmt="o", capsize=3)
-        panel.set_yticks(range(len(labels)), labels, parse_math=False)
-        panel.set_xlabel(f"{metric}, 95 % interval")
-        panel.grid(alpha=0.3)
-        panel.invert_yaxis()
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110)
-    return content.getvalue()

@@ -1,9 +1,10 @@
 """Which label was found for which: the confusion of a text classifier as a picture."""
 
-import io
 from collections.abc import Sequence
 
 import numpy as np
+
+from mt.runs.metrics import png
 
 _MOST_NUMBERS = 20  # labels, up to which the numbers are written into the cells
 
@@ -27,6 +28,4 @@ def confusion_picture(confusion: Sequence[Sequence[int]], labels: Sequence[str])
             color = "white" if shares[row, column] > 0.5 else "black"
             axes.text(column, row, f"{count:,}", ha="center", va="center", color=color, fontsize=8)
     figure.colorbar(image, ax=axes, label="share of the texts with the real label")
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110)
-    return content.getvalue()
+    return png(figure)

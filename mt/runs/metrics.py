@@ -98,9 +98,7 @@ def draw_curves(run_dir: Path) -> None:
         axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:
             axes.legend()
-        content = io.BytesIO()
-        figure.savefig(content, format="png", dpi=120)
-        replace_file(run_dir / picture, content.getvalue())
+        replace_file(run_dir / picture, png(figure, dpi=120))
 
 
 def read_metrics(run_dir: Path, kind: str) -> list[Mapping[str, Any]]:
@@ -115,6 +113,13 @@ def plot(axes: Any, lines: Sequence[Mapping[str, Any]], series: Iterable[tuple[s
         points = [(line["step"], line[key]) for line in drawn if isinstance(line.get(key), int | float)]
         if points:
             axes.plot(*zip(*points, strict=True), label=label, marker="o" if kind == "validation" else None)
+
+
+def png(figure: Any, **options: Any) -> bytes:
+    """A figure of matplotlib as a PNG."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png", **{"dpi": 110, **options})
+    return content.getvalue()
 
 
 def kept_sentences(count: int) -> list[int]:

@@ -1,6 +1,5 @@
 """The table of a sweep: figures of finished runs, over their seeds, next to those that a paper has."""
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from mt.config.schema import Expected
 from mt.runs.atomic import LARGEST_JSON_BYTES, read_file
 from mt.runs.checkpoint import tensors_without_values
 from mt.runs.folder import MODEL, load_run, scores_path
-from mt.runs.metrics import read_metrics
+from mt.runs.metrics import png, read_metrics
 
 Run = Mapping[str, Any]  # the row and the seed of a run, with its figures
 Likes = Mapping[str, Expected | None]  # the rows of a table in order, each with what a paper has for it
@@ -94,9 +93,7 @@ def _cell(values: Sequence[float | None], form: str) -> str:
 
 def draw_table(runs: Sequence[Run], likes: Likes) -> bytes:
     """`table_figure` as a PNG."""
-    content = io.BytesIO()
-    table_figure(runs, likes).savefig(content, format="png", dpi=100)
-    return content.getvalue()
+    return png(table_figure(runs, likes), dpi=100)
 
 
 def table_figure(runs: Sequence[Run], likes: Likes) -> Any:

@@ -1,6 +1,5 @@
 """How much a translation suffers from what people type: a text clean and changed, scored, and copied words counted."""
 
-import io
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +11,7 @@ from mt.data.untranslatable import is_copied, left_out, token
 from mt.reporting import report
 from mt.runs.atomic import disk_error, replace_file
 from mt.runs.folder import ROBUSTNESS_LINES, ROBUSTNESS_PICTURE, ROBUSTNESS_TABLE, SCORES
+from mt.runs.metrics import png
 from mt.translation.evaluation import corpus_scores
 
 Translate = Callable[[list[str]], list[str]]
@@ -127,6 +127,4 @@ def _picture(rows: Sequence[Mapping[str, Any]], copied: Copied) -> bytes:
         axes.set_xlabel(title)
         axes.invert_yaxis()
         axes.margins(x=0.3)
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110)
-    return content.getvalue()
+    return png(figure)
