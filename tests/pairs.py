@@ -6,6 +6,7 @@ from itertools import islice
 
 import numpy as np
 
+from mt.data.batch import Pairs
 from mt.data.corpus import builtin_corpus
 
 Pair = tuple[str, str]
@@ -34,20 +35,10 @@ def builtin_pairs(**counts: int) -> dict[str, list[Pair]]:
     return {split: list(islice(builtin_corpus(split).pairs(), count)) for split, count in counts.items()}
 
 
-class ListedPairs:
+def listed_pairs(pairs: list[tuple[list[int], list[int]]]) -> Pairs:
     """What a loader asks of a corpus, from lists of subword ids."""
-
-    def __init__(self, pairs: list[tuple[list[int], list[int]]]) -> None:
-        self.pairs = pairs
-        self.dropped_too_long = 0
-        self.source_lengths = np.array([len(source) for source, _ in pairs], dtype=np.int32)
-        self.target_lengths = np.array([len(target) for _, target in pairs], dtype=np.int32)
-
-    def source(self, index: int) -> np.ndarray:
-        return np.array(self.pairs[index][0], dtype=np.uint16)
-
-    def target(self, index: int) -> np.ndarray:
-        return np.array(self.pairs[index][1], dtype=np.uint16)
+    sides = zip(*pairs, strict=True) if pairs else ((), ())
+    return Pairs.listed(*([np.array(ids, dtype=np.uint16) for ids in side] for side in sides))
 
 
 def random_pairs(count: int, *, longest: int, vocab_size: int, seed: int) -> list[tuple[list[int], list[int]]]:

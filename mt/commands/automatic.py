@@ -27,7 +27,7 @@ from mt.runs.folder import CHECKPOINTS, MODEL, checkpoint_steps, load_run
 from mt.runtime import choose_device
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.recipe import CorpusStatistics, Options, recipe
-from mt.training.trial import RandomPairs, target_tokens_per_second
+from mt.training.trial import random_pairs, target_tokens_per_second
 
 _END_SHARE = 0.07  # of the budget, for validation and evaluation
 _TRIAL_TOKENS, _TRIAL_PAIRS = 2048, 4000
@@ -94,7 +94,7 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
         "source_length": corpus.tokens / corpus.pairs * corpus.source_bytes / corpus.target_bytes,
         "target_length": corpus.tokens / corpus.pairs,
     }
-    pairs = RandomPairs(_TRIAL_PAIRS, **lengths, vocab_size=vocab_size)
+    pairs = random_pairs(_TRIAL_PAIRS, **lengths, vocab_size=vocab_size)
     model = build.model(config, vocab_size=vocab_size, source_vocab_size=None).to(device)
     single_pass = replace(config.training, consistency="none")
     loss = build.training_loss(model, single_pass)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from mt.api import empty_model, load_tokenizers
-from mt.commands.preparation import loss_on_validation
+from mt.commands.validation import loss_on_validation
 from mt.config.schema import AverageConfig
 from mt.runs.checkpoint import Checkpoints
 from mt.runs.delivery import deliver

@@ -1,77 +1,25 @@
-"""What the run of a classifier of texts or of pairs does otherwise than that of a translator: examples, validation.
-
-And for texts the labels and their scores.
-"""
+"""What commands share about classifiers of texts or of pairs: loading them, labels, and scores."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import get_args
 
-from mt import build
 from mt.api import load_tokenizers, trained_model
 from mt.config.schema import LabelledData, TrainConfig
-from mt.data.batch import Batch
 from mt.data.corpus import labelled_corpus
 from mt.data.lines import read_lines
-from mt.data.loader import validation_batches
-from mt.data.pair_faults import examples, read_pairs
-from mt.data.rows import LabelledRows, make_row_batch, rows_of_texts
-from mt.data.text_cache import PreparedText, Side
+from mt.data.text_cache import PreparedText
 from mt.errors import UserError
 from mt.figures.confusion import confusion_picture
-from mt.model.decoder_only import AnyTransformer
 from mt.reporting import report
 from mt.runs.atomic import replace_file
 from mt.runs.folder import CONFUSION, SCORES, held_out_text, load_run
 from mt.runtime import choose_device
-from mt.training.trainer import Validation, accuracy, validation_loss
 from mt.translation.classifier import Classifier, label_scores
+from mt.translation.scoring import split_lines
 
 _MOST_LABELS, _MOST_LISTED = 1000, 20
-
-
-def training_examples(config: TrainConfig, text: PreparedText, *, epoch: int) -> LabelledRows:
-    """The examples of an epoch, a pure function of the seed and the epoch; of pairs some with faults."""
-    return _examples(config, [text.path("train", side) for side in get_args(Side)], seed=(config.seed, epoch))
-
-
-def held_out_examples(config: TrainConfig, batch_tokens: int) -> list[Batch]:
-    """The validation split, of pairs every other with a fault, always the same; empty without one."""
-    paths = [held_out_text(Path(config.run_dir), "validation", side) for side in get_args(Side)]
-    if not all(path.exists() for path in paths):
-        return []
-    rows = _examples(config, paths, seed=(0, 0))
-    return list(validation_batches(rows, batch_tokens=batch_tokens, make_batch=make_row_batch))
-
-
-def _examples(config: TrainConfig, paths: Sequence[Path], *, seed: tuple[int, int]) -> LabelledRows:
-    _, tokenizer = load_tokenizers(config, Path(config.run_dir))
-    pairs = read_pairs(*paths, seed=seed)
-    texts: Sequence[Sequence[str]]
-    if isinstance(config.data, LabelledData):
-        number = {label: index for index, label in enumerate(config.data.labels or [])}
-        texts, classes = [(text,) for text, _ in pairs], [number[label] for _, label in pairs]
-    else:
-        texts, classes = examples(pairs, seed=str(seed))
-    return LabelledRows(rows_of_texts(texts, tokenizer, max_tokens=config.data.filters.max_tokens), classes)
-
-
-def classifier_validation(
-    config: TrainConfig, model: AnyTransformer, batch_tokens: int
-) -> Callable[[], Validation] | None:
-    """The loss on the validation split, in nats per row, and the accuracy; None without one."""
-    batches = held_out_examples(config, batch_tokens)
-    loss = build.validation_loss(model, config.training)
-    autocast = build.training_autocast(config.training, next(model.parameters()).device)
-
-    def validate() -> Validation:
-        smoothed, nll = validation_loss(loss, batches, autocast=autocast)
-        right = accuracy(loss, batches, autocast=autocast)
-        return Validation(loss=smoothed, nll=nll, bleu=None, accuracy=right)
-
-    return validate if batches else None
 
 
 def scored_split(run_dir: Path) -> str | None:
@@ -87,6 +35,13 @@ def classifier_of_run(run_dir: Path, device: str = "auto") -> Classifier:
     run, model = load_run(run_dir), trained_model(run_dir, choose_device(device))
     labels = run.data.labels or [] if isinstance(run.data, LabelledData) else []
     return Classifier(model.eval(), load_tokenizers(run, run_dir)[1], run.data.filters.max_tokens, labels)
+
+
+def score_labelled_run(config: TrainConfig, run_dir: Path) -> None:
+    """Score the delivered classifier of texts at the end of its run. Raises DiskError."""
+    if split := scored_split(run_dir):
+        scored = f"{split} split of {config.data.name}"
+        score_labels(classifier_of_run(run_dir, config.device), *split_lines(run_dir, split), run_dir, scored=scored)
 
 
 def labels_of(data: LabelledData, text: PreparedText) -> list[str]:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from mt.commands.classifier_run import classifier_of_run, scored_split
 from mt.config.checks import classifies_pairs
-from mt.config.schema import Data, TrainConfig
+from mt.config.schema import Data
 from mt.data.filters import LearnedScore, Pair
 from mt.data.pair_faults import TRAINED, TRUE, UNSEEN, faulty, read_pairs
 from mt.data.text_cache import Side
@@ -26,12 +26,11 @@ _SCORED_PAIRS = 2000  # for each kind of fault
 _THRESHOLD = 0.5  # of the printed shares; a filter has its own
 
 
-def score_faults(config: TrainConfig) -> None:
+def score_faults(run_dir: Path) -> None:
     """Save and print how well the delivered model tells true pairs from faulty ones, by the kind of fault.
 
     The pairs are those of the test split, or of validation where there is none. Raises DiskError.
     """
-    run_dir = Path(config.run_dir)
     split = scored_split(run_dir)
     if split is None:
         return

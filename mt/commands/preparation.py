@@ -2,31 +2,26 @@
 
 import functools
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import get_args
 
 import torch
-from torch import Tensor
 
 from mt import build
-from mt.api import empty_model, load_tokenizers
-from mt.commands.classifier_run import held_out_examples, labels_of, training_examples
+from mt.commands.classifier_run import labels_of
+from mt.commands.examples import are_drawn, training_pairs
 from mt.commands.pair_run import learned_score
-from mt.commands.text_run import HeldOutBlocks, make_text_batch, training_blocks
-from mt.config.checks import classifies, longest_row
+from mt.config.checks import longest_row
 from mt.config.loading import to_yaml
 from mt.config.schema import Data, LabelledData, TaskData, TextData, TrainConfig
 from mt.data.augmentation import write_changed
-from mt.data.batch import make_batch
-from mt.data.encoded import EncodedCorpus, encode_corpus
-from mt.data.filters import HELD_OUT, FilterSettings, Split
+from mt.data.batch import Pairs
+from mt.data.filters import HELD_OUT, FilterSettings
 from mt.data.known_words import save_known_words
-from mt.data.lines import blocks, read_lines
-from mt.data.loader import Pairs, TrainingOrder
-from mt.data.rows import make_row_batch
+from mt.data.loader import TrainingOrder
 from mt.data.text_blocks import prepare_single_text
 from mt.data.text_cache import HELD_OUT_FILE, PreparedText, Side, prepare_text
 from mt.data.tokenizer import train_tokenizer
@@ -35,7 +30,6 @@ from mt.fast.workers import in_process
 from mt.model.decoder_only import AnyTransformer
 from mt.reporting import report
 from mt.runs.atomic import replace_file
-from mt.runs.checkpoint import load_model_tensors
 from mt.runs.delivery import inherit_tokenizers
 from mt.runs.folder import (
     CONFIG,
@@ -48,12 +42,8 @@ from mt.runs.folder import (
     source_words,
     tokenizer_paths,
 )
-from mt.runtime import choose_device
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup
-from mt.training.trainer import validation_loss
 from mt.training.trial import largest_that_fits, try_batches
-
-_VALIDATION_PAIRS = 16  # in a batch
 
 
 def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager[None] | None = None) -> PreparedText:
@@ -155,52 +145,6 @@ def _tokenizer_text(config: TrainConfig, text: PreparedText) -> Iterator[list[li
             path.unlink(missing_ok=True)
 
 
-def encoded(config: TrainConfig, text: PreparedText, split: Split, *, epoch: int | None) -> EncodedCorpus:
-    """A split as ids in the cache folder; with an epoch, as it is drawn for that, in the run folder."""
-    run_dir = Path(config.run_dir)
-    drawn = epoch is not None
-    return encode_corpus(
-        text,
-        split,
-        tokenizer_paths=tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab),
-        cache_dir=run_dir / HELD_OUT_TEXT if drawn else Path(config.data.cache_dir),
-        max_tokens=config.data.filters.max_tokens if split == "train" else None,
-        bpe_dropout=config.tokenizer.bpe_dropout if drawn else 0.0,
-        augmentation=build.augmentation(config.data) if drawn else None,
-        seed=(config.seed, epoch or 0),
-    )
-
-
-def loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping[str, Tensor]], float] | None:
-    """The loss of a model's parameters on the run's validation text, in nats per token; None without such text."""
-    tokenizers, device = load_tokenizers(config, run_dir), choose_device(config.device)
-    if isinstance(config.data, TextData):
-        held_out = HeldOutBlocks.of_run(config, config.data, run_dir)
-        batches = list(held_out.batches(_VALIDATION_PAIRS * longest_row(config)))
-    elif classifies(config):
-        batches = held_out_examples(config, _VALIDATION_PAIRS * longest_row(config))
-        if not batches:
-            return None
-    else:
-        texts = [held_out_text(run_dir, "validation", side) for side in get_args(Side)]
-        if not all(text.exists() for text in texts):
-            return None
-        sides = zip(tokenizers, texts, strict=True)
-        encoded_sides = (tokenizer.encode_many(list(read_lines(str(text)))) for tokenizer, text in sides)
-        pairs = sorted(zip(*encoded_sides, strict=True), key=lambda pair: max(map(len, pair)))
-        batches = [make_batch(*zip(*block, strict=True)) for block in blocks(pairs, _VALIDATION_PAIRS)]
-    autocast = build.training_autocast(config.training, device)
-
-    def loss(parameters: Mapping[str, Tensor]) -> float:
-        model = empty_model(config, tokenizers, device)
-        load_model_tensors(model, parameters, origin=run_dir)
-        criterion = build.validation_loss(model.eval(), config.training)
-        with torch.inference_mode():
-            return validation_loss(criterion, batches, autocast=autocast)[0]
-
-    return loss
-
-
 def training_order(
     config: TrainConfig,
     text: PreparedText,
@@ -215,27 +159,17 @@ def training_order(
     data.
     """
 
-    data, of_rows = config.data, classifies(config)
-
-    def read_epoch(epoch: int | None) -> Pairs:
-        if isinstance(data, TextData):
-            return training_blocks(config, data, text, epoch=epoch or 0)
-        if of_rows:
-            return training_examples(config, text, epoch=epoch or 0)
-        return encoded(config, text, "train", epoch=epoch)
-
     @functools.lru_cache(1)
-    def corpus(epoch: int | None) -> Pairs:
-        read = ranks.rank_zero_first(lambda: read_epoch(epoch))
+    def corpus(epoch: int) -> Pairs:
+        read = ranks.rank_zero_first(lambda: training_pairs(config, text, epoch=epoch))
         lengths = zlib.crc32(read.target_lengths.tobytes(), zlib.crc32(read.source_lengths.tobytes()))
         ranks.check_equal(lengths, "other training data: data.cache_dir must be on a disk that all machines share")
         return read
 
     training, micro_batch_tokens = config.training, config.training.micro_batch_tokens
-    of_text = isinstance(data, TextData)
-    drawn = bool(config.tokenizer.bpe_dropout) or build.augmentation(data) is not None or of_text or of_rows
+    drawn = are_drawn(config)
     return TrainingOrder(
-        corpus_of_epoch=lambda epoch: corpus(epoch if drawn else None),
+        corpus_of_epoch=lambda epoch: corpus(epoch if drawn else 0),
         batch_tokens=training.batch_tokens,
         micro_batch_tokens=training.batch_tokens if micro_batch_tokens == "auto" else micro_batch_tokens,
         seed=config.seed,
@@ -245,7 +179,6 @@ def training_order(
         rank=ranks.rank,
         world_size=ranks.world_size,
         threads=threads,
-        make_batch=make_text_batch(config) if of_text else make_row_batch if of_rows else make_batch,
     )
 
 
@@ -270,8 +203,6 @@ def fitting_tokens(
     if config.training.micro_batch_tokens != "auto":
         attempt(order.micro_batch_tokens)
         return order.micro_batch_tokens
-    reads_rows = isinstance(config.data, TextData) or classifies(config)
-    least_tokens = longest_row(config) if reads_rows else config.data.filters.max_tokens + 1
-    tokens = largest_that_fits(attempt, most_tokens=config.training.batch_tokens, least_tokens=least_tokens)
+    tokens = largest_that_fits(attempt, most_tokens=config.training.batch_tokens, least_tokens=longest_row(config))
     report(f"micro-batches of {tokens:,} tokens a side fit; a step has {config.training.batch_tokens:,}")
     return tokens

@@ -4,9 +4,8 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import torch
@@ -14,23 +13,20 @@ import torch
 from mt import build
 from mt.api import empty_model, load_tokenizers, translator_of_run
 from mt.commands.automatic import chosen
-from mt.commands.classifier_run import classifier_of_run, classifier_validation, score_labels, scored_split
+from mt.commands.classifier_run import score_labelled_run
 from mt.commands.pair_run import score_faults
 from mt.commands.preparation import (
-    encoded,
     fitting_tokens,
-    loss_on_validation,
     prepare,
     report_text,
     training_order,
     with_labels,
 )
-from mt.commands.text_run import score_text, text_validation
+from mt.commands.validation import loss_on_validation, score_text, validation
 from mt.config.checks import budget_seconds, classifies
-from mt.config.schema import LabelledData, TaskData, TextData, TrainConfig
+from mt.config.schema import LabelledData, TextData, TrainConfig
 from mt.data.filters import FilterReport
-from mt.data.lines import read_lines
-from mt.data.loader import TrainingOrder, validation_batches
+from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText
 from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
@@ -54,17 +50,17 @@ from mt.runs.folder import (
     scored_splits,
     scores_path,
 )
-from mt.runs.metrics import draw_curves, kept_sentences
+from mt.runs.metrics import draw_curves
 from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
 from mt.training.limits import Clock, unfitting_intervals
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica, launched_as
 from mt.training.schedule import learning_rate
-from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished, validation_loss
+from mt.training.trainer import LoopSettings, StepSettings, Trainer, is_finished
 from mt.translation.card import write_card
-from mt.translation.evaluation import check_scorable, corpus_bleu, exact_match
-from mt.translation.scoring import score_split, split_lines
+from mt.translation.evaluation import check_scorable
+from mt.translation.scoring import score_split
 
 
 def train(config: TrainConfig) -> None:
@@ -124,16 +120,11 @@ def _complete(
         if not (run_dir / SCORES).exists():
             outdated = True
             if isinstance(config.data, TextData):
-                score_text(config, config.data)
+                score_text(config, run_dir)
             elif isinstance(config.data, LabelledData):
-                if split := scored_split(run_dir):
-                    classifier, scored = (
-                        classifier_of_run(run_dir, config.device),
-                        f"{split} split of {config.data.name}",
-                    )
-                    score_labels(classifier, *split_lines(run_dir, split), run_dir, scored=scored)
+                score_labelled_run(config, run_dir)
             else:
-                score_faults(config)
+                score_faults(run_dir)
     else:
         held_out = [split for split in scores if held_out_text(run_dir, split, "source").exists()]
         missing = [split for split in held_out if not scores[split].exists()]
@@ -196,14 +187,14 @@ def _train(
         more = f"{clock} is used" if clock.paces else "a larger training.max_steps continues"
         say(f"{config.name}: finished at step {state.step:,}; {more}")
         return state
-    device = next(model.parameters()).device
+    run_dir, device = Path(config.run_dir), next(model.parameters()).device
     threads = step_threads(device) if ranks.world_size == 1 else None
     order = training_order(config, text, device, ranks, threads=threads.count if threads else 1)
     too_long = order.corpus_of_epoch(state.epoch).dropped_too_long
     ranks.on_rank_zero(lambda: report_text(config, text, too_long, resumed=state.step > 0))
     if not training.fsdp or ranks.world_size == 1:
         order.micro_batch_tokens = ranks.smallest(fitting_tokens(config, order, state.epoch, model, optimizer))
-    validate = ranks.rank_zero_first(lambda: _validation(config, text, model, order.micro_batch_tokens))
+    validate = ranks.rank_zero_first(lambda: validation(config, run_dir, model, order.micro_batch_tokens))
     replica = _replica(config, model, optimizer, ranks, order)
     say(_describe(config, model, state, order, ranks))
     if state.step == 0:
@@ -235,8 +226,8 @@ def _validations_at_end(config: TrainConfig, run_dir: Path) -> float:
     long for a sentence as a validation.
     """
     paths = [held_out_text(run_dir, split, "target") for split in ("validation", *scored_splits(config))]
-    validation, *tests = (path.stat().st_size if path.exists() else 0 for path in paths)
-    return 1.5 + (5 + config.decoding.beam_size) / 6 * sum(tests) / max(1, validation)
+    validated, *tests = (path.stat().st_size if path.exists() else 0 for path in paths)
+    return 1.5 + (5 + config.decoding.beam_size) / 6 * sum(tests) / max(1, validated)
 
 
 def _clock(config: TrainConfig, run_dir: Path, started: float) -> Clock:
@@ -349,52 +340,3 @@ def _describe(
         f"micro-batches of {order.micro_batch_tokens:,} tokens, peak learning rate {peak:.3g} at step {peak_step:,}, "
         f"{end}; run folder {config.run_dir}"
     )
-
-
-def _validation(
-    config: TrainConfig, text: PreparedText, model: AnyTransformer, batch_tokens: int
-) -> Callable[[], Validation] | None:
-    """Loss and greedy BLEU on the validation split, None without one; of what does not translate the loss.
-
-    Of a task, the exact match instead of BLEU, and that of as many training pairs.
-    """
-    if isinstance(config.data, TextData):
-        return text_validation(config, config.data, model, batch_tokens)
-    if classifies(config):
-        return classifier_validation(config, model, batch_tokens)
-    if not text.path("validation", "source").exists():
-        return None
-    corpus = encoded(config, text, "validation", epoch=None)
-    tokenizers = load_tokenizers(config, Path(config.run_dir))
-    sources, references = (list(read_lines(str(text.path("validation", side)))) for side in ("source", "target"))
-    learned = []
-    if isinstance(config.data, TaskData):
-        files = (str(text.path("train", side)) for side in ("source", "target"))
-        learned = [list(islice(read_lines(file), len(sources))) for file in files]
-    decoding = replace(config.decoding, beam_size=1)
-    loss = build.validation_loss(model, config.training)
-    device = next(model.parameters()).device
-    autocast = build.training_autocast(config.training, device)
-    language = config.data.target_language
-
-    def validate() -> Validation:
-        rests_on = next(model.parameters()).device  # the host, where the GPUs hold shards
-        model.to(device)
-        greedy = build.translator(config, decoding, [model], tokenizers)
-
-        def translated(lines: list[str]) -> list[str]:
-            return [translation.text for translation in greedy.translate_all(lines)]
-
-        hypotheses = translated(sources)
-        smoothed, nll = validation_loss(loss, validation_batches(corpus, batch_tokens=batch_tokens), autocast=autocast)
-        scores: dict[str, float | None]
-        if learned:
-            scores = {"bleu": None, "exact_match": exact_match(hypotheses, references)}
-            scores["training_exact_match"] = exact_match(translated(learned[0]), learned[1])
-        else:
-            scores = {"bleu": corpus_bleu(hypotheses=hypotheses, references=references, target_language=language)}
-        model.to(rests_on)
-        kept = [hypotheses[number] for number in kept_sentences(len(hypotheses))]
-        return Validation(loss=smoothed, nll=nll, translations=kept, **scores)
-
-    return validate

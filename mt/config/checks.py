@@ -190,12 +190,14 @@ def classifies_pairs(config: TrainConfig) -> bool:
 
 
 def longest_row(config: TrainConfig) -> int:
-    """The tokens of the longest row of a model that reads rows as they are.
+    """The tokens of the longest row of a batch: of a translator those of a sentence and EOS.
 
-    A block; of an encoder alone BOS, a block and EOS, or BOS and one text or two, each with its EOS.
+    Else a block; of an encoder alone BOS, a block and EOS, or BOS and one text or two, each with its EOS.
     """
     if isinstance(config.data, TextData):
         return config.data.block_tokens + (2 if config.model.family == "encoder" else 0)
+    if not classifies(config):
+        return config.data.filters.max_tokens + 1
     texts = 1 if isinstance(config.data, LabelledData) else 2
     return 1 + texts * (config.data.filters.max_tokens + 1)
 

@@ -1,4 +1,4 @@
-"""A batch: sentence pairs as padded or packed tensors, with the target shifted as the decoder needs it."""
+"""Pairs of encoded sentences, and batches of them: padded or packed tensors, the target shifted for the decoder."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +32,24 @@ class Batch:
     source_segments: Int[Tensor, "batch source"] | None = None
     target_segments: Int[Tensor, "batch target"] | None = None
 
+    @classmethod
+    def of(
+        cls,
+        source: Int[Tensor, "batch source"],
+        target_input: Int[Tensor, "batch target"],
+        target_output: Int[Tensor, "batch target"],
+    ) -> "Batch":
+        """The batch of these tensors, of which all but padding is real."""
+        label_indices = target_output.flatten().nonzero().flatten()
+        return cls(
+            source=source,
+            target_input=target_input,
+            target_output=target_output,
+            label_indices=label_indices,
+            source_tokens=int(source.count_nonzero()),
+            target_tokens=len(label_indices),
+        )
+
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device, copied without waiting where the memory is pinned."""
         return self._with_tensors(lambda tensor: tensor.to(device, non_blocking=True))
@@ -62,12 +80,18 @@ class Batch:
 
 def source_tensor(sentences: Sequence[Ids]) -> Int[Tensor, "batch source"]:
     """Sentences as subwords + EOS, padded on the right to the longest."""
-    longest = max((len(sentence) for sentence in sentences), default=0)
-    table = np.full((len(sentences), longest + 1), PAD, dtype=np.int64)
+    table = padded(sentences, room=1)
     for row, sentence in zip(table, sentences, strict=True):
-        row[: len(sentence)] = sentence
         row[len(sentence)] = EOS
     return torch.from_numpy(table)
+
+
+def padded(rows: Sequence[Ids], *, room: int = 0) -> Int[np.ndarray, "rows longest"]:
+    """Rows of ids as a table, padded on the right to the longest and `room` more."""
+    table = np.full((len(rows), max(map(len, rows), default=0) + room), PAD, dtype=np.int64)
+    for padded_row, row in zip(table, rows, strict=True):
+        padded_row[: len(row)] = row
+    return table
 
 
 def make_batch(sources: Sequence[Ids], targets: Sequence[Ids]) -> Batch:
@@ -92,15 +116,37 @@ def make_packed_batch(packed_rows: Sequence[Sequence[tuple[Ids, Ids]]], *, pack_
     return replace(batch, source_segments=source_segments, target_segments=target_segments)
 
 
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Encoded pairs: by their index the subword ids of each side, the lengths of all, and what makes batches of them.
+
+    Ids and lengths are without BOS and EOS.
+    """
+
+    source: Callable[[int], Ids]
+    target: Callable[[int], Ids]
+    source_lengths: Int[np.ndarray, " pairs"]
+    target_lengths: Int[np.ndarray, " pairs"]
+    make_batch: Callable[[Sequence[Ids], Sequence[Ids]], Batch] = make_batch
+    dropped_too_long: int = 0
+
+    @classmethod
+    def listed(cls, sources: Sequence[Ids], targets: Sequence[Ids]) -> "Pairs":
+        """Pairs in memory."""
+        of_sources, of_targets = (np.array([len(ids) for ids in side], np.int32) for side in (sources, targets))
+        return cls(sources.__getitem__, targets.__getitem__, of_sources, of_targets)
+
+    def token_lengths(self) -> Int[np.ndarray, "side pairs"]:
+        """The lengths of both sides in tokens, with the EOS."""
+        return np.stack((self.source_lengths, self.target_lengths)) + 1
+
+    def batch(self, indices: Int[np.ndarray, "_"]) -> Batch:
+        """These pairs as one batch."""
+        return self.make_batch([self.source(int(i)) for i in indices], [self.target(int(i)) for i in indices])
+
+
 def _batch(source: Int[Tensor, "batch source"], target_output: Int[Tensor, "batch target"]) -> Batch:
     """Before each token comes the one before it, before the first of a sentence BOS."""
     before = functional.pad(target_output, (1, -1), value=EOS)
-    label_indices = target_output.flatten().nonzero().flatten()
-    return Batch(
-        source=source,
-        target_input=before.masked_fill(before == EOS, BOS).masked_fill(target_output == PAD, PAD),
-        target_output=target_output,
-        label_indices=label_indices,
-        source_tokens=int(source.count_nonzero()),
-        target_tokens=len(label_indices),
-    )
+    target_input = before.masked_fill(before == EOS, BOS).masked_fill(target_output == PAD, PAD)
+    return Batch.of(source, target_input, target_output)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int, Integer
+from jaxtyping import Int
 
 from mt.data.augmentation import Augmentation
+from mt.data.batch import Ids, Pairs
 from mt.data.cache import Facts, cached_folder
 from mt.data.filters import Split
 from mt.data.lines import blocks, read_lines
@@ -28,8 +29,7 @@ SIDES: tuple[Side, Side] = ("source", "target")
 CHUNK_PAIRS = 4096  # also the pairs that share a seed of BPE-dropout: another number gives other samples
 _FORMAT = 5
 
-Sides = tuple[Sequence[str], Sequence[str]]
-Encode = Callable[[Sequence[str], int, int], list[list[int]]]  # of the lines of a chunk, its number, and the side's
+Encode = Callable[[int, Sequence[Sequence[str]]], list[list[list[int]]]]  # both sides of the chunk of a number
 
 
 def encode_corpus(
@@ -43,7 +43,7 @@ def encode_corpus(
     augmentation: Augmentation | None = None,
     seed: tuple[int, ...] = (),
     num_threads: int = -1,
-) -> "EncodedCorpus":
+) -> Pairs:
     """Encode a split into a folder of `cache_dir`, or reuse the one made from the same text and tokenizers.
 
     With `max_tokens` the pairs are for training: those with more subwords on a side, which are counted, or with none
@@ -58,62 +58,42 @@ def encode_corpus(
     tokenizers = [loaded[path] for path in tokenizer_paths]
     origin: list[object] = [_FORMAT, text.fingerprint, split, *(one.fingerprint for one in tokenizers), max_tokens]
 
-    def encode(lines: Sequence[str], chunk: int, side: int) -> list[list[int]]:
+    def encode(chunk: int, sides: Sequence[Sequence[str]]) -> list[list[list[int]]]:
+        if augmentation is not None:
+            pairs = list(zip(*sides, strict=True))
+            sides = list(zip(*augmentation.all_changed(pairs, first=chunk * CHUNK_PAIRS, seed=seed), strict=True))
         if not bpe_dropout:
-            return tokenizers[side].encode_many(lines, num_threads=num_threads)
-        return tokenizers[side].encode_sampled(lines, alpha=bpe_dropout, seed=f"{seed} {chunk} {SIDES[side]}")
-
-    def change(lines: Sides, chunk: int) -> Sides:
-        if augmentation is None:
-            return lines
-        pairs = list(zip(*lines, strict=True))
-        changed = augmentation.all_changed(pairs, first=chunk * CHUNK_PAIRS, seed=seed)
-        return [source for source, _ in changed], [target for _, target in changed]
+            return [one.encode_many(side, num_threads=num_threads) for one, side in zip(tokenizers, sides, strict=True)]
+        return [
+            one.encode_sampled(lines, alpha=bpe_dropout, seed=f"{seed} {chunk} {side}")
+            for one, lines, side in zip(tokenizers, sides, SIDES, strict=True)
+        ]
 
     small = max(one.vocab_size for one in tokenizers) <= 1 << 16
     dtype = np.dtype("<u2" if small else "<u4")
-    write = partial(_write, text=text, split=split, change=change, encode=encode, dtype=dtype, max_tokens=max_tokens)
+    write = partial(_write, text=text, split=split, encode=encode, dtype=dtype, max_tokens=max_tokens)
     if not bpe_dropout and augmentation is None:
-        return EncodedCorpus(*cached_folder(cache_dir, "ids", origin, write))
+        return _mapped(*cached_folder(cache_dir, "ids", origin, write))
     origin += [bpe_dropout, augmentation and asdict(augmentation), seed]
     sample = cached_folder(cache_dir, "sample", origin, write, key="run_dir")
     samples = sorted(cache_dir.glob(f"sample-{'?' * 32}"), key=lambda path: path.stat().st_mtime_ns)
     for old in samples[:-2]:  # another rank may still read the epoch before
         shutil.rmtree(old, ignore_errors=True)
-    return EncodedCorpus(*sample)
+    return _mapped(*sample)
 
 
-class EncodedCorpus:
-    """Pairs of id sequences, read from the disk as they are asked for.
+def _mapped(folder: Path, facts: Facts) -> Pairs:
+    """The pairs of a folder of the cache, which are read from the disk as they are asked for."""
 
-    `source_lengths` and `target_lengths` count subwords, without begin and end marks.
-    """
+    def side(name: Side) -> tuple[Callable[[int], Ids], Int[np.ndarray, " pairs"]]:
+        path, dtype = folder / f"{name}.ids", np.dtype(facts["dtype"])
+        # An empty file cannot be mapped.
+        mapped = np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype)
+        ids, offsets = mapped.view(np.ndarray), np.load(folder / f"{name}.offsets.npy", mmap_mode="r").view(np.ndarray)
+        return lambda index: ids[offsets[index] : offsets[index + 1]], np.diff(offsets).astype(np.int32)
 
-    def __init__(self, folder: Path, facts: Facts) -> None:
-        """Map a folder of the cache into memory."""
-        self.folder = folder
-        self.dropped_too_long: int = facts["dropped_too_long"]
-        (self._source_ids, self._source_offsets), (self._target_ids, self._target_offsets) = (
-            _map_side(folder, side, np.dtype(facts["dtype"])) for side in SIDES
-        )
-        self.source_lengths: Int[np.ndarray, " pairs"] = np.diff(self._source_offsets).astype(np.int32)
-        self.target_lengths: Int[np.ndarray, " pairs"] = np.diff(self._target_offsets).astype(np.int32)
-
-    def source(self, index: int) -> Integer[np.ndarray, " subwords"]:
-        """Return the source ids of a pair, without begin and end marks."""
-        return self._source_ids[self._source_offsets[index] : self._source_offsets[index + 1]]
-
-    def target(self, index: int) -> Integer[np.ndarray, " subwords"]:
-        """Return the target ids of a pair, without begin and end marks."""
-        return self._target_ids[self._target_offsets[index] : self._target_offsets[index + 1]]
-
-
-def _map_side(folder: Path, side: str, dtype: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The ids and the offsets of a side."""
-    path = folder / f"{side}.ids"
-    # An empty file cannot be mapped.
-    ids = np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype)
-    return ids.view(np.ndarray), np.load(folder / f"{side}.offsets.npy", mmap_mode="r").view(np.ndarray)
+    (source, source_lengths), (target, target_lengths) = map(side, SIDES)
+    return Pairs(source, target, source_lengths, target_lengths, dropped_too_long=facts["dropped_too_long"])
 
 
 def _write(
@@ -121,7 +101,6 @@ def _write(
     *,
     text: PreparedText,
     split: Split,
-    change: Callable[[Sides, int], Sides],
     encode: Encode,
     dtype: np.dtype[Any],
     max_tokens: int | None,
@@ -136,7 +115,7 @@ def _write(
         closing(Progress("encoding", total=text.sizes[split], unit="pairs")) as progress,
     ):
         for number, lines in enumerate(zip(*chunks, strict=True)):
-            ids = [encode(side_lines, number, side) for side, side_lines in enumerate(change(lines, number))]
+            ids = encode(number, lines)
             lengths = np.array([list(map(len, side_ids)) for side_ids in ids])
             kept: Any = np.ones(lengths.shape[1], dtype=bool)
             if max_tokens is not None:

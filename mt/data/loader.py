@@ -4,36 +4,19 @@ import functools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from jaxtyping import Int, Integer
 
 from mt.data import batching
-from mt.data.batch import Batch, Ids, make_batch, make_packed_batch
+from mt.data.batch import Batch, Pairs, make_packed_batch
 from mt.data.batching import Indices, Lengths, PackedRows
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
 
 Part = TypeVar("Part")
-MakeBatch = Callable[[Sequence[Ids], Sequence[Ids]], Batch]  # of sources and targets
 
 _SHORT_TOKENS = 16  # rows so short fill any budget nearly exactly
-
-
-@runtime_checkable
-class Pairs(Protocol):
-    """An encoded corpus: subword ids by index, and all lengths in subwords."""
-
-    source_lengths: Int[np.ndarray, " pairs"]
-    target_lengths: Int[np.ndarray, " pairs"]
-    dropped_too_long: int
-
-    def source(self, index: int) -> Integer[np.ndarray, " subwords"]:
-        """The source's subword ids."""
-
-    def target(self, index: int) -> Integer[np.ndarray, " subwords"]:
-        """The target's subword ids."""
 
 
 class StepBatches(NamedTuple):
@@ -54,8 +37,7 @@ class TrainingOrder:
     Each item is one optimizer step: micro-batches that together are one batch of the recipe. `pack_length` packs
     several sentences into each row (`mt/data/batching.py`), None gives each its own; with `one_shape` an epoch's last
     batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself; `threads`
-    is how many micro-batches a rank computes side by side, of equal size; `make_batch` makes a batch that is not packed
-    of its sources and targets. The batch is the same for any number of
+    is how many micro-batches a rank computes side by side, of equal size. The batch is the same for any number of
     ranks, of which each has as many micro-batches as the others; where there are too few pairs for that, some have
     nothing to learn.
     """
@@ -70,7 +52,6 @@ class TrainingOrder:
     rank: int = 0
     world_size: int = 1
     threads: int = 1
-    make_batch: MakeBatch = make_batch
 
     def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
         """The steps without end, from batch `start` of an epoch on. Raises UserError when an epoch has no pairs."""
@@ -89,7 +70,7 @@ class TrainingOrder:
         One has the rows of all micro-batches that are computed side by side.
         """
         corpus = self.corpus_of_epoch(epoch)
-        longest = int(token_lengths(corpus).max(initial=1))
+        longest = int(corpus.token_lengths().max(initial=1))
         if self.pack_length:
             both = batching.row_lengths(longest, pack_length=self.pack_length, batch_tokens=self.batch_tokens)
             sizes = [(self._rows(n, micro_batch_tokens) * self.threads, n) for n in dict.fromkeys(reversed(both))]
@@ -109,7 +90,7 @@ class TrainingOrder:
                 batches.append(make_packed_batch([row] * rows, pack_length=length, rows=rows))
             else:
                 sentences = [[UNKNOWN] * (length - 1)] * rows
-                batches.append(self.make_batch(sentences, sentences))
+                batches.append(corpus.make_batch(sentences, sentences))
         return batches
 
     def _rows(self, pack_length: int, micro_batch_tokens: int) -> int:
@@ -118,7 +99,7 @@ class TrainingOrder:
 
     def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
         """The batches of an epoch from batch `start` on; runs in the loader's thread."""
-        lengths = token_lengths(corpus)
+        lengths = corpus.token_lengths()
         index = -1
         for index, (indices, read) in enumerate(self._planned(corpus, lengths, epoch)):
             if index >= start:
@@ -145,7 +126,7 @@ class TrainingOrder:
         parts = batching.split_for_ranks(
             batch, lengths, micro_batch_tokens=self.micro_batch_tokens, ranks=self.world_size * self.threads
         )
-        return self._share(parts, lambda part: read_batch(corpus, part, self.make_batch))
+        return self._share(parts, corpus.batch)
 
     def _read_packed(self, corpus: Pairs, packed_rows: PackedRows, pack_length: int) -> list[Batch]:
         """These rows as micro-batches of equally many."""
@@ -166,17 +147,6 @@ class TrainingOrder:
         return own
 
 
-def token_lengths(corpus: Pairs) -> Lengths:
-    """The lengths of both sides in tokens, with the EOS."""
-    return np.stack((corpus.source_lengths, corpus.target_lengths)) + 1
-
-
-def read_batch(corpus: Pairs, indices: Indices, make_batch: MakeBatch = make_batch) -> Batch:
-    """These pairs of the corpus as one batch."""
-    return make_batch([corpus.source(int(i)) for i in indices], [corpus.target(int(i)) for i in indices])
-
-
-def validation_batches(corpus: Pairs, *, batch_tokens: int, make_batch: MakeBatch = make_batch) -> Iterator[Batch]:
+def validation_batches(corpus: Pairs, *, batch_tokens: int) -> Iterator[Batch]:
     """Every pair of a validation corpus once, longest first."""
-    for indices in batching.plan_in_order(token_lengths(corpus), batch_tokens=batch_tokens):
-        yield read_batch(corpus, indices, make_batch)
+    return map(corpus.batch, batching.plan_in_order(corpus.token_lengths(), batch_tokens=batch_tokens))

@@ -27,13 +27,23 @@ def shifted(pair: Pair, other: Pair, chance: random.Random) -> Pair:
     return pair[0], other[1]
 
 
-def truncated(pair: Pair, other: Pair, chance: random.Random) -> Pair:
-    """One side ends after 30 to 70 % of its words, every other time with its last mark."""
-    del other
-    return _one_side(pair, chance, _beginning)
+def on_one_side(change: Callable[[list[str], random.Random], list[str]]) -> Fault:
+    """The fault that changes the words of one side, of either as often."""
+
+    def fault(pair: Pair, other: Pair, chance: random.Random) -> Pair:
+        del other
+        side = chance.randrange(2)
+        return _with_side(pair, side, " ".join(change(pair[side].split(), chance)))
+
+    return fault
 
 
-def _beginning(words: list[str], chance: random.Random) -> list[str]:
+def _with_side(pair: Pair, side: int, text: str) -> Pair:
+    return (text, pair[1]) if side == 0 else (pair[0], text)
+
+
+def truncated(words: list[str], chance: random.Random) -> list[str]:
+    """A side ends after 30 to 70 % of its words, every other time with its last mark."""
     kept = words[: max(1, round(chance.uniform(0.3, 0.7) * len(words)))]
     mark = words[-1][-1]
     if chance.random() < 0.5 and not mark.isalnum() and len(kept) < len(words):
@@ -41,13 +51,8 @@ def _beginning(words: list[str], chance: random.Random) -> list[str]:
     return kept
 
 
-def words_dropped(pair: Pair, other: Pair, chance: random.Random) -> Pair:
-    """One side without 20 to 50 % of its words, at least one."""
-    del other
-    return _one_side(pair, chance, _gaps)
-
-
-def _gaps(words: list[str], chance: random.Random) -> list[str]:
+def words_dropped(words: list[str], chance: random.Random) -> list[str]:
+    """A side without 20 to 50 % of its words, at least one."""
     number = max(1, round(chance.uniform(0.2, 0.5) * len(words)))
     dropped = set(chance.sample(range(len(words)), min(number, len(words) - 1)))
     return [word for index, word in enumerate(words) if index not in dropped]
@@ -56,17 +61,11 @@ def _gaps(words: list[str], chance: random.Random) -> list[str]:
 def wrong_language(pair: Pair, other: Pair, chance: random.Random) -> Pair:
     """Both sides in the same language: an untranslated copy, or another sentence of that language."""
     side = chance.randrange(2)
-    same, also = pair[side], chance.choice((pair, other))[side]
-    return (same, also) if side == 0 else (also, same)
+    return _with_side(pair, 1 - side, chance.choice((pair, other))[side])
 
 
-def words_shuffled(pair: Pair, other: Pair, chance: random.Random) -> Pair:
-    """The words of one side in random order."""
-    del other
-    return _one_side(pair, chance, _shuffled)
-
-
-def _shuffled(words: list[str], chance: random.Random) -> list[str]:
+def words_shuffled(words: list[str], chance: random.Random) -> list[str]:
+    """The words of a side in random order."""
     return chance.sample(words, len(words))
 
 
@@ -81,27 +80,20 @@ def words_replaced(pair: Pair, other: Pair, chance: random.Random) -> Pair:
 def sentence_added(pair: Pair, other: Pair, chance: random.Random) -> Pair:
     """A sentence too many at the end of one side."""
     side = chance.randrange(2)
-    longer = f"{pair[side]} {other[side]}"
-    return (longer, pair[1]) if side == 0 else (pair[0], longer)
+    return _with_side(pair, side, f"{pair[side]} {other[side]}")
 
 
 TRAINED: dict[str, Fault] = {
     "shifted": shifted,
-    "truncated": truncated,
-    "words dropped": words_dropped,
+    "truncated": on_one_side(truncated),
+    "words dropped": on_one_side(words_dropped),
     "wrong language": wrong_language,
 }
 UNSEEN: dict[str, Fault] = {
-    "words shuffled": words_shuffled,
+    "words shuffled": on_one_side(words_shuffled),
     "words replaced": words_replaced,
     "sentence added": sentence_added,
 }
-
-
-def _one_side(pair: Pair, chance: random.Random, change: Callable[..., list[str]]) -> Pair:
-    side = chance.randrange(2)
-    changed = " ".join(change(pair[side].split(), chance))
-    return (changed, pair[1]) if side == 0 else (pair[0], changed)
 
 
 def near(pairs: Sequence[Pair], index: int, chance: random.Random) -> Pair:

@@ -4,15 +4,13 @@ What is asked for is the first position of a row, which represents all of it.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Int, Integer
 
-from mt.data.batch import Batch, Ids, source_tensor
+from mt.data.batch import Batch, Ids, Pairs, source_tensor
 from mt.data.tokenizer import BOS, EOS, Tokenizer
-
-Row = Integer[np.ndarray, " subwords"]
 
 
 def rows_of_texts(texts: Sequence[Sequence[str]], tokenizer: Tokenizer, *, max_tokens: int) -> list[Ids]:
@@ -25,23 +23,10 @@ def rows_of_texts(texts: Sequence[Sequence[str]], tokenizer: Tokenizer, *, max_t
     return [np.array([BOS, *row[1:]], np.int32) for row in rows]
 
 
-class LabelledRows:
-    """Rows and their classes as sources and targets of `Pairs`: a row counts its subwords, a class is one token."""
-
-    dropped_too_long = 0
-
-    def __init__(self, rows: Sequence[Ids], classes: Sequence[int]) -> None:
-        self._rows, self._classes = rows, np.array(classes, dtype=np.int32)
-        self.source_lengths: Int[np.ndarray, " rows"] = np.array([len(row) for row in rows], dtype=np.int32)
-        self.target_lengths: Int[np.ndarray, " rows"] = np.zeros_like(self.source_lengths)
-
-    def source(self, index: int) -> Row:
-        """A row."""
-        return np.asarray(self._rows[index])
-
-    def target(self, index: int) -> Row:
-        """Its class."""
-        return self._classes[index : index + 1]
+def labelled_rows(rows: Sequence[Ids], classes: Sequence[int]) -> Pairs:
+    """Rows as sources, and their classes as targets, each of which counts as one token."""
+    pairs = Pairs.listed(rows, [[number] for number in classes])
+    return replace(pairs, target_lengths=np.zeros_like(pairs.source_lengths), make_batch=make_row_batch)
 
 
 def make_row_batch(sources: Sequence[Ids], targets: Sequence[Ids]) -> Batch:

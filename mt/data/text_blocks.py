@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Int, Integer
+from jaxtyping import Integer
 from torch.nn import functional
 
-from mt.data.batch import Batch, Ids
+from mt.data.batch import Batch, Ids, Pairs, padded
 from mt.data.cache import Facts, cached_folder
 from mt.data.corpus import FileCorpus
 from mt.data.filters import FilterReport
@@ -50,16 +50,15 @@ def prepare_single_text(path: str, *, held_out_share: float, cache_dir: Path) ->
     return PreparedText(folder=folder, fingerprint=folder.name, report=report)
 
 
-def encode_text(path: Path, tokenizer: Tokenizer) -> tuple[Integer[np.ndarray, " tokens"], int]:
-    """All tokens of a text file, a line break after every line, and the number of its bytes."""
+def encode_text(path: Path, tokenizer: Tokenizer) -> Integer[np.ndarray, " tokens"]:
+    """All tokens of a text file, a line break after every line."""
     dtype = np.dtype("<u2" if tokenizer.vocab_size <= 1 << 16 else "<u4")
-    ids, bytes_ = [np.empty(0, dtype)], 0
+    ids = [np.empty(0, dtype)]
     for lines in blocks(read_lines(str(path)), _CHUNK_LINES):
         # Cut only where every tokenizer has two words: GPT-2's joins line breaks and the spaces next to them.
         text = re.split(r"(?<=\S\n)(?=\S)", "".join(f"{line}\n" for line in lines))
         ids += [np.array(line, dtype) for line in tokenizer.encode_many(text, num_threads=-1)]
-        bytes_ += sum(len(line.encode()) for line in text)
-    return np.concatenate(ids), bytes_
+    return np.concatenate(ids)
 
 
 def encoded_text(
@@ -68,7 +67,7 @@ def encoded_text(
     """The tokens of the text file of this `fingerprint`, mapped into memory from a cache folder. Raises DiskError."""
 
     def write(folder: Path) -> Facts:
-        ids, _ = encode_text(path, tokenizer)
+        ids = encode_text(path, tokenizer)
         (folder / "target.ids").write_bytes(ids.tobytes())
         return {"dtype": ids.dtype.str}
 
@@ -77,44 +76,26 @@ def encoded_text(
     return np.memmap(folder / "target.ids", dtype=np.dtype(facts["dtype"]), mode="r").view(np.ndarray)
 
 
-class TextBlocks:
+def text_blocks(ids: Integer[np.ndarray, " tokens"], *, block_tokens: int, start: int = 0) -> Pairs:
     """A text as pairs of an empty source and a block of `block_tokens`, the first of which begins at `start`.
 
     The last block may be shorter. Lengths are those of `Pairs`, which do not count the EOS that a block does not have.
     """
-
-    dropped_too_long = 0
-
-    def __init__(self, ids: Integer[np.ndarray, " tokens"], *, block_tokens: int, start: int = 0) -> None:
-        self._ids = ids
-        self._starts = np.arange(start, len(ids), block_tokens)
-        self._ends = np.minimum(self._starts + block_tokens, len(ids))
-        self.target_lengths: Int[np.ndarray, " blocks"] = (self._ends - self._starts - 1).astype(np.int32)
-        self.source_lengths: Int[np.ndarray, " blocks"] = np.full_like(self.target_lengths, -1)
-
-    def source(self, index: int) -> Integer[np.ndarray, " subwords"]:
-        """Nothing."""
-        del index
-        return self._ids[:0]
-
-    def target(self, index: int) -> Integer[np.ndarray, " subwords"]:
-        """The tokens of a block."""
-        return self._ids[self._starts[index] : self._ends[index]]
+    starts = np.arange(start, len(ids), block_tokens)
+    ends = np.minimum(starts + block_tokens, len(ids))
+    lengths = (ends - starts - 1).astype(np.int32)
+    return Pairs(
+        source=lambda _: ids[:0],
+        target=lambda index: ids[starts[index] : ends[index]],
+        source_lengths=np.full_like(lengths, -1),
+        target_lengths=lengths,
+        make_batch=make_block_batch,
+    )
 
 
 def make_block_batch(sources: Sequence[Ids], targets: Sequence[Ids]) -> Batch:
     """Blocks as one batch without sources: each token is predicted from BOS and those before it."""
     del sources
-    table = np.full((len(targets), max(map(len, targets))), PAD, dtype=np.int64)
-    for row, block in zip(table, targets, strict=True):
-        row[: len(block)] = block
-    output = torch.from_numpy(table)
-    label_indices = output.flatten().nonzero().flatten()
-    return Batch(
-        source=output[:, :0],
-        target_input=functional.pad(output, (1, -1), value=BOS).masked_fill(output == PAD, PAD),
-        target_output=output,
-        label_indices=label_indices,
-        source_tokens=0,
-        target_tokens=len(label_indices),
-    )
+    output = torch.from_numpy(padded(targets))
+    before = functional.pad(output, (1, -1), value=BOS).masked_fill(output == PAD, PAD)
+    return Batch.of(output[:, :0], before, output)

@@ -61,22 +61,14 @@ def prepare_text(
     origin: list[object] = [FORMAT_VERSION, asdict(filters), fingerprints]
     if learned is not None:
         origin.append([learned.minimum, learned.fingerprint])
-    write = partial(_write_splits, splits=splits, filters=filters, learned=learned)
-    folder, report = cached_folder(cache_dir, "text", origin, write)
+    pair_filter = PairFilter(settings=filters, held_out=HeldOut(), learned=learned)
+    folder, report = cached_folder(cache_dir, "text", origin, partial(_write_splits, splits, pair_filter))
     return PreparedText(folder=folder, fingerprint=folder.name, report=FilterReport(**report))
 
 
-def _write_splits(
-    folder: Path,
-    *,
-    splits: Mapping[Split, Sequence[Corpus]],
-    filters: FilterSettings,
-    learned: LearnedScore | None,
-) -> Facts:
+def _write_splits(splits: Mapping[Split, Sequence[Corpus]], pair_filter: PairFilter, folder: Path) -> Facts:
     """Write validation and test as they are and train filtered; return the report."""
     counts = {split: sum(corpus.count_pairs() for corpus in corpora) for split, corpora in splits.items()}
-    held_out = HeldOut()
-    pair_filter = PairFilter(settings=filters, held_out=held_out, learned=learned)
     with closing(Progress("reading the corpora", total=sum(counts.values()), unit="pairs")) as progress:
         for split in sorted(splits, key="train".__eq__):  # train last: it is searched for the others
             with (folder / f"{split}.source").open("wb") as source, (folder / f"{split}.target").open("wb") as target:
@@ -85,7 +77,7 @@ def _write_splits(
                         _write_pairs((source, target), pair_filter.keep(block, corpus=name, first_number=first_number))
                     else:
                         _write_pairs((source, target), block)
-                        held_out.add(split, block, first_number=first_number)
+                        pair_filter.held_out.add(split, block, first_number=first_number)
                     progress.advance(len(block))
     report = pair_filter.report(held_out={split: count for split, count in counts.items() if split != "train"})
     if not report.kept:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mt.data.loader import Pairs
+from mt.data.batch import Pairs
 from mt.reporting import report
 from mt.runs.metrics import MetricsFile, perplexity
 

@@ -39,7 +39,7 @@ class Validation:
 
     loss: float
     nll: float
-    bleu: float | None
+    bleu: float | None = None
     bits_per_byte: float | None = None
     accuracy: float | None = None
     exact_match: float | None = None

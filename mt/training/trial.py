@@ -6,9 +6,8 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
-from jaxtyping import Integer
 
-from mt.data.batch import Batch
+from mt.data.batch import Batch, Pairs
 from mt.data.loader import StepBatches
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError, out_of_memory
@@ -68,24 +67,13 @@ def largest_that_fits(attempt: Callable[[int], None], *, most_tokens: int, least
         tokens = max(least_tokens, -(-tokens // 2))
 
 
-class RandomPairs:
-    """A corpus of random subwords with lengths around two means, for a trial of the speed."""
-
-    def __init__(self, count: int, *, source_length: float, target_length: float, vocab_size: int) -> None:
-        random = np.random.default_rng(0)
-        spread = random.uniform(0.5, 1.5, count)
-        self.dropped_too_long = 0
-        self.source_lengths = (spread * source_length).clip(1, _LONGEST).astype(np.int32)
-        self.target_lengths = (spread * target_length).clip(1, _LONGEST).astype(np.int32)
-        self._ids = random.integers(UNKNOWN, vocab_size, _LONGEST)
-
-    def source(self, index: int) -> Integer[np.ndarray, " subwords"]:
-        """The source's subword ids."""
-        return self._ids[: self.source_lengths[index]]
-
-    def target(self, index: int) -> Integer[np.ndarray, " subwords"]:
-        """The target's subword ids."""
-        return self._ids[: self.target_lengths[index]]
+def random_pairs(count: int, *, source_length: float, target_length: float, vocab_size: int) -> Pairs:
+    """Pairs of random subwords with lengths around two means, for a trial of the speed."""
+    random = np.random.default_rng(0)
+    spread = random.uniform(0.5, 1.5, count)
+    lengths = [(spread * mean).clip(1, _LONGEST).astype(np.int32) for mean in (source_length, target_length)]
+    ids = random.integers(UNKNOWN, vocab_size, _LONGEST)
+    return Pairs.listed(*([ids[:length] for length in side] for side in lengths))
 
 
 def target_tokens_per_second(

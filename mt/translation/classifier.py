@@ -10,8 +10,7 @@ from jaxtyping import Float
 
 from mt.data.batching import plan_in_order
 from mt.data.lines import blocks
-from mt.data.loader import read_batch, token_lengths
-from mt.data.rows import LabelledRows, make_row_batch, rows_of_texts
+from mt.data.rows import labelled_rows, rows_of_texts
 from mt.data.tokenizer import Tokenizer
 from mt.model.decoder_only import AnyTransformer
 from mt.translation.segments import Translation
@@ -36,9 +35,9 @@ class Classifier:
         weight = self.model.output_embedding.weight
         probabilities = np.zeros((len(texts), len(weight)))
         rows = rows_of_texts(texts, self.tokenizer, max_tokens=self.max_tokens)
-        corpus = LabelledRows(rows, [0] * len(rows))
-        for indices in plan_in_order(token_lengths(corpus), batch_tokens=_BATCH_TOKENS) if rows else ():
-            batch = read_batch(corpus, indices, make_row_batch).to(weight.device)
+        corpus = labelled_rows(rows, [0] * len(rows))
+        for indices in plan_in_order(corpus.token_lengths(), batch_tokens=_BATCH_TOKENS) if rows else ():
+            batch = corpus.batch(indices).to(weight.device)
             probabilities[indices] = self.model(batch.source, batch.target_input)[:, 0].softmax(-1).cpu().numpy()
         return probabilities
 

@@ -6,6 +6,7 @@ recipes: AdamW with a rate that rises linearly over 6 % of the time and falls to
 pairs dropout 0.3, weight decay 1e-4 and label smoothing 0.1 (fairseq's for IWSLT14), for a text nanoGPT's.
 """
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,11 +20,13 @@ from torch.nn import functional
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from mt.api import load_tokenizers
+from mt.commands.examples import held_out_pairs
 from mt.commands.preparation import filtered_text, training_order
-from mt.commands.text_run import HeldOutBlocks
+from mt.commands.validation import held_out_bytes
 from mt.config.schema import TextData, TrainConfig
 from mt.data.batch import Batch, source_tensor
 from mt.data.lines import read_lines
+from mt.data.loader import validation_batches
 from mt.data.tokenizer import BOS, EOS, PAD, Tokenizer
 from mt.runs.folder import held_out_text, load_run
 from mt.translation.evaluation import corpus_scores, format_scores
@@ -58,7 +61,7 @@ def main(run_dir: str, minutes: str, learning_rate: str = "1e-3") -> None:
     train(model, forward, optimizer, _batches(config), seconds=60 * float(minutes), smoothing=0.0 if of_text else 0.1)
     model.eval()
     if isinstance(config.data, TextData):
-        print(f"bits per byte {_bits_per_byte(forward, HeldOutBlocks.of_run(config, config.data, Path(run_dir))):.3f}")
+        print(f"bits per byte {_bits_per_byte(forward, config, Path(run_dir)):.3f}")
     else:
         sources, references = (
             list(read_lines(str(held_out_text(Path(run_dir), "test", side)))) for side in ("source", "target")
@@ -143,14 +146,14 @@ def _text_logits(model: nn.Module, batch: Batch) -> Tensor:
 
 
 @torch.inference_mode()
-def _bits_per_byte(forward: Callable[[Batch], Tensor], held_out: HeldOutBlocks) -> float:
-    nll, tokens = 0.0, 0
-    for batch in held_out.batches(4096):
+def _bits_per_byte(forward: Callable[[Batch], Tensor], config: TrainConfig, run_dir: Path) -> float:
+    nll, pairs = 0.0, held_out_pairs(config, run_dir)
+    assert pairs is not None
+    for batch in validation_batches(pairs, batch_tokens=4096):
         nll += functional.cross_entropy(
             forward(batch).flatten(0, 1), batch.target_output.flatten(), ignore_index=PAD, reduction="sum"
         ).item()
-        tokens += batch.target_tokens
-    return held_out.bits_per_byte(nll / tokens)
+    return nll / (math.log(2) * held_out_bytes(run_dir))
 
 
 @torch.inference_mode()

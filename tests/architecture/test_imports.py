@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("mt.config", "mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"),
     },
     "mt.translation.robustness": {
-        *("mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"),
+        *("mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.runs.metrics", "mt.translation"),
     },
     "mt.translation.card": {"mt.config", "mt.data", "mt.runs.atomic", "mt.runs.folder", "mt.runtime", "mt.translation"},
     "mt.figures": {"mt.config", "mt.data.lines", "mt.model", "mt.runs"},
@@ -55,11 +55,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         *(
             "mt.commands.automatic",
             "mt.commands.classifier_run",
+            "mt.commands.examples",
             "mt.commands.inputs",
             "mt.commands.pair_run",
             "mt.commands.preparation",
+            "mt.commands.validation",
         ),
-        "mt.commands.text_run",
     },
     "mt.commands.serve": {"mt.serving"},
     "mt.commands.translate": {"mt.documents"},

@@ -4,13 +4,14 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import torch
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from reliability import Trials
 
-from mt.data.batch import Batch
+from mt.data.batch import Batch, Pairs
 from mt.data.loader import StepBatches, TrainingOrder, validation_batches
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.errors import UserError
@@ -20,7 +21,7 @@ Item = tuple[int, int, list[list[list[int]]]]
 
 
 def order(*, micro_batch_tokens: int = 50, seed: int = 3, pairs: list = PAIRS) -> TrainingOrder:
-    corpus = ListedPairs(pairs)
+    corpus = listed_pairs(pairs)
     return TrainingOrder(
         corpus_of_epoch=lambda _: corpus, batch_tokens=50, micro_batch_tokens=micro_batch_tokens, seed=seed
     )
@@ -85,7 +86,7 @@ def test_cutting_a_step_keeps_its_pairs(micro_batch_tokens: int) -> None:
 
 @pytest.mark.parametrize("pack_length", [None, 10])
 def test_threads_share_a_step_about_evenly(pack_length: int | None) -> None:
-    corpus = ListedPairs(PAIRS)
+    corpus = listed_pairs(PAIRS)
     options = {"batch_tokens": 100, "micro_batch_tokens": 100, "seed": 3, "pack_length": pack_length}
     alone = TrainingOrder(corpus_of_epoch=lambda _: corpus, **options).steps(epoch=0, start=0)
     cut = TrainingOrder(corpus_of_epoch=lambda _: corpus, **options, threads=2).steps(epoch=0, start=0)
@@ -107,7 +108,7 @@ def test_threads_share_a_step_about_evenly(pack_length: int | None) -> None:
 def test_ranks_share_the_steps_of_one_process(world_size: int, micro_batch_tokens: int) -> None:
     """The same pairs in every step, as many micro-batches for every rank, and no more than they need."""
     alone = order(micro_batch_tokens=micro_batch_tokens).steps(epoch=0, start=0)
-    corpus = ListedPairs(PAIRS)
+    corpus = listed_pairs(PAIRS)
     together = [
         TrainingOrder(
             corpus_of_epoch=lambda _: corpus,
@@ -136,7 +137,7 @@ def test_ranks_share_the_steps_of_one_process(world_size: int, micro_batch_token
 
 def test_ranks_have_about_equal_work() -> None:
     """The longest share of a step is little more than the mean."""
-    corpus = ListedPairs(random_pairs(4000, longest=40, vocab_size=100, seed=1))
+    corpus = listed_pairs(random_pairs(4000, longest=40, vocab_size=100, seed=1))
     for world_size in (2, 4, 8):
         streams = [
             TrainingOrder(
@@ -162,8 +163,8 @@ def test_seeds_give_different_streams() -> None:
 def test_each_epoch_reads_its_own_corpus() -> None:
     """As under BPE-dropout, where the subwords of every epoch differ."""
 
-    def corpus_of_epoch(epoch: int) -> ListedPairs:
-        return ListedPairs([([10 + epoch] * (1 + i % 5), [20 + epoch]) for i in range(30)])
+    def corpus_of_epoch(epoch: int) -> Pairs:
+        return listed_pairs([([10 + epoch] * (1 + i % 5), [20 + epoch]) for i in range(30)])
 
     stream = TrainingOrder(corpus_of_epoch=corpus_of_epoch, batch_tokens=30, micro_batch_tokens=30, seed=0)
     for epoch, _, batches, *_ in itertools.islice(stream.steps(epoch=2, start=1), 20):
@@ -173,8 +174,11 @@ def test_each_epoch_reads_its_own_corpus() -> None:
 
 
 def test_an_error_while_reading_reaches_the_trainer() -> None:
-    corpus = ListedPairs(PAIRS)
-    corpus.source = lambda index: (_ for _ in ()).throw(OSError(f"pair {index}: the disk is gone"))
+
+    def gone(index: int) -> list[int]:
+        raise OSError(f"pair {index}: the disk is gone")
+
+    corpus = replace(listed_pairs(PAIRS), source=gone)
     stream = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=50, micro_batch_tokens=50, seed=0)
     with pytest.raises(OSError, match="the disk is gone"):
         next(stream.steps(epoch=0, start=0))
@@ -194,7 +198,7 @@ def test_a_corpus_without_pairs_is_refused() -> None:
 
 
 def test_validation_reads_every_pair_once_within_the_budget() -> None:
-    batches = list(validation_batches(ListedPairs(PAIRS), batch_tokens=40))
+    batches = list(validation_batches(listed_pairs(PAIRS), batch_tokens=40))
     assert pairs_of(batches) == Counter((tuple(source), tuple(target)) for source, target in PAIRS)
     assert all(max(batch.source.numel(), batch.target_input.numel()) <= 40 for batch in batches)
-    assert torch.equal(batches[0].source, next(validation_batches(ListedPairs(PAIRS), batch_tokens=40)).source)
+    assert torch.equal(batches[0].source, next(validation_batches(listed_pairs(PAIRS), batch_tokens=40)).source)

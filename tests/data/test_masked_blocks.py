@@ -3,18 +3,19 @@
 import numpy as np
 import torch
 
+from mt.data.batch import Pairs
 from mt.data.loader import TrainingOrder, validation_batches
-from mt.data.masked_blocks import MaskedBlocks, make_masked_batch
-from mt.data.text_blocks import TextBlocks
+from mt.data.masked_blocks import masked_blocks
+from mt.data.text_blocks import text_blocks
 from mt.data.tokenizer import BOS, EOS, PAD
 
 MASK, VOCAB_SIZE = 4, 2000
 IDS = np.random.Generator(np.random.PCG64(1)).integers(5, VOCAB_SIZE, 50_000).astype(np.uint16)
 
 
-def masked(*, epoch: int = 0, block_tokens: int = 100, ids: np.ndarray = IDS) -> MaskedBlocks:
-    blocks = TextBlocks(ids, block_tokens=block_tokens)
-    return MaskedBlocks(blocks, mask=MASK, vocab_size=VOCAB_SIZE, seed=(7, epoch))
+def masked(*, epoch: int = 0, block_tokens: int = 100, ids: np.ndarray = IDS) -> Pairs:
+    blocks = text_blocks(ids, block_tokens=block_tokens)
+    return masked_blocks(blocks, mask=MASK, vocab_size=VOCAB_SIZE, seed=(7, epoch))
 
 
 def test_of_fifteen_percent_eight_in_ten_are_masked_and_one_is_replaced() -> None:
@@ -37,7 +38,7 @@ def test_of_fifteen_percent_eight_in_ten_are_masked_and_one_is_replaced() -> Non
 
 
 def test_the_draw_depends_on_the_epoch_and_on_the_block() -> None:
-    def sources(rows: MaskedBlocks) -> list[list[int]]:
+    def sources(rows: Pairs) -> list[list[int]]:
         return [rows.source(index).tolist() for index in (3, 1, 3)]
 
     first, again, other = sources(masked()), sources(masked()), sources(masked(epoch=1))
@@ -49,7 +50,7 @@ def test_the_draw_depends_on_the_epoch_and_on_the_block() -> None:
 
 def test_a_batch_asks_for_the_chosen_positions_alone() -> None:
     rows = masked(ids=np.arange(5, 34), block_tokens=20)
-    [batch] = validation_batches(rows, batch_tokens=44, make_batch=make_masked_batch)
+    [batch] = validation_batches(rows, batch_tokens=44)
     assert batch.source.shape == (2, 22)
     assert batch.source[:, 0].tolist() == [BOS, BOS]
     assert batch.source[0, 21] == batch.source[1, 10] == EOS
@@ -67,7 +68,6 @@ def test_the_tokens_of_a_step_are_those_asked_for_and_a_made_up_row_is_asked_eve
         batch_tokens=100,
         micro_batch_tokens=50,
         seed=1,
-        make_batch=make_masked_batch,
     )
     stream = order.steps(epoch=0, start=0)
     for _ in range(14):

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from pairs import ListedPairs
+from pairs import listed_pairs
 
 from mt.data.batching import Lengths, pack, plan_packed_rows, split_evenly
 from mt.data.loader import TrainingOrder
@@ -106,7 +106,7 @@ def test_micro_batches_have_one_shape_and_bring_every_pair(one_shape: bool) -> N
     source, target = corpus(400, seed=4)
     pairs = [([7] * int(s - 1), [8] * int(t - 1)) for s, t in zip(source, target, strict=True)]
     order = TrainingOrder(
-        corpus_of_epoch=lambda _: ListedPairs(pairs),
+        corpus_of_epoch=lambda _: listed_pairs(pairs),
         batch_tokens=1024,
         micro_batch_tokens=400,
         seed=0,
@@ -137,7 +137,7 @@ def test_no_batch_is_larger_than_the_largest(pack_length: int | None) -> None:
     source, target = corpus(700, seed=5, longest=200)
     pairs = [([7] * int(s - 1), [8] * int(t - 1)) for s, t in zip(source, target, strict=True)]
     order = TrainingOrder(
-        corpus_of_epoch=lambda _: ListedPairs(pairs),
+        corpus_of_epoch=lambda _: listed_pairs(pairs),
         batch_tokens=1600,
         micro_batch_tokens=800,
         seed=0,

@@ -9,7 +9,7 @@ import pytest
 from tiny_models import BOS, EOS
 
 from mt.data.pair_faults import FAULTY, TRAINED, TRUE, UNSEEN, examples, faulty, read_pairs
-from mt.data.rows import LabelledRows, make_row_batch
+from mt.data.rows import labelled_rows
 
 PAIRS = [(f"a{i} b{i} c{i} d{i} e{i} f{i}.", f"A{i} B{i} C{i} D{i} E{i} F{i}.") for i in range(400)]
 OTHER = ("x y z", "X Y Z")
@@ -80,10 +80,10 @@ def test_a_large_corpus_gives_a_part_that_differs_between_epochs(tmp_path: Path)
 
 
 def test_a_batch_has_rows_their_classes_and_the_first_position() -> None:
-    corpus = LabelledRows([np.array([BOS, 5, EOS, 6, 7]), np.array([BOS, 8, EOS, 9])], [TRUE, FAULTY])
+    corpus = labelled_rows([np.array([BOS, 5, EOS, 6, 7]), np.array([BOS, 8, EOS, 9])], [TRUE, FAULTY])
     assert corpus.source_lengths.tolist() == [5, 4]
     assert corpus.target_lengths.tolist() == [0, 0]  # one token each, as `Pairs` counts
-    batch = make_row_batch([corpus.source(0), corpus.source(1)], [corpus.target(0), corpus.target(1)])
+    batch = corpus.batch(np.arange(2))
     assert batch.source.tolist() == [[BOS, 5, EOS, 6, 7, EOS], [BOS, 8, EOS, 9, EOS, 0]]
     assert batch.target_output.flatten()[batch.label_indices].tolist() == [TRUE, FAULTY]
     assert batch.target_input.tolist() == [[0], [0]]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from tiny_models import VOCAB_SIZE, tiny_model
 
 from mt.data.batch import Batch
@@ -31,7 +31,7 @@ NUM_LAYERS = 3
 
 
 def packed_batches(count: int) -> list[list[Batch]]:
-    corpus = ListedPairs(random_pairs(300, longest=30, vocab_size=VOCAB_SIZE, seed=0))
+    corpus = listed_pairs(random_pairs(300, longest=30, vocab_size=VOCAB_SIZE, seed=0))
     order = TrainingOrder(
         corpus_of_epoch=lambda _: corpus,
         batch_tokens=512,

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import torch
 from observed import Observed
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from tiny_models import BOS, EOS, PAD, VOCAB_SIZE, tiny_model
 from torch import Tensor
 
-from mt.data.loader import read_batch
 from mt.errors import UserError
 from mt.fast.dropout import Dropout
 from mt.fast.step_threads import StepThreads, step_threads
@@ -21,7 +20,7 @@ from mt.training.consistency import SimCut
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import TrainingLoss, train_step
 
-PAIRS = ListedPairs(random_pairs(11, longest=9, vocab_size=VOCAB_SIZE, seed=0))
+PAIRS = listed_pairs(random_pairs(11, longest=9, vocab_size=VOCAB_SIZE, seed=0))
 CUTS = {"one": [range(11)], "two": [range(4), range(4, 11)], "five": [range(i, i + 2) for i in range(0, 10, 2)]}
 
 
@@ -45,7 +44,7 @@ def gradient(
     optimizer = Observed(model.parameters())
     simcut = None if cutoff is None else SimCut(weight=3.0, dropout=Dropout(cutoff), spared=[PAD, BOS, EOS])
     replica = SINGLE_PROCESS.wrap(TrainingLoss(model, label_smoothing=0.1, consistency=simcut), optimizer)
-    batches = [read_batch(PAIRS, np.array(part)) for part in cut]
+    batches = [PAIRS.batch(np.array(part)) for part in cut]
     cast = contextlib.nullcontext
     result = train_step(replica, batches, learning_rate=0.1, autocast=cast, side_by_side=side_by_side)
     assert all(parameter.grad is None for parameter in model.parameters())

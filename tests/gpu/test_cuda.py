@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from observed import Observed
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from tiny_models import BOS, VOCAB_SIZE, sentences, tiny_model
 from torch import Tensor
 
@@ -33,7 +33,7 @@ Autocast = Callable[[], AbstractContextManager[None]]
 
 def packed_steps() -> Iterator[list[Batch]]:
     order = TrainingOrder(
-        corpus_of_epoch=lambda _: ListedPairs(PAIRS),
+        corpus_of_epoch=lambda _: listed_pairs(PAIRS),
         batch_tokens=1024,
         micro_batch_tokens=512,
         seed=0,

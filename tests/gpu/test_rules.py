@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 import torch
 from cuda_rules import CUDA, CudaTensor, Device, pretended_cuda
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from tiny_models import tiny_model
 from torch import Tensor
 from translators import make_translator, small_tokenizer
@@ -42,7 +42,7 @@ from mt.translation.translator import Translator
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU shows it itself: tests/gpu/test_cuda.py")
 VOCAB_SIZE = 330
-CORPUS = ListedPairs(random_pairs(60, longest=30, vocab_size=VOCAB_SIZE, seed=0))
+CORPUS = listed_pairs(random_pairs(60, longest=30, vocab_size=VOCAB_SIZE, seed=0))
 LINES = ["the house", "my brother has a red book", "a dog", "the letter at the bridge by the river", "yes", "no"]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from tiny_models import VOCAB_SIZE, tiny_model
 from torch import Tensor
 
@@ -19,7 +19,7 @@ PACK_LENGTH = 32
 
 
 def packed_pairs(*, rows: int | None = None) -> tuple[Batch, list[np.ndarray]]:
-    corpus = ListedPairs(PAIRS)
+    corpus = listed_pairs(PAIRS)
     packed_rows = pack(np.arange(len(PAIRS)), token_lengths(corpus), pack_length=PACK_LENGTH)
     pairs = [[PAIRS[i] for i in row] for row in packed_rows]
     return make_packed_batch(pairs, pack_length=PACK_LENGTH, rows=rows or len(packed_rows)), packed_rows

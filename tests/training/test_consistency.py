@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 import torch
 from observed import Observed
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from tiny_models import BOS, EOS, PAD, VOCAB_SIZE, CutAll, tiny_model
 from torch import Tensor
 from torch.distributions import Categorical, kl_divergence
 from torch.nn import functional
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
-from mt.data.loader import read_batch
 from mt.fast import chunked_loss
 from mt.fast.dropout import Dropout
 from mt.model.transformer import Transformer
@@ -203,7 +202,7 @@ def test_only_ordinary_tokens_of_the_second_pass_are_cut_at_the_rate_given() -> 
 
 
 CUTS: dict[str, Callable[[], list[Batch]]] = {
-    "two": lambda: [read_batch(ListedPairs(PAIRS), np.array(part)) for part in (range(7), range(7, 11))],
+    "two": lambda: [listed_pairs(PAIRS).batch(np.array(part)) for part in (range(7), range(7, 11))],
     "each alone": lambda: [make_batch(*zip(pair, strict=True)) for pair in PAIRS],
     "packed": lambda: [make_packed_batch([PAIRS[:4], PAIRS[4:6], PAIRS[6:]], pack_length=64, rows=4)],
 }

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pairs import ListedPairs
+from pairs import listed_pairs
 from tiny_models import PAD
 
-from mt.data.loader import TrainingOrder, read_batch
+from mt.data.batch import Pairs
+from mt.data.loader import TrainingOrder
 from mt.model.architecture import Architecture
 from mt.runs.checkpoint import Checkpoints, TrainingState
 from mt.runs.signals import StopRequest
@@ -28,11 +29,11 @@ from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation,
 SYMBOLS, D_MODEL, WARMUP_STEPS = 12, 32, 100
 
 
-def sentences(count: int, *, seed: int) -> ListedPairs:
+def sentences(count: int, *, seed: int) -> Pairs:
     """Random symbols, and as their translation each symbol's double, in order."""
     random = np.random.default_rng(seed)
     sources = [random.integers(4, 4 + SYMBOLS, length).tolist() for length in random.integers(2, 7, count)]
-    return ListedPairs([(source, [symbol + SYMBOLS for symbol in source]) for source in sources])
+    return listed_pairs([(source, [symbol + SYMBOLS for symbol in source]) for source in sources])
 
 
 def train(
@@ -40,7 +41,7 @@ def train(
     *,
     steps: int,
     factor: float = 1.0,
-    corpus: ListedPairs | None = None,
+    corpus: Pairs | None = None,
     make_loss: Callable[..., TrainingLoss] = TrainingLoss,
 ) -> list[dict[str, Any]]:
     """Train a small model and return its metrics."""
@@ -52,7 +53,7 @@ def train(
     ).transformer()
     loss = make_loss(model, label_smoothing=0.1)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
-    batch = read_batch(held_out, np.arange(len(held_out.pairs)))
+    batch = held_out.batch(np.arange(len(held_out.source_lengths)))
 
     def validate() -> Validation:
         smoothed, nll = validation_loss(loss, [batch], autocast=contextlib.nullcontext)
@@ -165,10 +166,10 @@ def test_curves(name: str) -> None:
 
 
 def test_the_entropy_is_that_of_the_target_subwords() -> None:
-    assert unigram_entropy(ListedPairs([([9], [4, 5]), ([9], [4])])) == pytest.approx(
+    assert unigram_entropy(listed_pairs([([9], [4, 5]), ([9], [4])])) == pytest.approx(
         -(2 / 5 * math.log(2 / 5) * 2 + 1 / 5 * math.log(1 / 5))
     )
-    assert unigram_entropy(ListedPairs([])) == 0
+    assert unigram_entropy(listed_pairs([])) == 0
 
 
 def test_a_low_validation_loss_with_poor_translations_is_a_leak() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from observed import Observed
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from tiny_models import BOS, EOS, PAD, VOCAB_SIZE, CutAll, tiny_model
 from torch import Tensor
 
@@ -18,7 +18,7 @@ from mt.training.consistency import SimCut
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 from mt.training.step import StepResult, TrainingLoss, train_step
 
-PAIRS = ListedPairs(random_pairs(31, longest=9, vocab_size=VOCAB_SIZE, seed=0))
+PAIRS = listed_pairs(random_pairs(31, longest=9, vocab_size=VOCAB_SIZE, seed=0))
 # Budgets of a step and of a micro-batch: one for each rank, several for each, and fewer pairs than ranks.
 CASES = {"one": (120, 120), "accumulated": (120, 21), "ragged": (11, 11), "packed": (300, 128)}
 CASES["two passes"] = (120, 21)

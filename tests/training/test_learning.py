@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 import torch
-from pairs import ListedPairs
+from pairs import listed_pairs
 from reliability import Trials
 
 from mt.data.batch import source_tensor
@@ -61,7 +61,7 @@ def looks(task: Callable[[list[int]], list[int]], *, seed: int) -> Iterator[floa
     model = Architecture(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes).transformer()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
     replica = SINGLE_PROCESS.wrap(TrainingLoss(model, label_smoothing=0.1), optimizer)
-    corpus = ListedPairs([(sentence, task(sentence)) for sentence in known])
+    corpus = listed_pairs([(sentence, task(sentence)) for sentence in known])
     order = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=400, micro_batch_tokens=400, seed=seed)
     with contextlib.closing(order.steps(epoch=0, start=0)) as batches:
         for step in range(1, MOST_STEPS + 1):

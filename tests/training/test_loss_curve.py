@@ -5,7 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 import torch
-from pairs import ListedPairs
+from pairs import listed_pairs
 from tiny_models import PAD
 
 from mt.data.loader import TrainingOrder
@@ -27,7 +27,7 @@ def test_the_loss_falls_as_it_did() -> None:
     """A change to the arithmetic of model, loss, schedule, order or step shows here; rounding does not."""
     random = np.random.default_rng(SEED)
     sentences = [random.integers(4, 4 + SYMBOLS, length).tolist() for length in random.integers(1, 7, 2000)]
-    corpus = ListedPairs([(sentence, sentence[::-1]) for sentence in sentences])
+    corpus = listed_pairs([(sentence, sentence[::-1]) for sentence in sentences])
     seed_everything(SEED, 0)
     sizes = {"num_layers": 2, "d_model": D_MODEL, "d_ff": 64, "num_heads": 4}
     model = Architecture(vocab_size=4 + SYMBOLS, dropout=0.0, pad=PAD, initialisation="fan_in", **sizes).transformer()

@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 import torch
 from observed import Observed
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from tiny_models import PAD, VOCAB_SIZE, tiny_model
 from torch import Tensor
 from torch.nn import functional
 
 from mt.data.batch import Batch
-from mt.data.loader import read_batch
 from mt.model.transformer import Transformer
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import StepResult, TrainingLoss, train_step
 
-PAIRS = ListedPairs(random_pairs(11, longest=9, vocab_size=VOCAB_SIZE, seed=0))
+PAIRS = listed_pairs(random_pairs(11, longest=9, vocab_size=VOCAB_SIZE, seed=0))
 CUTS = {
     "two": [range(7), range(7, 11)],
     "one long, one short": [range(10), range(10, 11)],
@@ -29,7 +28,7 @@ CUTS = {
 
 
 def batches(cut: list[range] | list[list[int]]) -> list[Batch]:
-    return [read_batch(PAIRS, np.array(part)) for part in cut]
+    return [PAIRS.batch(np.array(part)) for part in cut]
 
 
 def step(model: Transformer, optimizer: torch.optim.Optimizer, micro_batches: list[Batch]) -> StepResult:
@@ -77,8 +76,8 @@ def test_the_gradient_is_that_of_the_mean_over_real_target_tokens(output_bias: b
     assert result.loss == pytest.approx(loss.item(), rel=1e-6)
     likelihood = float(mean_over_tokens(model, label_smoothing=0.0))
     assert result.nll == pytest.approx(likelihood, rel=1e-6)
-    assert result.source_tokens == sum(len(source) + 1 for source, _ in PAIRS.pairs)
-    assert result.target_tokens == sum(len(target) + 1 for _, target in PAIRS.pairs)
+    assert result.source_tokens == int((PAIRS.source_lengths + 1).sum())
+    assert result.target_tokens == int((PAIRS.target_lengths + 1).sum())
 
 
 @pytest.mark.parametrize("fused", [False, True], ids=["host decides", "device decides"])
@@ -137,6 +136,6 @@ def test_validation_counts_real_tokens_only() -> None:
     model = tiny_model()
     with torch.inference_mode():
         sums = [TrainingLoss(model, label_smoothing=0.1)(batch)[0] for batch in batches(CUTS["shuffled"])]
-    tokens = sum(len(target) + 1 for _, target in PAIRS.pairs)
+    tokens = int((PAIRS.target_lengths + 1).sum())
     mean = float(sum(sums)) / tokens
     assert mean == pytest.approx(float(mean_over_tokens(model, label_smoothing=0.1)), rel=1e-12)

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 import torch
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from reliability import Trials
 
+from mt.data.batch import Pairs
 from mt.data.loader import TrainingOrder
 from mt.errors import DivergedError, StoppedError
 from mt.model.architecture import Architecture
@@ -31,7 +32,7 @@ from mt.training.step import TrainingLoss
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation, is_finished
 
 VOCAB_SIZE = 12
-CORPUS = ListedPairs(random_pairs(20, longest=5, vocab_size=VOCAB_SIZE, seed=3))  # five batches an epoch, below
+CORPUS = listed_pairs(random_pairs(20, longest=5, vocab_size=VOCAB_SIZE, seed=3))  # five batches an epoch, below
 TIMES = {"input_waiting_share", "target_tokens_per_second", "source_tokens_per_second", "training_seconds", "seconds"}
 
 
@@ -92,7 +93,7 @@ class Run:
                 report_expected_steps=self.expected.append,
             ).run(state)
 
-    def _corpus(self, _epoch: int) -> ListedPairs:
+    def _corpus(self, _epoch: int) -> Pairs:
         self.happen("new epoch")
         return CORPUS
 

@@ -5,7 +5,7 @@ import copy
 
 import pytest
 import torch
-from pairs import ListedPairs, random_pairs
+from pairs import listed_pairs, random_pairs
 from tiny_models import VOCAB_SIZE, tiny_model
 
 from mt.data.loader import TrainingOrder
@@ -31,7 +31,7 @@ def limit_memory(model: Transformer, *, tokens: int) -> None:
 
 
 def order() -> TrainingOrder:
-    corpus = ListedPairs(PAIRS)
+    corpus = listed_pairs(PAIRS)
     return TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=320, micro_batch_tokens=320, seed=0)
 
 
