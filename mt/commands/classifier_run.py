@@ -1,6 +1,5 @@
 """What commands share about classifiers of texts or of pairs: loading them, labels, and scores."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,11 +12,10 @@ from mt.data.text_cache import PreparedText
 from mt.errors import UserError
 from mt.figures.confusion import confusion_picture
 from mt.reporting import report
-from mt.runs.atomic import replace_file
-from mt.runs.folder import CONFUSION, SCORES, held_out_text, load_run
+from mt.runs.folder import CONFUSION, held_out_text, load_run
 from mt.runtime import choose_device
 from mt.translation.classifier import Classifier, label_scores
-from mt.translation.scoring import split_lines
+from mt.translation.scoring import ScoredText, save_scores, text_of_split
 
 _MOST_LABELS, _MOST_LISTED = 1000, 20
 
@@ -40,8 +38,7 @@ def classifier_of_run(run_dir: Path, device: str = "auto") -> Classifier:
 def score_labelled_run(config: TrainConfig, run_dir: Path) -> None:
     """Score the delivered classifier of texts at the end of its run. Raises DiskError."""
     if split := scored_split(run_dir):
-        scored = f"{split} split of {config.data.name}"
-        score_labels(classifier_of_run(run_dir, config.device), *split_lines(run_dir, split), run_dir, scored=scored)
+        score_labels(classifier_of_run(run_dir, config.device), text_of_split(run_dir, config, split), run_dir)
 
 
 def labels_of(data: LabelledData, text: PreparedText) -> list[str]:
@@ -76,18 +73,15 @@ def check_labels(path: str, found: Sequence[str], labels: Sequence[str]) -> None
         raise UserError(f"{path}: has no text with a label")
 
 
-def score_labels(
-    classifier: Classifier, texts: Sequence[str], real: Sequence[str], folder: Path, *, scored: str
-) -> None:
-    """Save and print how well the labels of texts are found, with a picture. Raises DiskError."""
+def score_labels(classifier: Classifier, text: ScoredText, folder: Path) -> None:
+    """Save and print how well the labels of a text's lines are found, with a picture. Raises DiskError."""
+    texts, real = text.lines
     found = [one.text for one in classifier.translate(texts)]
     scores = label_scores(found, real, classifier.labels)
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / CONFUSION, confusion_picture(scores.confusion, classifier.labels))
-    values = {"scored": scored, "labels": list(classifier.labels), **asdict(scores)}
-    replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
     interval = f"95 % interval {scores.accuracy_low:.2f} to {scores.accuracy_high:.2f}"
-    print(f"accuracy {scores.accuracy:.2f} %  ({interval}, {scores.texts:,} texts)  macro F1 {scores.macro_f1:.2f} %")
-    for label, f1 in sorted(scores.f1.items(), key=lambda one: one[1])[:_MOST_LISTED]:
-        print(f"{label:<20} F1 {f1:.2f} %")
-    report(f"{folder / SCORES}, {folder / CONFUSION}")
+    accuracy = f"accuracy {scores.accuracy:.2f} %  ({interval}, {scores.texts:,} texts)"
+    least = sorted(scores.f1.items(), key=lambda one: one[1])[:_MOST_LISTED]
+    shown = [f"{accuracy}  macro F1 {scores.macro_f1:.2f} %", *(f"{label:<20} F1 {f1:.2f} %" for label, f1 in least)]
+    picture = confusion_picture(scores.confusion, classifier.labels)
+    values = {"scored": text.about, "labels": list(classifier.labels), **asdict(scores)}
+    save_scores(folder, values, "\n".join(shown), **{CONFUSION: picture})

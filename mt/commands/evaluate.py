@@ -1,5 +1,6 @@
 """mt-evaluate: sacreBLEU scores on raw references, of a text classifier its accuracy; printed and saved."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,10 +12,18 @@ from mt.doctor.languages import recognise
 from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
-from mt.runs.folder import EVALUATIONS, load_run
+from mt.runs.folder import load_run
 from mt.translation.evaluation import check_scorable, corpus_scores, format_scores
 from mt.translation.robustness import score_robustness
-from mt.translation.scoring import own_folder, paired_lines, score_files, score_split, split_lines
+from mt.translation.scoring import (
+    ScoredText,
+    own_folder,
+    paired_lines,
+    score_files,
+    score_split,
+    text_of_files,
+    text_of_split,
+)
 from mt.translation.translator import Translator
 
 
@@ -31,7 +40,7 @@ def evaluate(config: EvaluateConfig) -> None:
     keep_freed_memory()
     run_dir = Path(str(config.run_dir))
     if isinstance(run.data, LabelledData):
-        _evaluate_labels(config, run_dir, run.data)
+        _evaluate_labels(config, run_dir, run, run.data.labels or [])
         return
     if config.source is not None and config.reference is None:
         raise UserError("reference: source=FILE of a translator needs reference=FILE, its translations line by line")
@@ -50,42 +59,36 @@ def evaluate(config: EvaluateConfig) -> None:
         score_split(run_dir, translator, config.split, run, language=language, decoding=config.decoding)
 
 
-def _evaluate_labels(config: EvaluateConfig, run_dir: Path, data: LabelledData) -> None:
+def _evaluate_labels(config: EvaluateConfig, run_dir: Path, run: TrainConfig, labels: Sequence[str]) -> None:
     """Score a text classifier on a split, on a labelled file, or on texts with their labels in a second file."""
     if config.robustness:
         raise UserError(f"robustness: {run_dir} is a text classifier; only translations have a measured robustness")
-    if config.source is None:
-        named, scored = run_dir / EVALUATIONS / config.split, f"{config.split} split of {data.name}"
-        texts, labels = split_lines(run_dir, config.split)
-    elif config.reference is None:
-        named, scored = run_dir / EVALUATIONS / Path(config.source).name, config.source
-        texts, labels = labelled_lines(config.source, data.labels or [])
+    if config.source is not None and config.reference is None:
+        text = ScoredText(Path(config.source).name, config.source, labelled_lines(config.source, labels))
     else:
-        named, scored = (
-            run_dir / EVALUATIONS / Path(config.reference).name,
-            f"{config.source} against {config.reference}",
-        )
-        texts, labels = paired_lines(config.source, config.reference)
-        check_labels(config.reference, labels, data.labels or [])
-    first = run_dir if config.source is None and config.split == scored_split(run_dir) else named
-    folder = own_folder(first, named, {"scored": scored})
-    score_labels(classifier_of_run(run_dir, config.device), texts, labels, folder, scored=scored)
+        text = _text(config, run_dir, run)
+    if config.reference is not None:
+        check_labels(config.reference, text.lines[1], labels)
+    first = run_dir if config.source is None and config.split == scored_split(run_dir) else None
+    folder = own_folder(run_dir, text.name, {"scored": text.about}, first=first)
+    score_labels(classifier_of_run(run_dir, config.device), text, folder)
+
+
+def _text(config: EvaluateConfig, run_dir: Path, run: TrainConfig) -> ScoredText:
+    if config.source is None:
+        return text_of_split(run_dir, run, config.split)
+    return text_of_files(config.source, str(config.reference))
 
 
 def _robustness(config: EvaluateConfig, run: TrainConfig, translator: Translator, languages: tuple[str, str]) -> None:
     """Score the text clean and changed, in a folder of its own."""
-    run_dir, reference = Path(str(config.run_dir)), str(config.reference)
-    if config.source is None:
-        lines, name = split_lines(run_dir, config.split), str(config.split)
-        scored = f"{config.split} split of {run.data.name}"
-    else:
-        lines, name = paired_lines(config.source, reference), Path(reference).name
-        scored = f"{config.source} against {reference}"
-    about = {"scored": scored, "decoding": asdict(config.decoding)}
-    named = run_dir / EVALUATIONS / f"robustness-{name}"
-    pairs = list(zip(*lines, strict=True))
+    run_dir = Path(str(config.run_dir))
+    text = _text(config, run_dir, run)
+    about = {"scored": text.about, "decoding": asdict(config.decoding)}
+    folder = own_folder(run_dir, f"robustness-{text.name}", about)
 
     def translate(texts: list[str]) -> list[str]:
         return [translation.text for translation in translator.translate_all(texts)]
 
-    score_robustness(own_folder(named, named, about), translate, pairs, languages=languages, about=about)
+    pairs = list(zip(*text.lines, strict=True))
+    score_robustness(folder, translate, pairs, languages=languages, about=about)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
-from jaxtyping import Integer
 
 from mt import build
 from mt.api import load_tokenizers
@@ -41,7 +40,8 @@ def training_pairs(config: TrainConfig, text: PreparedText, *, epoch: int) -> Pa
         ids = encoded_text(paths[1], tokenizer, fingerprint=text.fingerprint, cache_dir=cache_dir)
         random = np.random.Generator(np.random.PCG64([config.seed, epoch, data.block_tokens]))
         start = min(int(random.integers(data.block_tokens)), len(ids) - 1)
-        return _blocks(config, ids, tokenizer, block_tokens=data.block_tokens, start=start, seed=(config.seed, epoch))
+        blocks = text_blocks(ids, block_tokens=data.block_tokens, start=start)
+        return _as_read(config, blocks, tokenizer, seed=(config.seed, epoch))
     if classifies(config):
         return _labelled(config, run_dir, paths, seed=(config.seed, epoch))
     return encode_corpus(
@@ -65,8 +65,8 @@ def held_out_pairs(config: TrainConfig, run_dir: Path) -> Pairs | None:
     paths = [held_out_text(run_dir, "validation", side) for side in get_args(Side)]
     tokenizers = load_tokenizers(config, run_dir)
     if isinstance(config.data, TextData) and paths[1].exists():
-        ids = encode_text(paths[1], tokenizers[1])
-        return _blocks(config, ids, tokenizers[1], block_tokens=config.data.block_tokens, start=0, seed=(0, 0))
+        blocks = text_blocks(encode_text(paths[1], tokenizers[1]), block_tokens=config.data.block_tokens)
+        return _as_read(config, blocks, tokenizers[1], seed=(0, 0))
     if not all(path.exists() for path in paths):
         return None
     if classifies(config):
@@ -75,17 +75,8 @@ def held_out_pairs(config: TrainConfig, run_dir: Path) -> Pairs | None:
     return Pairs.listed(*(each.encode_many(side, num_threads=-1) for each, side in zip(tokenizers, sides, strict=True)))
 
 
-def _blocks(
-    config: TrainConfig,
-    ids: Integer[np.ndarray, " tokens"],
-    tokenizer: Tokenizer,
-    *,
-    block_tokens: int,
-    start: int,
-    seed: tuple[int, int],
-) -> Pairs:
-    """The blocks of a text from its token `start` on, for an encoder alone with hidden tokens, drawn by `seed`."""
-    blocks = text_blocks(ids, block_tokens=block_tokens, start=start)
+def _as_read(config: TrainConfig, blocks: Pairs, tokenizer: Tokenizer, *, seed: tuple[int, int]) -> Pairs:
+    """The blocks of a text, for an encoder alone with hidden tokens, drawn by `seed`."""
     if config.model.family != "encoder":
         return blocks
     return masked_blocks(blocks, mask=tokenizer.mask, vocab_size=tokenizer.vocab_size, seed=seed)

@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import get_args
@@ -17,10 +16,9 @@ from mt.data.filters import LearnedScore, Pair
 from mt.data.pair_faults import TRAINED, TRUE, UNSEEN, faulty, read_pairs
 from mt.data.text_cache import Side
 from mt.errors import UserError
-from mt.reporting import report
-from mt.runs.atomic import replace_file
-from mt.runs.folder import MODEL, SCORES, held_out_text, load_run
+from mt.runs.folder import MODEL, held_out_text, load_run
 from mt.translation.classifier import roc_auc
+from mt.translation.scoring import save_scores
 
 _SCORED_PAIRS = 2000  # for each kind of fault
 _THRESHOLD = 0.5  # of the printed shares; a filter has its own
@@ -42,15 +40,13 @@ def score_faults(run_dir: Path) -> None:
         if len(scores):
             faults[name] = {"trained": name in TRAINED, "auc": roc_auc(true, scores), "below": _below(scores)}
     found = {"split": split, "pairs": len(pairs), "threshold": _THRESHOLD, "true_below": _below(true)}
-    replace_file(run_dir / SCORES, json.dumps(found | {"faults": faults}, indent=1).encode())
     head = f"{len(pairs):,} pairs of {split}"
     lines = [f"{head:<36} {'ROC AUC':>8}   scored below {_THRESHOLD}"]
     lines += [f"{'true pairs':<36} {'':>8} {100 * _below(true):>8.1f} %"]
     for name, scored in faults.items():
         kind = name if scored["trained"] else f"{name} (not trained on)"
         lines.append(f"{kind:<36} {scored['auc']:>8.4f} {100 * scored['below']:>8.1f} %")
-    print("\n".join(lines), flush=True)
-    report(f"scores: {run_dir / SCORES}")
+    save_scores(run_dir, found | {"faults": faults}, "\n".join(lines))
 
 
 def _below(scores: Float[np.ndarray, " pairs"]) -> float:

@@ -1,6 +1,5 @@
 """What a model is judged by on the validation split: while it trains, when its checkpoints are averaged, at its end."""
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,14 +18,13 @@ from mt.config.schema import TaskData, TextData, TrainConfig
 from mt.data.lines import read_lines
 from mt.data.loader import validation_batches
 from mt.model.decoder_only import AnyTransformer
-from mt.reporting import report
-from mt.runs.atomic import replace_file
 from mt.runs.checkpoint import load_model_tensors
-from mt.runs.folder import SCORES, held_out_text
+from mt.runs.folder import held_out_text
 from mt.runs.metrics import kept_sentences, perplexity
 from mt.runtime import choose_device
 from mt.training.trainer import Validation, accuracy, validation_loss
 from mt.translation.evaluation import corpus_bleu, exact_match
+from mt.translation.scoring import save_scores
 
 _ROWS = 16  # of a batch, where memory was not tried
 
@@ -129,13 +127,8 @@ def score_text(config: TrainConfig, run_dir: Path) -> None:
     else:
         own, figure = {"bits_per_byte": found.bits_per_byte}, f"bits per byte {found.bits_per_byte:.3f}"
     scores = {"nll": found.nll, "perplexity": perplexity(found.nll), **own, "tokens": tokens, "bytes": size}
-    replace_file(run_dir / SCORES, json.dumps(scores, indent=1).encode())
-    print(
-        f"perplexity {scores['perplexity']:.2f}  {figure}  "
-        f"({found.nll:.4f} nats per token, {tokens:,} {what}, {size:,} bytes of held-out text)",
-        flush=True,
-    )
-    report(f"scores: {run_dir / SCORES}")
+    extent = f"({found.nll:.4f} nats per token, {tokens:,} {what}, {size:,} bytes of held-out text)"
+    save_scores(run_dir, scores, f"perplexity {scores['perplexity']:.2f}  {figure}  {extent}")
 
 
 def held_out_bytes(run_dir: Path) -> int:

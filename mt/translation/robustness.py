@@ -9,10 +9,10 @@ from typing import Any
 from mt.data.augmentation import end_marks, inserted, title_case, typo, upper_case
 from mt.data.untranslatable import is_copied, left_out, token
 from mt.reporting import report
-from mt.runs.atomic import disk_error, replace_file
-from mt.runs.folder import ROBUSTNESS_LINES, ROBUSTNESS_PICTURE, ROBUSTNESS_TABLE, SCORES
+from mt.runs.folder import ROBUSTNESS_LINES, ROBUSTNESS_PICTURE, ROBUSTNESS_TABLE
 from mt.runs.metrics import png
 from mt.translation.evaluation import corpus_scores
+from mt.translation.scoring import save_scores
 
 Translate = Callable[[list[str]], list[str]]
 Pairs = Sequence[tuple[str, str]]
@@ -51,17 +51,8 @@ def score_robustness(
     kinds = {kind: right[number :: len(COUNTED)] for number, kind in enumerate(COUNTED[: len(tokens)])}
     copied = {kind: (sum(each), len(each)) for kind, each in kinds.items()}
     table, values = format_table(rows, copied), {**about, "texts": rows, "copied": copied}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        replace_file(folder / ROBUSTNESS_LINES, lines.encode())
-        replace_file(folder / ROBUSTNESS_TABLE, f"{table}\n".encode())
-        replace_file(folder / ROBUSTNESS_PICTURE, _picture(rows, copied))
-        replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
-        report(f"{folder}: {ROBUSTNESS_TABLE}, {ROBUSTNESS_PICTURE}, {ROBUSTNESS_LINES}, {SCORES}")
-    except OSError as error:
-        raise disk_error(folder, error) from error
-    finally:
-        print(table, flush=True)  # also when the disk is full
+    files = {ROBUSTNESS_TABLE: f"{table}\n".encode(), ROBUSTNESS_PICTURE: _picture(rows, copied)}
+    save_scores(folder, values, table, **files, **{ROBUSTNESS_LINES: lines.encode()})
 
 
 def _changed(pairs: Pairs, tokens: Sequence[str], languages: tuple[str, str]) -> dict[str, Pairs]:

@@ -9,8 +9,9 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mt.config.schema import Decoding, Expected, TaskData, TrainConfig
 from mt.data.lines import encode_lines, read_lines
@@ -22,6 +23,25 @@ from mt.translation.evaluation import Scores, corpus_scores, format_exact_match,
 from mt.translation.translator import Translator
 
 
+@dataclass(frozen=True)
+class ScoredText:
+    """Sources and their references, or labels; `name` is of a folder, and `about` what the scores say of the text."""
+
+    name: str
+    about: str
+    lines: tuple[list[str], list[str]]
+
+
+def text_of_split(run_dir: Path, run: TrainConfig, split: str) -> ScoredText:
+    """A held-out split of a run. Raises as `split_lines` does."""
+    return ScoredText(split, f"{split} split of {run.data.name}", split_lines(run_dir, split))
+
+
+def text_of_files(source: str, reference: str) -> ScoredText:
+    """A file with its references in another. Raises UserError when they do not pair line by line."""
+    return ScoredText(Path(reference).name, f"{source} against {reference}", paired_lines(source, reference))
+
+
 def score_split(
     run_dir: Path, translator: Translator, split: str, run: TrainConfig, *, language: str, decoding: Decoding
 ) -> None:
@@ -29,32 +49,42 @@ def score_split(
 
     On the test split they are compared with what the run expects. Raises as `split_lines` does.
     """
-    sources, references = split_lines(run_dir, split)
-    report(f"translating the {split} split: {len(sources):,} sentences, beam {translator.search.beam_size}")
-    about = {"scored": f"{split} split of {run.data.name}", "decoding": asdict(decoding)}
-    named = run_dir / EVALUATIONS / split
-    folder = own_folder(scores_path(run_dir, split).parent, named, about)
-    expected = run.expected if split == "test" else None
+    text = text_of_split(run_dir, run, split)
+    report(f"translating the {split} split: {len(text.lines[0]):,} sentences, beam {translator.search.beam_size}")
     form = format_exact_match if isinstance(run.data, TaskData) else format_scores
-    _score(folder, translator, sources, references, language=language, about=about, expected=expected, form=form)
+    first, expected = scores_path(run_dir, split).parent, run.expected if split == "test" else None
+    options: dict[str, Any] = {"first": first, "expected": expected, "form": form}
+    _score(run_dir, translator, text, language=language, decoding=decoding, **options)
 
 
 def score_files(
     run_dir: Path, translator: Translator, source: str, reference: str, *, language: str, decoding: Decoding
 ) -> None:
     """Translate a file; save and print the scores against a reference file. Raises UserError."""
-    sources, references = paired_lines(source, reference)
-    about = {"scored": f"{source} against {reference}", "decoding": asdict(decoding)}
-    named = run_dir / EVALUATIONS / Path(reference).name
-    folder = own_folder(named, named, about)
-    _score(folder, translator, sources, references, language=language, about=about)
+    _score(run_dir, translator, text_of_files(source, reference), language=language, decoding=decoding)
 
 
-def own_folder(folder: Path, named: Path, about: Mapping[str, object]) -> Path:
-    """A folder, or `named` with a number, whose scores are of the same text and options, or that has none.
+def save_scores(folder: Path, values: Mapping[str, object], shown: str, **files: bytes) -> None:
+    """Write scores, and further files by their names, into a folder, and print what is `shown`. Raises DiskError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            replace_file(folder / name, content)
+        replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
+        report(f"{folder}: {', '.join([*files, SCORES])}")
+    except OSError as error:
+        raise disk_error(folder, error) from error
+    finally:
+        print(shown, flush=True)  # also when the disk is full
 
-    Raises BadFileError for scores that are not a file.
+
+def own_folder(run_dir: Path, name: str, about: Mapping[str, object], *, first: Path | None = None) -> Path:
+    """The folder `first`, else the one of a name or with a number, whose scores are of the same text and options.
+
+    Or that has none. Raises BadFileError for scores that are not a file.
     """
+    named = run_dir / EVALUATIONS / name
+    folder = first or named
     for number in itertools.count(2):
         if not (folder / SCORES).exists():
             break
@@ -105,28 +135,24 @@ def compare(expected: Expected, scores: Scores) -> str:
 
 
 def _score(
-    folder: Path,
+    run_dir: Path,
     translator: Translator,
-    sources: list[str],
-    references: list[str],
+    text: ScoredText,
     *,
     language: str,
-    about: Mapping[str, object],
+    decoding: Decoding,
+    first: Path | None = None,
     expected: Expected | None = None,
     form: Callable[[Scores], str] = format_scores,
 ) -> None:
-    start = time.monotonic()
+    """Translate and score a text, in the folder `first` where that has no other scores."""
+    about = {"scored": text.about, "decoding": asdict(decoding)}
+    folder = own_folder(run_dir, text.name, about, first=first)
+    (sources, references), start = text.lines, time.monotonic()
     hypotheses = [translation.text for translation in translator.translate_all(sources)]
     seconds = time.monotonic() - start
     scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
     lines = [form(scores), *([] if expected is None else [compare(expected, scores)])]
     values = {**about, **asdict(scores), "signature": scores.bleu_signature, "seconds": round(seconds, 3)}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        replace_file(folder / HYPOTHESES, encode_lines(hypotheses, at_file_start=True))
-        replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
-        report(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {folder}/{SCORES}, {folder}/{HYPOTHESES}")
-    except OSError as error:
-        raise disk_error(folder, error) from error
-    finally:
-        print("\n".join(lines), flush=True)  # also when the disk is full
+    report(f"{len(hypotheses):,} sentences in {seconds:.1f} s")
+    save_scores(folder, values, "\n".join(lines), **{HYPOTHESES: encode_lines(hypotheses, at_file_start=True)})
