@@ -1,12 +1,9 @@
 """`experiment=auto`: a value for every option that is left to the corpus, this machine and the budget."""
 
 import time
-import unicodedata
-from collections import Counter
 from contextlib import closing, nullcontext
 from dataclasses import asdict, replace
 from functools import reduce
-from itertools import islice
 from operator import attrgetter, getitem
 from pathlib import Path
 
@@ -17,9 +14,7 @@ from mt.commands.preparation import filtered_text
 from mt.config.checks import budget_seconds
 from mt.config.loading import checked
 from mt.config.schema import TrainConfig
-from mt.data.lines import read_lines
 from mt.data.loader import TrainingOrder
-from mt.data.text_cache import PreparedText
 from mt.errors import UserError
 from mt.fast.step_threads import step_threads
 from mt.reporting import report
@@ -31,8 +26,6 @@ from mt.training.trial import random_pairs, target_tokens_per_second
 
 _END_SHARE = 0.07  # of the budget, for validation and evaluation
 _TRIAL_TOKENS, _TRIAL_PAIRS = 2048, 4000
-_SAMPLE_LINES, _LEAST_SHARE = 2000, 0.1
-_MANY_CHARACTERS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
 
 
 def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
@@ -46,7 +39,7 @@ def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
     if checkpoint_steps(run_dir / CHECKPOINTS) or (run_dir / MODEL).exists():
         begun = load_run(run_dir)
         return _with(config, {key: attrgetter(key)(begun) for key in config.automatic})
-    corpus = statistics(filtered_text(config.data))
+    corpus = CorpusStatistics.of_text(filtered_text(config.data))
     device = choose_device(config.device)
     automatic = set(config.automatic)
     if config.training.learning_rate_factor != 1:  # the rate is given in its other form
@@ -63,29 +56,6 @@ def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
     made = recipe(corpus, speed, max(seconds, 1.0), given)
     report("\n".join(["chosen, each for its reason; what the command line gives stays:", *made.reasons]))
     return _with(config, {key: made.options[key] for key in automatic if key in made.options})
-
-
-def statistics(text: PreparedText) -> CorpusStatistics:
-    """What decides a recipe, of the training split."""
-    paths = [text.path("train", side) for side in ("source", "target")]
-    source, target = (_scripts(path) for path in paths)
-    return CorpusStatistics(
-        pairs=text.sizes["train"],
-        source_bytes=paths[0].stat().st_size,
-        target_bytes=paths[1].stat().st_size,
-        shares_script=bool(source & target) or not (source and target),
-        many_characters=bool((source | target) & _MANY_CHARACTERS),
-        validation_bytes=validation.stat().st_size if (validation := text.path("validation", "target")).exists() else 1,
-    )
-
-
-def _scripts(path: Path) -> set[str]:
-    """The scripts of a text, as Unicode names them, from its first lines; those of few letters are left out."""
-    letters = Counter(filter(str.isalpha, "".join(islice(read_lines(str(path)), _SAMPLE_LINES))))
-    scripts: Counter[str] = Counter()
-    for letter, count in letters.items():
-        scripts[unicodedata.name(letter, "?").split()[0]] += count
-    return {script for script, count in scripts.items() if count > _LEAST_SHARE * scripts.total()}
 
 
 def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.device, vocab_size: int) -> float:

@@ -1,21 +1,18 @@
 """mt-sweep: rows of a table, each trained with several seeds, and what they reach next to each other."""
 
-import json
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from mt.config.loading import expected_of
 from mt.config.measurements import SweepConfig, SweepRow
-from mt.errors import BadFileError, StoppedError, UserError
+from mt.errors import StoppedError, UserError
 from mt.reporting import report
-from mt.runs.atomic import LARGEST_JSON_BYTES, read_file, replace_file
-from mt.runs.folder import MODEL, TABLE, TABLE_DATA, TABLE_PICTURE
-from mt.runs.results_table import Likes, Run, draw_table, figures, format_table
+from mt.runs.folder import MODEL
+from mt.runs.results_table import figures, known_runs, note_run, report_table
 from mt.runs.signals import stop_on_signals
 
 _OWN = {"sweep", "run_dir", "name", "seed", *SweepConfig.__annotations__}
@@ -58,7 +55,7 @@ def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -
             given = {**shared, **typed, **options[row.name]}
             words = [*given.values(), f"name={row.name}", f"run_dir={own}", f"seed={seed}"]
             run = {"row": row.name, "seed": seed, "options": words}
-            if (own / MODEL).exists() and any(run.items() <= one.items() for one in _known(run_dir)):
+            if (own / MODEL).exists() and any(run.items() <= one.items() for one in known_runs(run_dir)):
                 continue
             report(f"{row.name}, seed {seed} ({number} of {len(jobs)}): mt-train {shlex.join(words)}")
             code = train(words)
@@ -68,13 +65,8 @@ def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -
             if code:
                 failed.append(f"{own.name} (exit code {code})")
                 continue
-            others = [one for one in _known(run_dir) if (one["row"], one["seed"]) != (row.name, seed)]
-            runs = [*others, {**run, **figures(own)}]
-            replace_file(run_dir / TABLE_DATA, json.dumps(runs, indent=1).encode())
-            replace_file(run_dir / TABLE, f"{format_table(runs, likes)}\n".encode())
-            (run_dir / TABLE_PICTURE).unlink(missing_ok=True)
-        if runs := [one for one in _known(run_dir) if one["row"] in likes]:
-            _report_table(run_dir, runs, likes)
+            note_run(run_dir, {**run, **figures(own)}, likes)
+        report_table(run_dir, likes)
     if failed:
         raise UserError(f"{len(failed)} of {len(jobs)} trainings failed: {', '.join(failed)}; the others are done")
 
@@ -110,23 +102,3 @@ def _rows(config: SweepConfig) -> list[SweepRow]:
         if name not in names:
             raise UserError(f"rows: the table has no row {name}; choose from {', '.join(names)}")
     return [row for row in config.table if config.rows is None or row.name in config.rows]
-
-
-def _known(run_dir: Path) -> list[dict[str, Any]]:
-    """The runs in the table so far; none where it is missing or damaged, as the run folders have all of it."""
-    try:
-        runs = [dict(run) for run in json.loads(read_file(run_dir / TABLE_DATA, LARGEST_JSON_BYTES))]
-        format_table(runs, {run["row"]: None for run in runs})
-        return runs
-    except (BadFileError, ValueError, TypeError, KeyError):
-        return []
-
-
-def _report_table(run_dir: Path, runs: Sequence[Run], likes: Likes) -> None:
-    """Print the table; draw it unless the picture shows these runs already. Raises DiskError."""
-    table, picture = format_table(runs, likes), run_dir / TABLE_PICTURE
-    print(table, flush=True)
-    if not picture.exists() or read_file(run_dir / TABLE, LARGEST_JSON_BYTES).decode() != f"{table}\n":
-        replace_file(run_dir / TABLE, f"{table}\n".encode())
-        replace_file(picture, draw_table(runs, likes))
-    report(f"{run_dir}: {TABLE}, {TABLE_DATA}, {TABLE_PICTURE}")

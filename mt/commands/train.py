@@ -55,7 +55,7 @@ from mt.runs.signals import StopRequest, lock_folder, stop_on_signals
 from mt.runtime import choose_device, choose_precision
 from mt.training.diagnosis import Diagnosis, WatchedMetrics, unigram_entropy
 from mt.training.limits import Clock, unfitting_intervals
-from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica, launched_as
+from mt.training.processes import ProcessGroup, Replica, process_group
 from mt.training.schedule import learning_rate
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, is_finished
 from mt.translation.card import write_card
@@ -72,7 +72,8 @@ def train(config: TrainConfig) -> None:
     check_scorable(config.data.target_language)
     keep_freed_memory()
     config = inherit_config(config)
-    with _ranks(config) as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.stopping_together(stop):
+    processes = process_group(fsdp=config.training.fsdp)
+    with processes as ranks, ExitStack() as held, stop_on_signals() as stop, ranks.stopping_together(stop):
         ranks.on_rank_zero(lambda: held.enter_context(lock_folder(run_dir)))
         ranks.on_rank_zero(lambda: remove_unfinished(run_dir))
         begun = config
@@ -157,16 +158,6 @@ def _score_and_describe(
         command=shlex.join(sys.argv),
     )
     report(f"{run_dir / CARD}: the model card")
-
-
-def _ranks(config: TrainConfig) -> ProcessGroup:
-    """This process among those that torchrun or submitit started; on its own without them. Raises UserError."""
-    environment = launched_as()
-    if environment.get("WORLD_SIZE", "1") == "1":
-        return SINGLE_PROCESS
-    from mt.training.distributed import Distributed  # noqa: PLC0415  a single process does not need it
-
-    return Distributed(environment=environment, fsdp=config.training.fsdp)
 
 
 def _train(

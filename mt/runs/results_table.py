@@ -1,4 +1,4 @@
-"""The table of a sweep: figures of finished runs, over their seeds, next to those that a paper has."""
+"""The table of a sweep and its files: figures of finished runs, over their seeds, next to those that a paper has."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from mt.config.schema import Expected
-from mt.runs.atomic import LARGEST_JSON_BYTES, read_file
+from mt.errors import BadFileError
+from mt.reporting import report
+from mt.runs.atomic import LARGEST_JSON_BYTES, read_file, replace_file
 from mt.runs.checkpoint import tensors_without_values
-from mt.runs.folder import MODEL, load_run, scores_path
+from mt.runs.folder import MODEL, TABLE, TABLE_DATA, TABLE_PICTURE, load_run, scores_path
 from mt.runs.metrics import png, read_metrics
 
 Run = Mapping[str, Any]  # the row and the seed of a run, with its figures
@@ -91,9 +93,36 @@ def _cell(values: Sequence[float | None], form: str) -> str:
     return form.format(sum(known) / len(known)) + (f" ({low} to {high})" if low != high else "")
 
 
-def draw_table(runs: Sequence[Run], likes: Likes) -> bytes:
-    """`table_figure` as a PNG."""
-    return png(table_figure(runs, likes), dpi=100)
+def known_runs(run_dir: Path) -> list[dict[str, Any]]:
+    """The runs in the table of a sweep so far; none where it is missing or damaged, as the run folders have all."""
+    try:
+        runs = [dict(run) for run in json.loads(read_file(run_dir / TABLE_DATA, LARGEST_JSON_BYTES))]
+        format_table(runs, {run["row"]: None for run in runs})
+        return runs
+    except (BadFileError, ValueError, TypeError, KeyError):
+        return []
+
+
+def note_run(run_dir: Path, run: Run, likes: Likes) -> None:
+    """Write the table with a run, instead of an earlier one of its row and seed. Raises DiskError."""
+    others = [one for one in known_runs(run_dir) if (one["row"], one["seed"]) != (run["row"], run["seed"])]
+    runs = [*others, run]
+    replace_file(run_dir / TABLE_DATA, json.dumps(runs, indent=1).encode())
+    replace_file(run_dir / TABLE, f"{format_table(runs, likes)}\n".encode())
+    (run_dir / TABLE_PICTURE).unlink(missing_ok=True)
+
+
+def report_table(run_dir: Path, likes: Likes) -> None:
+    """Print the rows of the table; draw it unless the picture shows these runs already. Raises DiskError."""
+    runs = [run for run in known_runs(run_dir) if run["row"] in likes]
+    if not runs:
+        return
+    table, picture = format_table(runs, likes), run_dir / TABLE_PICTURE
+    print(table, flush=True)
+    if not picture.exists() or read_file(run_dir / TABLE, LARGEST_JSON_BYTES).decode() != f"{table}\n":
+        replace_file(run_dir / TABLE, f"{table}\n".encode())
+        replace_file(picture, png(table_figure(runs, likes), dpi=100))
+    report(f"{run_dir}: {TABLE}, {TABLE_DATA}, {TABLE_PICTURE}")
 
 
 def table_figure(runs: Sequence[Run], likes: Likes) -> Any:

@@ -98,7 +98,17 @@ class ProcessGroup:
 SINGLE_PROCESS = ProcessGroup()
 
 
-def launched_as() -> Mapping[str, str]:
+def process_group(*, fsdp: bool) -> ProcessGroup:
+    """This process among those that torchrun or submitit started; on its own without them. Raises UserError."""
+    environment = _launched_as()
+    if environment.get("WORLD_SIZE", "1") == "1":
+        return SINGLE_PROCESS
+    from mt.training.distributed import Distributed  # noqa: PLC0415  a single process does not need it
+
+    return Distributed(environment=environment, fsdp=fsdp)
+
+
+def _launched_as() -> Mapping[str, str]:
     """The environment in which torchrun, or submitit for a job of several tasks, gives a process its rank."""
     if "SUBMITIT_EXECUTOR" not in os.environ or "WORLD_SIZE" in os.environ:
         return os.environ

@@ -3,10 +3,17 @@
 Figures without a source are this repository's (docs/results, docs/failed_experiments.md). Tokens are the target's.
 """
 
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from math import sqrt
+from pathlib import Path
 from typing import Any
+
+from mt.data.lines import read_lines
+from mt.data.text_cache import PreparedText
 
 Options = dict[str, Any]  # as they are typed, without their values' units
 Speed = Callable[[Options, int], float]  # tokens a second of a model with these sizes and this vocabulary
@@ -15,6 +22,8 @@ _BYTES_PER_SUBWORD = 4.5
 _FILL = 0.95  # the share of real tokens in a batch
 _GREEDY_SPEED = 0.4  # of a validation's translations, against training
 _VALIDATION_SHARE = 0.05  # of the time, at most
+_SAMPLE_LINES, _LEAST_SHARE = 2000, 0.1
+_MANY_CHARACTERS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
 _STEPS = 4000  # of a training with time for them; with less, batches are smaller
 
 
@@ -27,12 +36,36 @@ class CorpusStatistics:
     target_bytes: int
     shares_script: bool  # the sides are written with the same letters
     many_characters: bool  # one of them in Chinese, Japanese or Korean
-    validation_bytes: int  # of the target side of the validation split
+    validation_bytes: int  # of the target side of the validation split, 1 without it
+
+    @classmethod
+    def of_text(cls, text: PreparedText) -> "CorpusStatistics":
+        """Those of a text, of whose letters the first lines are looked at."""
+        paths = [text.path("train", "source"), text.path("train", "target")]
+        validation = text.path("validation", "target")
+        source, target = map(_scripts, paths)
+        return cls(
+            pairs=text.sizes["train"],
+            source_bytes=paths[0].stat().st_size,
+            target_bytes=paths[1].stat().st_size,
+            shares_script=bool(source & target) or not (source and target),
+            many_characters=bool((source | target) & _MANY_CHARACTERS),
+            validation_bytes=validation.stat().st_size if validation.exists() else 1,
+        )
 
     @property
     def tokens(self) -> int:
         """About how many tokens one pass over the corpus has."""
         return self.pairs + round(self.target_bytes / _BYTES_PER_SUBWORD)
+
+
+def _scripts(path: Path) -> set[str]:
+    """The scripts of a text, as Unicode names them, from its first lines; those of few letters are left out."""
+    letters = Counter(filter(str.isalpha, "".join(islice(read_lines(str(path)), _SAMPLE_LINES))))
+    scripts: Counter[str] = Counter()
+    for letter, count in letters.items():
+        scripts[unicodedata.name(letter, "?").split()[0]] += count
+    return {script for script, count in scripts.items() if count > _LEAST_SHARE * scripts.total()}
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.doctor": {"mt.data", "mt.reporting"},
     "mt.runs": {"mt.config", "mt.reporting", "mt.runtime", "mt.training.averaging"},
     "mt.training": {"mt.data.batch", "mt.data.loader", "mt.model", "mt.reporting", "mt.runs", "mt.runtime"},
+    "mt.training.recipe": {"mt.data"},
     "mt.training.trial": {"mt.data", "mt.training"},
     "mt.translation": {"mt.data", "mt.model", "mt.reporting", "mt.runtime", "mt.search"},
     "mt.translation.scoring": {
         *("mt.config", "mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"),
     },
     "mt.translation.robustness": {
-        *("mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.runs.metrics", "mt.translation"),
+        *("mt.data", "mt.reporting", "mt.runs.folder", "mt.runs.metrics", "mt.translation"),
     },
     "mt.translation.card": {"mt.config", "mt.data", "mt.runs.atomic", "mt.runs.folder", "mt.runtime", "mt.translation"},
     "mt.figures": {"mt.config", "mt.data.lines", "mt.model", "mt.runs"},

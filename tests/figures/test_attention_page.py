@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from mt.figures.attention_page import attention_page
+from mt.figures.attention_page import attention_page, attention_picture
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)"> <!-- & \u2028 {{data}}'
@@ -63,3 +63,8 @@ def test_it_loads_nothing_and_makes_no_markup_of_text() -> None:
     assert page.count("\n") <= 250
     assert "default-src 'none'" in page
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|https?:|@import|url\(|fetch\(", page)
+
+
+def test_a_picture_takes_any_subword_as_text() -> None:
+    picture = attention_picture(torch.ones(1, 2, 3), ["$$", "$\\x$", "</s>"], ["^$_$", "</s>"])
+    assert picture.startswith(b"\x89PNG")
