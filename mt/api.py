@@ -24,6 +24,7 @@ from mt.runtime import choose_device
 from mt.translation.as_typed import AsTyped
 from mt.translation.limits import Limits, check_type
 from mt.translation.segments import Translation
+from mt.translation.spelling import Spelling
 from mt.translation.translator import Translator as LineTranslator
 
 Folder = str | PathLike[str]
@@ -105,6 +106,7 @@ class Translator:
             align=self._lines.align if alignments else None,
             token_scores=self._lines.token_scores if probabilities else None,
             as_typed=self._lines.as_typed if settings.as_typed else None,
+            spelling=self._lines.spelling if settings.spelling else None,
         )
         return Translator(lines, decoding=settings, byte_fallback=self._byte_fallback, limits=self.limits)
 
@@ -197,7 +199,7 @@ def translator_of_run(
     config, *_ = [_translating_run(each) for each in (run_dir, *ensemble)]
     models = [trained_model(each, choose_device(device)) for each in (run_dir, *ensemble)]
     decoding, data = decoding or config.decoding, config.data
-    as_typed = AsTyped(load_known_words(source_words(run_dir)), data.source_language, data.target_language)
+    known = load_known_words(source_words(run_dir))
     return build.translator(
         config,
         decoding,
@@ -207,7 +209,8 @@ def translator_of_run(
         alignments=alignments,
         probabilities=probabilities,
         processes=processes,
-        as_typed=as_typed if decoding.as_typed else None,
+        as_typed=AsTyped(known, data.source_language, data.target_language) if decoding.as_typed else None,
+        spelling=Spelling(known, data.source_language) if known and decoding.spelling else None,
     )
 
 

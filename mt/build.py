@@ -41,6 +41,7 @@ from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention
 from mt.translation.as_typed import AsTyped
 from mt.translation.confidence import token_log_probabilities
+from mt.translation.spelling import Spelling
 from mt.translation.translator import Translator
 
 _report_once = functools.cache(report)  # training starts decoding at every validation
@@ -172,6 +173,7 @@ def translator(
     probabilities: bool = False,
     processes: bool = False,
     as_typed: AsTyped | None = None,
+    spelling: Spelling | None = None,
 ) -> Translator:
     """A model, or several as an ensemble, with its tokenizers and the search settings of `decoding`.
 
@@ -198,6 +200,7 @@ def translator(
         align=functools.partial(mean_attention, models) if alignments else None,
         token_scores=functools.partial(token_log_probabilities, models) if probabilities else None,
         as_typed=as_typed,
+        spelling=spelling,
         placing=functools.partial(mean_attention, models) if config.model.family == "encoder_decoder" else None,
     )
 

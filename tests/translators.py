@@ -77,5 +77,6 @@ def small_api(folder: Path, *, seed: int = 0, limits: Limits | None = None) -> a
     lines = make_translator([model], tokenizer, precision=torch.float32, beam_size=3, **wanted)
     names = {field.name for field in fields(Decoding)} & set(_SEARCH)
     values = {name: getattr(lines.search, name) for name in names} | {"precision": "fp32"}
-    values |= {"batch_tokens": lines.batch_tokens, "max_source_tokens": lines.max_source_tokens, "as_typed": False}
+    values |= {"batch_tokens": lines.batch_tokens, "max_source_tokens": lines.max_source_tokens}
+    values |= {"as_typed": False, "spelling": False}
     return api.Translator(lines, decoding=Decoding(**values), byte_fallback=True, limits=limits)

@@ -9,7 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from mt.api import translator_of_run
 from mt.commands.classifier_run import classifier_of_run
 from mt.config.checks import shard_numbers
 from mt.config.schema import LabelledData, TranslateConfig
-from mt.data.known_words import load_known_words, unknown_words
+from mt.data.known_words import load_known_words
 from mt.data.lines import count_lines, read_lines
 from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
@@ -25,7 +25,7 @@ from mt.reporting import Progress, format_seconds, report
 from mt.runs.atomic import replace_file
 from mt.runs.folder import MODEL, load_run, source_words
 from mt.translation.alignment import pharaoh
-from mt.translation.copied import leave_out
+from mt.translation.notices import guessed_words, typos
 from mt.translation.output import FileOutput, StreamOutput
 from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
 from mt.translation.segments import Translation
@@ -33,6 +33,20 @@ from mt.translation.segments import Translation
 _MOST_NAMED = 10  # lines or words of a message
 
 Lines = Callable[..., Iterator[Translation]]  # of lines, the first of which has the number first_number
+
+
+@dataclass
+class _Words:
+    """The number of lines with words to report, and those of the first such lines by number."""
+
+    lines: int = 0
+    first: dict[int, list[str]] = field(default_factory=dict)
+
+    def add(self, number: int, words: list[str]) -> None:
+        """Note the words of a line, if it has any."""
+        self.lines += bool(words)
+        if words and self.lines <= _MOST_NAMED:
+            self.first[number] = words
 
 
 def translate(config: TranslateConfig) -> None:
@@ -104,34 +118,26 @@ def _translate(
 ) -> None:
     """Translate lines into the output, `left` of them where that is known, and report the speed."""
     known = load_known_words(source_words(Path(config.run_dir)))
-    guesses = 0  # lines with words that training never saw, if the run lists those that it saw
-    unknown: dict[int, list[str]] = {}  # the words of the first such lines, by number
-    read, kept = itertools.tee(enumerate(lines, start=first_number))
-
-    def texts() -> Iterator[str]:
-        nonlocal guesses
-        for number, line in read:
-            text = records.text(line, number)
-            if known is not None and (words := unknown_words(leave_out(text)[0], known)):
-                guesses += 1
-                if guesses <= _MOST_NAMED:
-                    unknown[number] = words
-            yield text
-
+    guesses, read_as = _Words(), _Words()
+    numbered = ((number, line, records.text(line, number)) for number, line in enumerate(lines, start=first_number))
+    read, kept = itertools.tee(numbered)
     start = time.monotonic()
     count = tokens = 0
     shown = left is not None and config.source is None and not (config.output == "-" and sys.stdout.isatty())
     progress = Progress("translating", total=left or 0, unit="lines", shown=shown)
-    translations = translator(texts(), first_number=first_number)
-    for translation, (number, line) in zip(translations, kept, strict=True):
+    translations = translator((text for *_, text in read), first_number=first_number)
+    for translation, (number, line, text) in zip(translations, kept, strict=True):
         results = [_result(config, one) for one in (translation, *translation.others)]
         output.write(records.lines(line, number, results))
         _report_oddities(number, translation)
+        read_as.add(number, [notice.message for notice in typos(translation)])
+        if known is not None:
+            guesses.add(number, guessed_words(text, translation, known))
         count, tokens = count + 1, tokens + len(translation.tokens)
         progress.advance(1)
     progress.close()
-    if guesses:
-        _report_guesses(guesses, unknown, lines=count)
+    _report_typos(read_as, of=count)
+    _report_guesses(guesses, of=count)
     if config.source is None:
         seconds = time.monotonic() - start
         rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {tokens / max(seconds, 1e-9):,.0f} subwords/s"
@@ -170,15 +176,26 @@ def _translate_document(config: TranslateConfig, path: str) -> None:
     report(f"{config.run_dir}: {len(translations):,} sentences of {path} in {seconds}, {config.output}")
 
 
-def _report_guesses(count: int, unknown: dict[int, list[str]], *, lines: int) -> None:
-    """Report in one line which of the translations are guesses, as the first `unknown` words by line say."""
-    if lines == 1:
-        [words] = unknown.values()
-        named = ", ".join(words[:_MOST_NAMED]) + (", …" if len(words) > _MOST_NAMED else "")
-        report(f"words that training never saw, so their translation is a guess: {named}")
-    else:
-        named = ", ".join(map(str, unknown)) + (", …" if count > _MOST_NAMED else "")
-        report(f"lines with words that training never saw, a guess: {count:,} of {lines:,}, lines {named}")
+def _report_guesses(guesses: _Words, *, of: int) -> None:
+    """Report in one line which of the translations are guesses."""
+    if of == 1 and guesses.lines:
+        [words] = guesses.first.values()
+        report(f"words that training never saw, so their translation is a guess: {_first(words)}")
+    elif guesses.lines:
+        named = ", ".join(map(str, guesses.first)) + (", …" if guesses.lines > _MOST_NAMED else "")
+        report(f"lines with words that training never saw, a guess: {guesses.lines:,} of {of:,}, lines {named}")
+
+
+def _report_typos(read_as: _Words, *, of: int) -> None:
+    """Report in one line which words that training never saw were read as others."""
+    words = [word for line in read_as.first.values() for word in line]
+    where = "" if of == 1 else f" in {read_as.lines:,} of {of:,} lines"
+    if words:
+        report(f"words that training never saw{where}: {_first(words)}")
+
+
+def _first(words: list[str]) -> str:
+    return ", ".join(words[:_MOST_NAMED]) + (", …" if len(words) > _MOST_NAMED else "")
 
 
 def _result(config: TranslateConfig, one: Translation) -> Result:

@@ -269,6 +269,7 @@ class Decoding:
     no_repeat_ngram_size: Count | None  # no n-gram of this length occurs twice in an output
     early_stopping: bool  # true ends a search at beam_size finished hypotheses, although a better one may come
     as_typed: bool  # capitals, end marks, URLs, emoji and numbers of a text are seen to around the model
+    spelling: bool  # a word that training never saw is read as a known one that it is a typo away from
     sampling: Sampling | None  # instead of a search; decoding=sampling sets it
 
 

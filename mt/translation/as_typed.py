@@ -17,7 +17,7 @@ Restore = Callable[[str], str]
 _FEWEST_LETTERS = 4  # US and OK are words of their own
 _FEWEST_WORDS = 4  # three capitals may be a name
 _END_MARK = re.compile(r"(?<=[^\W\d_]{4})[.。]$")  # not that of etc. or Inc.
-_BEGINNING = re.compile(r"(?:^|(?<=[.!?]\s))\W*\w")
+BEGINNING = re.compile(r"(?:^|(?<=[.!?]\s))\W*\w")
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class AsTyped:
     def _usual(self, text: str) -> str:
         lowered = lower_case(text, self.source_language)
         if self.known is None:
-            return _BEGINNING.sub(lambda found: upper_case(found[0], self.source_language), lowered)
+            return BEGINNING.sub(lambda found: upper_case(found[0], self.source_language), lowered)
         usual = in_usual_form(lowered, self.known)
-        return _BEGINNING.sub(lambda found: upper_case(found[0], self.source_language), usual) if self._cased else usual
+        return BEGINNING.sub(lambda found: upper_case(found[0], self.source_language), usual) if self._cased else usual
 
     @cached_property
     def _cased(self) -> bool:
         """Whether training has capitals at all."""
-        return any(word != word.lower() for word in (self.known or {}).values())
+        return any(word.usual != word.usual.lower() for word in (self.known or {}).values())

@@ -5,7 +5,7 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mt.data.known_words import unknown_words
+from mt.data.known_words import folded_form, unknown_words
 from mt.translation.copied import leave_out
 from mt.translation.segments import Translation
 
@@ -19,10 +19,10 @@ _LENGTH_RATIO, _MORE_SUBWORDS = 1.5, 15
 class Notice:
     """One sign, and a message that names it."""
 
-    kind: Literal["empty", "copied", "repeated", "long", "unknown_words"]
+    kind: Literal["empty", "copied", "repeated", "long", "spelling", "unknown_words"]
     message: str
     words: list[str] = field(default_factory=list)
-    """The source words that training never saw."""
+    """The source words that training never saw; of spelling, a word and what it was read as."""
 
 
 def notices(
@@ -38,9 +38,22 @@ def notices(
         found.append(Notice("repeated", "the translation repeats itself"))
     if len(translation.tokens) > _LENGTH_RATIO * source_subwords + _MORE_SUBWORDS:
         found.append(Notice("long", "the translation is far longer than the source"))
-    if known is not None and (words := unknown_words(leave_out(source)[0], known)):
+    found += typos(translation)
+    if known is not None and (words := guessed_words(source, translation, known)):
         found.append(Notice("unknown_words", f"training never saw: {', '.join(words)}", words))
     return found
+
+
+def typos(translation: Translation) -> list[Notice]:
+    """What each word that was read in another spelling was read as."""
+    pairs = translation.read_as.items()
+    return [Notice("spelling", f"{typed!r} was read as {meant!r}", [typed, meant]) for typed, meant in pairs]
+
+
+def guessed_words(source: str, translation: Translation, known: Container[str]) -> list[str]:
+    """The source words that training never saw and that were not read as others."""
+    read = set(map(folded_form, translation.read_as))
+    return [word for word in unknown_words(leave_out(source)[0], known) if word.casefold() not in read]
 
 
 def _repeats(text: str) -> bool:

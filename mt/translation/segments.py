@@ -41,6 +41,8 @@ class Translation:
     """Where asked for, the probability of each word of the text, that of its subwords multiplied."""
     others: list["Translation"] = field(default_factory=list)
     """Where several are asked for, the next best translations, best first."""
+    read_as: dict[str, str] = field(default_factory=dict)
+    """The words of the line that the model read in another spelling, and in which."""
 
 
 def split(subwords: list[int], *, longest: int, spell: Callable[[list[int]], list[str]]) -> list[list[int]]:

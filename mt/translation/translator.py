@@ -20,6 +20,7 @@ from mt.translation.as_typed import AsTyped, Restore
 from mt.translation.confidence import word_probabilities
 from mt.translation.copied import leave_out, lost_numbers, put_back
 from mt.translation.segments import Segment, Translation, join, seed_of, split
+from mt.translation.spelling import Spelling
 
 _WINDOW_BATCHES = 16
 _SENTENCES_PER_THREAD = 4  # for fewer, another thread does not pay
@@ -58,6 +59,8 @@ class Translator:
     translation has a prefix stays as it is."""
     placing: Align | None = None
     """The attention by which copied words are put back."""
+    spelling: Spelling | None = None
+    """What reads typos as the words that were meant."""
 
     def translate(
         self, lines: Iterable[str], *, target_prefixes: Iterable[str] | str | None = None, first_number: int = 0
@@ -125,21 +128,27 @@ class Translator:
         return self if self.align is not None else replace(self, align=self.placing)
 
     def _translated(self, lines: Sequence[Line], stop: Callable[[], bool] | None) -> list[Translation]:
-        lines, restores = self._as_training_writes(lines)
+        read = [self._as_training_writes(line) for line in lines]
+        lines = [line for line, *_ in read]
         encoded = self.source_tokenizer.encode_many([text for _, text, _ in lines])
         segments = [self._segments(line, subwords) for line, subwords in zip(lines, encoded, strict=True)]
         done = iter(self.translate_segments([segment for line in segments for segment in line], stop=stop))
         found = (list(itertools.islice(done, len(line))) for line in segments)
         wanted = {"aligned": self.align is not None, "probable": self.token_scores is not None}
         joined = (join(translated, separator=self.separator, **wanted) for translated in found)
-        return [_restored(one, restore) for one, restore in zip(joined, restores, strict=True)]
+        return [
+            replace(_restored(one, restore), read_as=read_as)
+            for one, (_, restore, read_as) in zip(joined, read, strict=True)
+        ]
 
-    def _as_training_writes(self, lines: Sequence[Line]) -> tuple[Sequence[Line], list[Restore | None]]:
-        if self.as_typed is None:
-            return lines, [None] * len(lines)
-        found = [(text, None) if prefix else self.as_typed(text) for _, text, prefix in lines]
-        changed = [(number, text, prefix) for (number, _, prefix), (text, _) in zip(lines, found, strict=True)]
-        return changed, [restore for _, restore in found]
+    def _as_training_writes(self, line: Line) -> tuple[Line, Restore | None, dict[str, str]]:
+        number, text, prefix = line
+        restore, read_as = None, dict[str, str]()
+        if self.as_typed is not None and not prefix:
+            text, restore = self.as_typed(text)
+        if self.spelling is not None:
+            text, read_as = self.spelling(text)
+        return (number, text, prefix), restore, read_as
 
     def translate_segments(
         self,

@@ -33,6 +33,7 @@ DECODING = Decoding(
     no_repeat_ngram_size=None,
     early_stopping=False,
     as_typed=False,
+    spelling=False,
     precision="auto",
     sampling=None,
 )

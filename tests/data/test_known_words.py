@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mt.data.known_words import in_usual_form, known_words, load_known_words, save_known_words, unknown_words
+from mt.errors import BadFileError
 
 
 def test_words_are_letter_sequences_of_any_case_and_unicode_form() -> None:
@@ -21,9 +22,11 @@ def test_the_usual_form_is_the_most_frequent_one_but_not_at_the_beginning_of_a_l
     lines = ["The man THE man", "The cat sees the Man", "Paris the McDonald", "A Cat sees Paris"]
     known = known_words(lines)
     assert known is not None
-    assert [known[word] for word in ("the", "man", "cat", "a", "paris", "mcdonald")] == [
+    assert [known[word].usual for word in ("the", "man", "cat", "a", "paris", "mcdonald")] == [
         *("the", "man", "cat", "A", "Paris", "McDonald")
     ]
+    assert known["the"] == ("the", 5)
+    assert known["mcdonald"].frequency == 1
     assert in_usual_form("THE MAN, MCDONALD & ZEBRA", known) == "the man, McDonald & ZEBRA"
 
 
@@ -51,11 +54,15 @@ def test_a_language_without_spaces_has_no_words(text: str) -> None:
 
 def test_a_training_that_continues_another_knows_the_words_of_both(tmp_path: Path) -> None:
     text, base, own = tmp_path / "text", tmp_path / "base", tmp_path / "own"
-    text.write_text("Zoo animals\nan elephant\n", encoding="utf-8")
-    base.write_text("Dog\nzoo\n", encoding="utf-8")
+    text.write_text("Zoo animals\nan elephant\nanimals\n", encoding="utf-8")
+    base.write_text("Dog\t3\nzoo\t4\n", encoding="utf-8")
     save_known_words(text, own, earlier=base)
-    assert own.read_text(encoding="utf-8") == "an\nanimals\nDog\nelephant\nZoo\n"
-    assert load_known_words(own) == {word.lower(): word for word in ("an", "animals", "Dog", "elephant", "Zoo")}
+    assert own.read_text(encoding="utf-8") == "an\t1\nanimals\t2\nDog\t3\nelephant\t1\nZoo\t5\n"
+    rows = [("an", 1), ("animals", 2), ("Dog", 3), ("elephant", 1), ("Zoo", 5)]
+    assert load_known_words(own) == {word.lower(): (word, frequency) for word, frequency in rows}
+    base.write_text("Dog\n", encoding="utf-8")
+    with pytest.raises(BadFileError, match=r"base: .* a tab and a count"):
+        load_known_words(base)
     save_known_words(text, own, earlier=tmp_path / "missing")
     assert not own.exists()
     assert load_known_words(own) is None

@@ -7,6 +7,7 @@ from served import Capitals, Pair, serving
 from translators import small_api
 
 import mt.serving
+from mt.data.known_words import known_words
 from mt.translation.segments import Translation
 
 STATIC = Path(mt.serving.__file__).parent / "static"
@@ -72,16 +73,19 @@ def test_words_have_probabilities_and_sources_where_they_are_asked_for() -> None
 def test_notices_of_all_sentences_are_in_the_details() -> None:
     class Copying(Sure):
         def _translation(self, text: str) -> Translation:
-            return Translation(text, 0.0, [], alignment=[], probabilities=[])
+            read_as = {"Four": "For"} if "Four" in text else {}
+            return Translation(text, 0.0, [], alignment=[], probabilities=[], read_as=read_as)
 
     with serving(("en", "de", Copying())) as client:
         [pair] = client.app.app.state.service.pairs
-        client.app.app.state.service.pairs[:] = [
-            Pair("en", "de", pair.translator, dict.fromkeys(["one", "two", "three"], ""))
-        ]
-        body = {**ASKED, "q": "One two three. Four.", "details": True}
+        known = known_words(["One two three."])
+        client.app.app.state.service.pairs[:] = [Pair("en", "de", pair.translator, known)]
+        body = {**ASKED, "q": "One two three. Four five.", "details": True}
         notices = client.post("/translate", json=body).json()["details"]["notices"]
-    assert [(one["kind"], one["words"]) for one in notices] == [("copied", []), ("unknown_words", ["Four"])]
+    assert [(one["kind"], one["words"]) for one in notices] == [
+        *(("copied", []), ("spelling", ["Four", "For"]), ("unknown_words", ["five"]))
+    ]
+    assert notices[1]["message"] == "'Four' was read as 'For'"
 
 
 def test_a_model_gives_every_word_a_probability(tmp_path: Path) -> None:
