@@ -19,7 +19,6 @@ _WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*")
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai … Han
 _SAMPLE_LINES = 1000
 
-
 KnownWords = dict[str, str]  # the usual form of each word, by its case-folded form
 
 
