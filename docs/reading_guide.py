@@ -130,8 +130,8 @@ def influence(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 layout = padded(ids, ids, pad=-1)
-assert_close(block(x, layer), layer(x[None], layout)[0], atol=1e-4, rtol=1e-4)
-draw("4. a block: each word stays mostly itself", influence(lambda x: layer(x[None], layout)[0], x))
+assert_close(block(x, layer), layer(x[None], ids, every_word[None])[0], atol=1e-4, rtol=1e-4)
+draw("4. a block: each word stays mostly itself", influence(lambda x: layer(x[None], ids, every_word[None])[0], x))
 
 # %% 5. The whole, figure 1: an encoder that sees everything, a decoder that sees the encoder's result and its own past
 
@@ -157,7 +157,7 @@ def transformer(source: Tensor, target: Tensor) -> Tensor:
 
 source, target = ids[0], ids[0].flip(0)
 assert_close(transformer(source, target), model(source[None], target[None])[0], atol=1e-4, rtol=1e-4)
-of_encoder = influence(lambda x: model.encoder(x[None], layout)[0], x)
+of_encoder = influence(lambda x: model.encoder(x[None], ids, every_word[None])[0], x)
 memory = model.encode(source[None], layout)
 of_decoder = influence(lambda y: model.decoder(y[None], memory, layout)[0], x)
 assert torch.equal(of_decoder > 0, decoder)  # after any number of layers: the graph of step 2

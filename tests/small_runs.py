@@ -188,6 +188,18 @@ def torchrun_environments(world_size: int) -> list[dict[str, str]]:
     return [{**common, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(world_size)]
 
 
+def check_resumed(words: Callable[..., list[str]], folder: Path, finished: Path, *, stops: Sequence[int]) -> None:
+    """Assert that a run that stopped at each of these steps and continued has the bytes of the `finished` one.
+
+    `words` gives the command line of a run in a folder, by its name, with changes.
+    """
+    for max_steps in stops:
+        assert train(words(folder, "run", f"training.max_steps={max_steps}")) == 0
+    resumed, whole = outcome(folder / "run"), outcome(finished)
+    for name in ("model.safetensors", "metrics.jsonl", "evaluation.json", "tokenizer.model"):
+        assert resumed[name] == whole[name], name
+
+
 def _within(environment: dict[str, str], action: Callable[..., None], arguments: Sequence[Any]) -> None:
     os.environ.update(environment)
     action(*arguments)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 
@@ -13,11 +12,10 @@ from mt.config.schema import LabelledData, TextData, TrainConfig
 from mt.data.batch import Pairs
 from mt.data.encoded import encode_corpus
 from mt.data.lines import read_lines
-from mt.data.masked_blocks import masked_blocks
 from mt.data.pair_faults import examples, read_pairs
 from mt.data.rows import labelled_rows, rows_of_texts
-from mt.data.text_blocks import encode_text, encoded_text, text_blocks
-from mt.data.text_cache import PreparedText, Side
+from mt.data.text_blocks import encode_text, encoded_text, masked_blocks, text_blocks
+from mt.data.text_cache import SIDES, PreparedText
 from mt.data.tokenizer import Tokenizer
 from mt.runs.folder import HELD_OUT_TEXT, held_out_text, tokenizer_paths
 
@@ -34,7 +32,7 @@ def _change(config: TrainConfig) -> bool:
 def training_pairs(config: TrainConfig, text: PreparedText, *, epoch: int) -> Pairs:
     """The training pairs of an epoch, a pure function of the seed and the epoch; mapped into memory where possible."""
     run_dir, data, cache_dir = Path(config.run_dir), config.data, Path(config.data.cache_dir)
-    paths = [text.path("train", side) for side in get_args(Side)]
+    paths = [text.path("train", side) for side in SIDES]
     if isinstance(data, TextData):
         _, tokenizer = load_tokenizers(config, run_dir)
         ids = encoded_text(paths[1], tokenizer, fingerprint=text.fingerprint, cache_dir=cache_dir)
@@ -62,7 +60,7 @@ def held_out_pairs(config: TrainConfig, run_dir: Path) -> Pairs | None:
     Blocks of a text do not see those before them. Hidden tokens are always the same ones, and of pairs to classify
     every other has a fault, always the same one. Raises BadFileError for a damaged tokenizer.
     """
-    paths = [held_out_text(run_dir, "validation", side) for side in get_args(Side)]
+    paths = [held_out_text(run_dir, "validation", side) for side in SIDES]
     tokenizers = load_tokenizers(config, run_dir)
     if isinstance(config.data, TextData) and paths[1].exists():
         blocks = text_blocks(encode_text(paths[1], tokenizers[1]), block_tokens=config.data.block_tokens)

@@ -4,7 +4,6 @@ import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -14,7 +13,7 @@ from mt.config.checks import classifies_pairs
 from mt.config.schema import Data
 from mt.data.filters import LearnedScore, Pair
 from mt.data.pair_faults import TRAINED, TRUE, UNSEEN, faulty, read_pairs
-from mt.data.text_cache import Side
+from mt.data.text_cache import SIDES
 from mt.errors import UserError
 from mt.runs.folder import MODEL, held_out_text, load_run
 from mt.translation.classifier import roc_auc
@@ -32,7 +31,7 @@ def score_faults(run_dir: Path) -> None:
     split = scored_split(run_dir)
     if split is None:
         return
-    paths = [held_out_text(run_dir, split, side) for side in get_args(Side)]
+    paths = [held_out_text(run_dir, split, side) for side in SIDES]
     pairs, scorer = read_pairs(*paths, most=_SCORED_PAIRS), _scorer(run_dir)
     true, faults = scorer(pairs), {}
     for name, fault in {**TRAINED, **UNSEEN}.items():

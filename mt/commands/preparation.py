@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import get_args
 
 import torch
 
@@ -23,7 +22,7 @@ from mt.data.filters import HELD_OUT, FilterSettings
 from mt.data.known_words import save_known_words
 from mt.data.loader import TrainingOrder
 from mt.data.text_blocks import prepare_single_text
-from mt.data.text_cache import HELD_OUT_FILE, PreparedText, Side, prepare_text
+from mt.data.text_cache import HELD_OUT_FILE, SIDES, PreparedText, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.doctor.quick import report_corpus_findings
 from mt.fast.workers import in_process
@@ -43,7 +42,7 @@ from mt.runs.folder import (
     tokenizer_paths,
 )
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup
-from mt.training.trial import largest_that_fits, try_batches
+from mt.training.trial import largest_batches, largest_that_fits, try_batches
 
 
 def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager[None] | None = None) -> PreparedText:
@@ -65,7 +64,7 @@ def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager
         train_tokenizers(config, text)
     note_tokenizers(run_dir)
     for split in text.report.held_out:
-        for side in get_args(Side):
+        for side in SIDES:
             if text.path(split, side).exists():
                 replace_file(held_out_text(run_dir, split, side), text.path(split, side).read_bytes())
     replace_file(run_dir / CONFIG, to_yaml(config).encode())
@@ -130,13 +129,13 @@ def train_tokenizers(config: TrainConfig, text: PreparedText) -> None:
 @contextmanager
 def _tokenizer_text(config: TrainConfig, text: PreparedText) -> Iterator[list[list[Path]]]:
     """The source and target files to learn subwords from: the training text, and its pairs with another case."""
-    plain = [text.path("train", side) for side in get_args(Side)]
+    plain = [text.path("train", side) for side in SIDES]
     augmentation = build.augmentation(config.data)
     of_case = augmentation and augmentation.of_case()
     if of_case is None:
         yield [plain]
         return
-    cased = [Path(config.run_dir) / f".cased.{side}.part" for side in get_args(Side)]  # a killed run's are removed
+    cased = [Path(config.run_dir) / f".cased.{side}.part" for side in SIDES]  # a killed run's are removed
     try:
         write_changed(of_case, plain, cased, seed=config.seed)
         yield [plain, cased]
@@ -196,7 +195,7 @@ def fitting_tokens(
         try_batches(
             build.training_loss(model, config.training),
             optimizer,
-            order.largest_batches(epoch=epoch, micro_batch_tokens=tokens),
+            largest_batches(order, epoch=epoch, micro_batch_tokens=tokens),
             autocast=build.training_autocast(config.training, device),
         )
 

@@ -161,9 +161,9 @@ def _(config: TrainConfig) -> None:
             )
         if config.model.family != "encoder":
             raise UserError(f"model.family: data=labelled trains a classifier, an encoder; got {config.model.family}")
-        _check_classifier(config, longest_row(config))
+        _check_classifier(config)
     else:
-        _check_translation(config, config.data.filters.max_tokens)
+        _check_translation(config)
 
 
 def _check_language_model(config: TrainConfig, block_tokens: int) -> None:
@@ -172,10 +172,8 @@ def _check_language_model(config: TrainConfig, block_tokens: int) -> None:
             "model.family: data=text takes decoder, for a language model, or encoder, for a masked one; "
             f"got {config.model.family}"
         )
-    tokens, ends = longest_row(config), " with its ends" if config.model.family == "encoder" else ""
-    for key, size in _row_limits(config).items():
-        if tokens > size:
-            raise UserError(f"data.block_tokens: a block of {block_tokens}{ends} is more than {key} = {size}")
+    ends = " with its ends" if config.model.family == "encoder" else ""
+    _check_rows(config, f"data.block_tokens: a block of {block_tokens}{ends} is more than")
     _check_unchanged_rows(config, "data=text")
 
 
@@ -202,22 +200,20 @@ def longest_row(config: TrainConfig) -> int:
     return 1 + texts * (config.data.filters.max_tokens + 1)
 
 
-def _row_limits(config: TrainConfig) -> dict[str, int]:
-    """What a row must fit, by its option."""
-    sizes = {"training.micro_batch_tokens": _micro_batch_tokens(config.training)}
-    if config.model.positions == "learned":
-        sizes["model.max_positions"] = config.model.max_positions
-    return sizes
+def _check_rows(config: TrainConfig, what: str) -> None:
+    """Refuse a longest row that a micro-batch or learned positions cannot hold."""
+    training, tokens = config.training, longest_row(config)
+    held = training.batch_tokens if training.micro_batch_tokens == "auto" else training.micro_batch_tokens
+    if tokens > held:
+        raise UserError(f"{what} training.micro_batch_tokens = {held}")
+    if config.model.positions == "learned" and tokens > config.model.max_positions:
+        raise UserError(f"{what} model.max_positions = {config.model.max_positions}")
 
 
-def _check_classifier(config: TrainConfig, row_tokens: int) -> None:
+def _check_classifier(config: TrainConfig) -> None:
     texts = "a text" if isinstance(config.data, LabelledData) else "two texts"
-    for key, size in _row_limits(config).items():
-        if row_tokens > size:
-            raise UserError(
-                f"data.filters.max_tokens: {texts} of {config.data.filters.max_tokens} subwords: a row of "
-                f"{row_tokens} with the ends does not fit {key} = {size}"
-            )
+    row = f"a row of {longest_row(config)} with the ends does not fit"
+    _check_rows(config, f"data.filters.max_tokens: {texts} of {config.data.filters.max_tokens} subwords: {row}")
     _check_unchanged_rows(config, "model.family=encoder")
 
 
@@ -233,23 +229,14 @@ def _check_unchanged_rows(config: TrainConfig, what: str) -> None:
             raise UserError(f"{key}: {what} takes {str(value).lower()} only, got {str(given).lower()}")
 
 
-def _micro_batch_tokens(training: Training) -> int:
-    return training.batch_tokens if training.micro_batch_tokens == "auto" else training.micro_batch_tokens
-
-
-def _check_translation(config: TrainConfig, max_tokens: int) -> None:
-    if max_tokens + 1 > _micro_batch_tokens(config.training):
-        raise UserError(
-            f"data.filters.max_tokens: a sentence of {max_tokens} subwords and its end "
-            f"do not fit training.micro_batch_tokens = {_micro_batch_tokens(config.training)}"
-        )
-    check_max_positions(config.model, config.decoding)
-    both = 2 if config.model.family == "decoder" else 1  # source and target count on in one row
-    if both * (max_tokens + 1) > config.model.max_positions and config.model.positions == "learned":
-        raise UserError(
-            f"data.filters.max_tokens: {'a pair of sentences' if both == 2 else 'a sentence'} of {max_tokens} subwords "
-            f"and its end do not fit model.max_positions = {config.model.max_positions}"
-        )
+def _check_translation(config: TrainConfig) -> None:
+    model, words = config.model, f"of {config.data.filters.max_tokens} subwords and its end do not fit"
+    _check_rows(config, f"data.filters.max_tokens: a sentence {words}")
+    check_max_positions(model, config.decoding)
+    in_a_row = 2 * longest_row(config)  # source and target count on
+    if model.family == "decoder" and model.positions == "learned" and in_a_row > model.max_positions:
+        longest = f"model.max_positions = {model.max_positions}"
+        raise UserError(f"data.filters.max_tokens: a pair of sentences {words} {longest}")
 
 
 @check_combinations.register

@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mt.data.filters import Pair
 from mt.data.lines import read_lines
 from mt.data.spaces import separator
 from mt.data.untranslatable import FORMS, token
-
-Pair = tuple[str, str]  # source and target
 
 COPIED = [kind for kind in FORMS if kind != "noise"]
 _MARKS = (".。．।۔", "!！", "?？؟", "…", ":：", ";；؛")  # those of a group end sentences of the same kind

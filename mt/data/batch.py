@@ -52,28 +52,18 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device, copied without waiting where the memory is pinned."""
-        return self._with_tensors(lambda tensor: tensor.to(device, non_blocking=True))
+        return self.with_tensors(lambda tensor: tensor.to(device, non_blocking=True))
 
     def without_targets(self) -> "Batch":
         """The same shapes with nothing to learn: its loss and its gradient are zero."""
         return Batch(**vars(self) | {"label_indices": self.label_indices[:0], "source_tokens": 0, "target_tokens": 0})
 
-    def doubled(self) -> "Batch":
-        """Every row twice, the second copies after all the first: two passes of a model in one."""
-        twice = self._with_tensors(lambda tensor: torch.cat([tensor, tensor]))
-        second = self.label_indices + self.target_output.numel()
-        return replace(
-            twice,
-            label_indices=torch.cat([self.label_indices, second]),
-            source_tokens=2 * self.source_tokens,
-            target_tokens=2 * self.target_tokens,
-        )
-
     def pinned(self) -> "Batch":
         """The same batch in page-locked memory, from which a GPU copies by itself."""
-        return self._with_tensors(Tensor.pin_memory)
+        return self.with_tensors(Tensor.pin_memory)
 
-    def _with_tensors(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+    def with_tensors(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        """The same batch with each of its tensors changed."""
         changed = {name: change(value) for name, value in vars(self).items() if isinstance(value, Tensor)}
         return Batch(**vars(self) | changed)
 

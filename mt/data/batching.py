@@ -24,9 +24,9 @@ _BATCHES_PER_POOL, _PACKED_BATCHES_PER_POOL = 64, 8
 def plan_epoch(lengths: Lengths, *, batch_tokens: int, seed: int, epoch: int) -> list[Indices]:
     """Every pair once, in batches that hold at most `batch_tokens` tokens, padding included, on either side.
 
-    The corpus is shuffled, cut into pools of many batches, sorted by length
-    within a pool, cut into batches, and the batches are shuffled: similar lengths meet, and no two epochs agree.
-    Raises UserError when one pair alone exceeds the budget.
+    The corpus is shuffled, cut into pools of many batches, sorted by length within a pool, cut into batches, and the
+    batches are shuffled: similar lengths meet, and no two epochs agree. Raises UserError when one pair alone exceeds
+    the budget.
     """
     longer = lengths.max(axis=0)
     check_longest(int(longer.max(initial=1)), batch_tokens=batch_tokens)
@@ -94,10 +94,10 @@ def plan_packed_rows(
 ) -> Iterator[tuple[int, PackedRows]]:
     """Every pair once: (tokens of a row, the rows of a batch), a pure function of (seed, epoch).
 
-    Pairs of up to `pack_length` tokens share rows of that length; longer ones, if
-    there are any, go to batches of their own with rows for the longest (`row_lengths`). All batches of a row length
-    have the same number of rows, except the last one in the epoch. The corpus is shuffled and packed a pool of pairs
-    at a time. Raises UserError when one pair alone exceeds `batch_tokens`.
+    Pairs of up to `pack_length` tokens share rows of that length; longer ones, if there are any, go to batches of
+    their own with rows for the longest (`row_lengths`). All batches of a row length have the same number of rows,
+    except the last one in the epoch. The corpus is shuffled and packed a pool of pairs at a time. Raises UserError
+    when one pair alone exceeds `batch_tokens`.
     """
     random = np.random.Generator(np.random.PCG64([seed, epoch]))
     order = random.permutation(lengths.shape[1])

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
-from functools import partial
+from functools import cache, partial
 from itertools import chain, compress
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,10 @@ from mt.data.batch import Ids, Pairs
 from mt.data.cache import Facts, cached_folder
 from mt.data.filters import Split
 from mt.data.lines import blocks, read_lines
-from mt.data.text_cache import PreparedText, Side
+from mt.data.text_cache import SIDES, PreparedText, Side
 from mt.data.tokenizer import Tokenizer
 from mt.reporting import Progress
 
-SIDES: tuple[Side, Side] = ("source", "target")
 CHUNK_PAIRS = 4096  # also the pairs that share a seed of BPE-dropout: another number gives other samples
 _FORMAT = 5
 
@@ -54,8 +53,7 @@ def encode_corpus(
 
     Raises BadFileError for a tokenizer that cannot be loaded, DiskError when the folder cannot be written.
     """
-    loaded = {path: Tokenizer.load(path) for path in tokenizer_paths}
-    tokenizers = [loaded[path] for path in tokenizer_paths]
+    tokenizers = list(map(cache(Tokenizer.load), tokenizer_paths))
     origin: list[object] = [_FORMAT, text.fingerprint, split, *(one.fingerprint for one in tokenizers), max_tokens]
 
     def encode(chunk: int, sides: Sequence[Sequence[str]]) -> list[list[list[int]]]:
@@ -70,8 +68,7 @@ def encode_corpus(
         ]
 
     small = max(one.vocab_size for one in tokenizers) <= 1 << 16
-    dtype = np.dtype("<u2" if small else "<u4")
-    write = partial(_write, text=text, split=split, encode=encode, dtype=dtype, max_tokens=max_tokens)
+    write = partial(_write, text, split, encode, dtype="<u2" if small else "<u4", most=max_tokens)
     if not bpe_dropout and augmentation is None:
         return _mapped(*cached_folder(cache_dir, "ids", origin, write))
     origin += [bpe_dropout, augmentation and asdict(augmentation), seed]
@@ -96,16 +93,8 @@ def _mapped(folder: Path, facts: Facts) -> Pairs:
     return Pairs(source, target, source_lengths, target_lengths, dropped_too_long=facts["dropped_too_long"])
 
 
-def _write(
-    folder: Path,
-    *,
-    text: PreparedText,
-    split: Split,
-    encode: Encode,
-    dtype: np.dtype[Any],
-    max_tokens: int | None,
-) -> Facts:
-    """Write the ids and offsets of both sides of the pairs to keep."""
+def _write(text: PreparedText, split: Split, encode: Encode, folder: Path, *, dtype: str, most: int | None) -> Facts:
+    """Write the ids and offsets of both sides of the pairs to keep, which have at `most` as many subwords."""
     all_lengths = [np.zeros((2, 1), dtype=np.int64)]  # the first sentence begins at 0
     too_long = 0
     chunks = (blocks(read_lines(str(text.path(split, side))), CHUNK_PAIRS) for side in SIDES)
@@ -118,9 +107,9 @@ def _write(
             ids = encode(number, lines)
             lengths = np.array([list(map(len, side_ids)) for side_ids in ids])
             kept: Any = np.ones(lengths.shape[1], dtype=bool)
-            if max_tokens is not None:
+            if most is not None:
                 has_text = (lengths > 0).all(axis=0)
-                kept = has_text & (lengths <= max_tokens).all(axis=0)
+                kept = has_text & (lengths <= most).all(axis=0)
                 too_long += int((has_text & ~kept).sum())
             for file, side_ids in zip((source_file, target_file), ids, strict=True):
                 file.write(np.fromiter(chain.from_iterable(compress(side_ids, kept.tolist())), dtype).tobytes())
@@ -128,4 +117,4 @@ def _write(
             progress.advance(len(kept))
     for side, offsets in zip(SIDES, np.concatenate(all_lengths, axis=1).cumsum(axis=1), strict=True):
         np.save(folder / f"{side}.offsets.npy", offsets)
-    return {"dropped_too_long": too_long, "dtype": dtype.str}
+    return {"dropped_too_long": too_long, "dtype": dtype}

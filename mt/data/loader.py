@@ -11,12 +11,9 @@ import numpy as np
 from mt.data import batching
 from mt.data.batch import Batch, Pairs, make_packed_batch
 from mt.data.batching import Indices, Lengths, PackedRows
-from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError
 
 Part = TypeVar("Part")
-
-_SHORT_TOKENS = 16  # rows so short fill any budget nearly exactly
 
 
 class StepBatches(NamedTuple):
@@ -64,38 +61,10 @@ class TrainingOrder:
                     yield ready
                 epoch, start = epoch + 1, 0
 
-    def largest_batches(self, *, epoch: int, micro_batch_tokens: int) -> list[Batch]:
-        """Made-up batches that need as much memory as any of the epoch: the longest rows, and the fullest.
-
-        One has the rows of all micro-batches that are computed side by side.
-        """
-        corpus = self.corpus_of_epoch(epoch)
-        longest = int(corpus.token_lengths().max(initial=1))
-        if self.pack_length:
-            both = batching.row_lengths(longest, pack_length=self.pack_length, batch_tokens=self.batch_tokens)
-            sizes = [(self._rows(n, micro_batch_tokens) * self.threads, n) for n in dict.fromkeys(reversed(both))]
-        else:
-            micro_batch_tokens = min(micro_batch_tokens * self.threads, self.batch_tokens)
-            if self.world_size > 1:  # what split_for_ranks may take, at most
-                share = -(-self.batch_tokens // self.world_size) + longest
-                micro_batch_tokens = min(micro_batch_tokens, share + share // 64 + 1)
-            lengths = dict.fromkeys((longest, min(longest, _SHORT_TOKENS)))
-            sizes = [(max(1, micro_batch_tokens // n), n) for n in lengths]
-        batches = []
-        for rows, length in sizes:
-            if self.pack_length:
-                whole, rest = divmod(length, longest)
-                sentences = [[UNKNOWN] * (tokens - 1) for tokens in (*[longest] * whole, rest) if tokens]
-                row = list(zip(sentences, sentences, strict=True))
-                batches.append(make_packed_batch([row] * rows, pack_length=length, rows=rows))
-            else:
-                sentences = [[UNKNOWN] * (length - 1)] * rows
-                batches.append(corpus.make_batch(sentences, sentences))
-        return batches
-
-    def _rows(self, pack_length: int, micro_batch_tokens: int) -> int:
-        most = max(1, micro_batch_tokens // pack_length)
-        return batching.split_evenly(self.batch_tokens // pack_length, most=most, ranks=self.world_size * self.threads)
+    def rows_of(self, length: int, micro_batch_tokens: int) -> int:
+        """The packed rows of this length in a micro-batch."""
+        most = max(1, micro_batch_tokens // length)
+        return batching.split_evenly(self.batch_tokens // length, most=most, ranks=self.world_size * self.threads)
 
     def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
         """The batches of an epoch from batch `start` on; runs in the loader's thread."""
@@ -130,7 +99,7 @@ class TrainingOrder:
 
     def _read_packed(self, corpus: Pairs, packed_rows: PackedRows, pack_length: int) -> list[Batch]:
         """These rows as micro-batches of equally many."""
-        rows = self._rows(pack_length, self.micro_batch_tokens)
+        rows = self.rows_of(pack_length, self.micro_batch_tokens)
         parts = [packed_rows[start : start + rows] for start in range(0, len(packed_rows), rows)]
 
         def read(part: PackedRows) -> Batch:

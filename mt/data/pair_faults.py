@@ -106,8 +106,9 @@ def faulty(pairs: Sequence[Pair], fault: Fault, *, seed: str) -> list[Pair]:
     changed = []
     for index, pair in enumerate(pairs):
         chance = random.Random(f"{seed} {index}")
-        changed.append(fault(pair, near(pairs, index, chance), chance))
-    return [new for new, pair in zip(changed, pairs, strict=True) if new != pair]
+        if (new := fault(pair, near(pairs, index, chance), chance)) != pair:
+            changed.append(new)
+    return changed
 
 
 def examples(pairs: Sequence[Pair], *, seed: str) -> tuple[list[Pair], list[int]]:

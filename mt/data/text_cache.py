@@ -24,6 +24,7 @@ FORMAT_VERSION = 2
 BLOCK_PAIRS = 8192
 HELD_OUT_FILE = "held_out.jsonl"
 Side = Literal["source", "target"]
+SIDES: tuple[Side, Side] = ("source", "target")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,13 +55,13 @@ def train_tokenizer(
     With the `model_type` char every character is a subword of its own. A `verbatim` model changes nothing in a text:
     it keeps spaces and compatibility forms as they are, and knows the line break. With `mask` there is a token `MASK`.
 
-    At most `input_sentence_size` lines are used, spread evenly over all files, so that the same
-    files give the same model. Digits are not split, as in the paper's own encoding. `byte_fallback`
-    spends 256 subwords on single bytes, after which no text is unknown. A corpus that supports fewer
-    subwords than `vocab_size` gives a smaller vocabulary and a warning.
+    At most `input_sentence_size` lines are used, spread evenly over all files, so that the same files give the same
+    model. Digits are not split, as in the paper's own encoding. `byte_fallback` spends 256 subwords on single bytes,
+    after which no text is unknown. A corpus that supports fewer subwords than `vocab_size` gives a smaller vocabulary
+    and a warning.
 
-    Raises UserError when the files cannot be read, hold no text, or have more distinct characters than
-    `vocab_size` has room for, and DiskError when the model cannot be written.
+    Raises UserError when the files cannot be read, hold no text, or have more distinct characters than `vocab_size`
+    has room for, and DiskError when the model cannot be written.
     """
     model = io.BytesIO()
     try:

@@ -48,22 +48,6 @@ def token(kinds: Sequence[str], sentence: str, chance: random.Random) -> str:
     )
 
 
-def is_copied(token: str, text: str) -> bool:
-    """Whether a text has exactly this token, not as a part of a longer one."""
-    return _exactly(token).search(text) is not None
-
-
-def left_out(token: str, text: str) -> str:
-    """The text without the token, where it has exactly that."""
-    return " ".join(_exactly(token).sub(" ", text, count=1).split())
-
-
-def _exactly(token: str) -> re.Pattern[str]:
-    before = r"(?<![\w@/$#%-])(?<!\w[.,:])" if token[0].isascii() else "(?<!\u200d)"
-    after = r"(?![\w@/%\u200d\ufe0f\U0001f3fb-\U0001f3ff]|[.,:#?=-]\w)"
-    return re.compile(f"{before}{re.escape(token)}{after}")
-
-
 def _part(name: str | None, words: Sequence[str], chance: random.Random) -> str:
     """What is in a form for {name}, or for a digit without."""
     match name:

@@ -8,7 +8,7 @@ from torch import nn
 
 from mt.model.attention import Attention, MultiHeadAttention, attention
 from mt.model.attention_positions import AlibiPositions, RelativePositions, RotaryPositions
-from mt.model.decoder_only import AnyTransformer, CausalLayer, DecoderOnly
+from mt.model.decoder_only import AnyTransformer, DecoderOnly
 from mt.model.embedding import TokenEmbedding
 from mt.model.encoder_only import EncoderOnly
 from mt.model.feed_forward import Activation, FeedForward, SwiGLU
@@ -77,7 +77,7 @@ class Architecture:
 
     def _decoder_only(self) -> DecoderOnly:
         return DecoderOnly(
-            **self._around_the_stacks(), decoder=self._stack(self._causal_layer, self.num_decoder_layers)
+            **self._around_the_stacks(), decoder=self._stack(self._encoder_layer, self.num_decoder_layers)
         )
 
     def _encoder_only(self) -> EncoderOnly:
@@ -134,13 +134,6 @@ class Architecture:
         return DecoderLayer(
             self_attention=self._multi_head_attention(self._attention_positions()),
             cross_attention=self._multi_head_attention(Positions()),
-            feed_forward=self._feed_forward(),
-            residual=self._residual,
-        )
-
-    def _causal_layer(self) -> CausalLayer:
-        return CausalLayer(
-            self_attention=self._multi_head_attention(self._attention_positions()),
             feed_forward=self._feed_forward(),
             residual=self._residual,
         )

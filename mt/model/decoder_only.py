@@ -10,39 +10,17 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from mt.model.attention import KeyValueCache, MultiHeadAttention
+from mt.model.attention import KeyValueCache
 from mt.model.embedding import TokenEmbedding
 from mt.model.encoder_only import EncoderOnly
 from mt.model.masks import Layout, joined, padded
 from mt.model.positions import Positions
-from mt.model.stacks import Residual, Stack
+from mt.model.stacks import Stack
 from mt.model.transformer import Cuts, Transformer
 
 
-class CausalLayer(nn.Module):
-    """A decoder layer without attention over an encoder: self-attention, then the feed-forward network."""
-
-    def __init__(self, *, self_attention: MultiHeadAttention, feed_forward: nn.Module, residual: Residual) -> None:
-        super().__init__()
-        self.self_attention = self_attention
-        self.self_attention_residual = residual()
-        self.feed_forward = feed_forward
-        self.feed_forward_residual = residual()
-
-    def forward(
-        self,
-        x: Float[Tensor, "batch length d_model"],
-        ids: Int[Tensor, "#batch length"],
-        mask: Bool[Tensor, "batch #length all"],
-        cache: KeyValueCache | None = None,
-    ) -> Float[Tensor, "batch length d_model"]:
-        """One layer, where `ids` are position ids; with a `cache`, `x` holds the newest positions only."""
-        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, mask, ids, ids, cache=cache))
-        return self.feed_forward_residual(x, self.feed_forward)
-
-
 class DecoderOnly(nn.Module):
-    """A stack of causal layers over source and target in one row; `Architecture` makes it for `family=decoder`.
+    """Encoder layers under a causal mask, over source and target in one row; made for `family=decoder`.
 
     It takes what `Transformer` takes, so that batches, packing, loss and search are the same. The two sides may have
     embeddings of their own, and tied ones are one module.

@@ -77,7 +77,7 @@ class EncoderOnly(nn.Module):
         x = x if cut is None else x.masked_fill(cut.unsqueeze(2), 0.0)
         x = x + self.segment_embedding(self._segments(source, layout))
         x = self.norm(self.positions.embed(x, layout.source_ids))
-        return self.encoder(self.dropout(x), layout)
+        return self.encoder(self.dropout(x), layout.source_ids, layout.source_mask)
 
     def _segments(self, source: Int[Tensor, "batch source"], layout: Layout) -> Int[Tensor, "batch source"]:
         """0 up to the first EOS of a row, or of each row packed into one, 1 behind it."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from mt.model.attention import KeyValueCache, MultiHeadAttention
@@ -14,7 +14,7 @@ LayerCache = tuple[KeyValueCache, KeyValueCache]  # of a decoder layer's self-at
 
 
 class EncoderLayer(nn.Module):
-    """Left half of figure 1: self-attention, then the feed-forward network."""
+    """Left half of figure 1: self-attention, then the feed-forward network. With a causal mask it is a layer of GPT."""
 
     def __init__(self, *, self_attention: MultiHeadAttention, feed_forward: nn.Module, residual: Residual) -> None:
         super().__init__()
@@ -24,11 +24,14 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = residual()
 
     def forward(
-        self, x: Float[Tensor, "batch source d_model"], layout: Layout
-    ) -> Float[Tensor, "batch source d_model"]:
-        """One encoder layer."""
-        ids = layout.source_ids
-        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, layout.source_mask, ids, ids))
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        ids: Int[Tensor, "#batch length"],
+        mask: Bool[Tensor, "batch #length all"],
+        cache: KeyValueCache | None = None,
+    ) -> Float[Tensor, "batch length d_model"]:
+        """One layer, where `ids` are position ids; with a `cache`, `x` holds the newest positions only."""
+        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, mask, ids, ids, cache=cache))
         return self.feed_forward_residual(x, self.feed_forward)
 
 

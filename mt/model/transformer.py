@@ -67,7 +67,8 @@ class Transformer(nn.Module):
         self, source: Int[Tensor, "batch source"], layout: Layout, cut: SourceCut = None
     ) -> Float[Tensor, "batch source d_model"]:
         """Left side of figure 1."""
-        return self.encoder(self._embed(self.source_embedding(source), cut, layout.source_ids), layout)
+        x = self._embed(self.source_embedding(source), cut, layout.source_ids)
+        return self.encoder(x, layout.source_ids, layout.source_mask)
 
     def decode(
         self,

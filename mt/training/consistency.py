@@ -5,6 +5,7 @@ how the loss is made of the passes, `cuts` which embeddings are zero.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Int
@@ -13,6 +14,18 @@ from torch import Tensor, nn
 from mt.data.batch import Batch
 from mt.model.transformer import Cuts
 from mt.training.loss import Divergence
+
+
+def doubled(batch: Batch) -> Batch:
+    """Every row twice, first all of them and then all again: two passes of a model in one."""
+    twice = batch.with_tensors(lambda tensor: torch.cat([tensor, tensor]))
+    second = batch.label_indices + batch.target_output.numel()
+    return replace(
+        twice,
+        label_indices=torch.cat([batch.label_indices, second]),
+        source_tokens=2 * batch.source_tokens,
+        target_tokens=2 * batch.target_tokens,
+    )
 
 
 class RDrop:
@@ -25,9 +38,9 @@ class RDrop:
     def __init__(self, *, weight: float) -> None:
         self.divergence = Divergence(weight / 2, shares=(0.5, 0.5))
 
-    def cuts(self, doubled: Batch) -> Cuts:
+    def cuts(self, twice: Batch) -> Cuts:
         """No embedding is zero."""
-        del doubled
+        del twice
         return None, None
 
 
@@ -45,9 +58,9 @@ class SimCut(nn.Module):
         self.dropout = dropout
         self.spared = tuple(spared)
 
-    def cuts(self, doubled: Batch) -> Cuts:
+    def cuts(self, twice: Batch) -> Cuts:
         """The tokens of the source and of the decoder's input that are cut, drawn as the masks of dropout are."""
-        return self._cut(doubled.source), self._cut(doubled.target_input)
+        return self._cut(twice.source), self._cut(twice.target_input)
 
     def _cut(self, tokens: Int[Tensor, "rows length"]) -> Bool[Tensor, "rows length"]:
         second = tokens[len(tokens) // 2 :]

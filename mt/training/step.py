@@ -14,7 +14,7 @@ from mt.data.batch import Batch
 from mt.model.decoder_only import AnyTransformer
 from mt.model.masks import packed
 from mt.model.transformer import Cuts
-from mt.training.consistency import RDrop, SimCut
+from mt.training.consistency import RDrop, SimCut, doubled
 from mt.training.loss import ProjectedLoss, projected_loss
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 
@@ -75,7 +75,7 @@ class TrainingLoss(nn.Module):
         cuts: Cuts = (None, None)
         paired = {}
         if self.consistency is not None:
-            batch = batch.doubled()
+            batch = doubled(batch)
             cuts, paired = self.consistency.cuts(batch), {"divergence": self.consistency.divergence}
         layout = None
         if batch.source_segments is not None and batch.target_segments is not None:

@@ -7,13 +7,15 @@ from contextlib import AbstractContextManager
 import numpy as np
 import torch
 
-from mt.data.batch import Batch, Pairs
-from mt.data.loader import StepBatches
+from mt.data import batching
+from mt.data.batch import Batch, Pairs, make_packed_batch
+from mt.data.loader import StepBatches, TrainingOrder
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError, out_of_memory
 from mt.training.processes import Replica
 from mt.training.step import SideBySide, TrainingLoss, train_step
 
+_SHORT_TOKENS = 16  # rows so short fill any budget nearly exactly
 _WARMUP_STEPS, _LEAST_SECONDS, _LONGEST = 2, 2.0, 200
 
 
@@ -41,6 +43,33 @@ def try_batches(
         del moments
     finally:
         optimizer.zero_grad(set_to_none=True)
+
+
+def largest_batches(order: TrainingOrder, *, epoch: int, micro_batch_tokens: int) -> list[Batch]:
+    """Made-up batches that need as much memory as any of the epoch: the longest rows, and the fullest.
+
+    One has the rows of all micro-batches that are computed side by side.
+    """
+    corpus = order.corpus_of_epoch(epoch)
+    longest = int(corpus.token_lengths().max(initial=1))
+    batches = []
+    if order.pack_length:
+        lengths = batching.row_lengths(longest, pack_length=order.pack_length, batch_tokens=order.batch_tokens)
+        for length in dict.fromkeys(reversed(lengths)):
+            whole, rest = divmod(length, longest)
+            sentences = [[UNKNOWN] * (tokens - 1) for tokens in (*[longest] * whole, rest) if tokens]
+            row, rows = list(zip(sentences, sentences, strict=True)), order.rows_of(length, micro_batch_tokens)
+            rows *= order.threads
+            batches.append(make_packed_batch([row] * rows, pack_length=length, rows=rows))
+        return batches
+    tokens = min(micro_batch_tokens * order.threads, order.batch_tokens)
+    if order.world_size > 1:  # what split_for_ranks may take, at most
+        share = -(-order.batch_tokens // order.world_size) + longest
+        tokens = min(tokens, share + share // 64 + 1)
+    for length in dict.fromkeys((longest, min(longest, _SHORT_TOKENS))):
+        sentences = [[UNKNOWN] * (length - 1)] * max(1, tokens // length)
+        batches.append(corpus.make_batch(sentences, sentences))
+    return batches
 
 
 def largest_that_fits(attempt: Callable[[int], None], *, most_tokens: int, least_tokens: int) -> int:

@@ -109,3 +109,19 @@ def _probabilities(values: list[float] | None, rows: Sequence[tuple[str, int | C
 
 def _digits(text: str) -> str:
     return re.sub(r"\D", "", text)
+
+
+def is_copied(token: str, text: str) -> bool:
+    """Whether a text has exactly this token, not as a part of a longer one."""
+    return _exactly(token).search(text) is not None
+
+
+def left_out(token: str, text: str) -> str:
+    """The text without the token, where it has exactly that."""
+    return " ".join(_exactly(token).sub(" ", text, count=1).split())
+
+
+def _exactly(token: str) -> re.Pattern[str]:
+    before = r"(?<![\w@/$#%-])(?<!\w[.,:])" if token[0].isascii() else "(?<!\u200d)"
+    after = r"(?![\w@/%\u200d\ufe0f\U0001f3fb-\U0001f3ff]|[.,:#?=-]\w)"
+    return re.compile(f"{before}{re.escape(token)}{after}")

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from mt.data.augmentation import end_marks, inserted, title_case, typo, upper_case
-from mt.data.untranslatable import is_copied, left_out, token
+from mt.data.untranslatable import token
 from mt.reporting import report
 from mt.runs.folder import ROBUSTNESS_LINES, ROBUSTNESS_PICTURE, ROBUSTNESS_TABLE
 from mt.runs.metrics import png
+from mt.translation.copied import is_copied, left_out
 from mt.translation.evaluation import corpus_scores
 from mt.translation.scoring import save_scores
 

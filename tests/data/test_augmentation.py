@@ -20,7 +20,8 @@ from mt.data.augmentation import (
     write_changed,
 )
 from mt.data.lines import read_lines
-from mt.data.untranslatable import FORMS, is_copied, left_out, token
+from mt.data.untranslatable import FORMS, token
+from mt.translation.copied import is_copied, left_out
 
 NOTHING = Augmentation(
     joined=0, upper_case=0, title_case=0, end_punctuation=0, typos=0, noise=0, copied_tokens=0,

@@ -5,9 +5,9 @@ import torch
 
 from mt.data.batch import Pairs
 from mt.data.loader import TrainingOrder, validation_batches
-from mt.data.masked_blocks import masked_blocks
-from mt.data.text_blocks import text_blocks
+from mt.data.text_blocks import masked_blocks, text_blocks
 from mt.data.tokenizer import BOS, EOS, PAD
+from mt.training.trial import largest_batches
 
 MASK, VOCAB_SIZE = 4, 2000
 IDS = np.random.Generator(np.random.PCG64(1)).integers(5, VOCAB_SIZE, 50_000).astype(np.uint16)
@@ -75,6 +75,6 @@ def test_the_tokens_of_a_step_are_those_asked_for_and_a_made_up_row_is_asked_eve
         assert step.target_tokens == sum(batch.target_tokens for batch in step.micro_batches)
         assert step.source_tokens == sum(batch.source_tokens for batch in step.micro_batches)
     stream.close()
-    largest = order.largest_batches(epoch=0, micro_batch_tokens=50)[0]
+    largest = largest_batches(order, epoch=0, micro_batch_tokens=50)[0]
     assert largest.source.shape == (2, 22)
     assert largest.target_tokens == 2 * 21

@@ -12,6 +12,7 @@ from mt.data.batching import Lengths, pack, plan_packed_rows, split_evenly
 from mt.data.loader import TrainingOrder
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.errors import UserError
+from mt.training.trial import largest_batches
 
 
 def corpus(count: int, *, seed: int, longest: int = 120) -> Lengths:
@@ -144,7 +145,7 @@ def test_no_batch_is_larger_than_the_largest(pack_length: int | None) -> None:
         pack_length=pack_length,
         one_shape=True,
     )
-    trial = order.largest_batches(epoch=0, micro_batch_tokens=800)
+    trial = largest_batches(order, epoch=0, micro_batch_tokens=800)
     for epoch, _, micro_batches, *_ in order.steps(epoch=0, start=0):
         if epoch:
             break

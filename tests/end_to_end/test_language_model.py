@@ -72,11 +72,7 @@ def test_it_learns_and_its_bits_per_byte_are_those_of_its_probabilities(finished
 
 
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(finished: Path, tmp_path: Path) -> None:
-    for max_steps in (20, 60):
-        assert small_runs.train(words(tmp_path, "run", f"training.max_steps={max_steps}")) == 0
-    resumed, whole = small_runs.outcome(tmp_path / "run"), small_runs.outcome(finished)
-    for name in ("model.safetensors", "metrics.jsonl", "evaluation.json", "tokenizer.model"):
-        assert resumed[name] == whole[name], name
+    small_runs.check_resumed(words, tmp_path, finished, stops=(20, 60))
 
 
 def test_it_continues_a_prompt(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -106,11 +106,7 @@ def test_it_is_scored_on_other_texts(finished: Path, capfd: pytest.CaptureFixtur
 
 @pytest.mark.long
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(finished: Path, tmp_path: Path) -> None:
-    for max_steps in (20, 60):
-        assert small_runs.train(words(tmp_path, "run", f"training.max_steps={max_steps}")) == 0
-    resumed, whole = small_runs.outcome(tmp_path / "run"), small_runs.outcome(finished)
-    for name in ("model.safetensors", "metrics.jsonl", "evaluation.json", "tokenizer.model"):
-        assert resumed[name] == whole[name], name
+    small_runs.check_resumed(words, tmp_path, finished, stops=(20, 60))
 
 
 def test_labels_that_training_does_not_have_are_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

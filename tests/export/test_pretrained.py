@@ -99,7 +99,7 @@ def test_a_text_is_cut_into_the_same_tokens_as_a_whole(run_dir: Path, tmp_path: 
     tokenizer = load_tokenizers(load_run(run_dir), run_dir)[1]
     text = "red fish\n\n\n  blue\tfish \nx\n \ny\n\n"
     (tmp_path / "text").write_text(text, encoding="utf-8")
-    assert encode_text(tmp_path / "text", tokenizer)[0].tolist() == tokenizer.encode(text)
+    assert encode_text(tmp_path / "text", tokenizer).tolist() == tokenizer.encode(text)
 
 
 def test_it_generates_as_transformers_does(gpt2: Path, run_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:

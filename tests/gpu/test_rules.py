@@ -37,7 +37,7 @@ from mt.training.distributed import Distributed
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import TrainingLoss, train_step
 from mt.training.trainer import validation_loss
-from mt.training.trial import try_batches
+from mt.training.trial import largest_batches, try_batches
 from mt.translation.translator import Translator
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU shows it itself: tests/gpu/test_cuda.py")
@@ -132,7 +132,7 @@ def test_a_training_step_waits_once(order: dict[str, Any], precision: torch.dtyp
         loss = TrainingLoss(learner, label_smoothing=0.1, loss=chunked_loss)
         replica = SINGLE_PROCESS.wrap(loss, optimizer)
         cast = functools.partial(autocast, place, precision)
-        try_batches(loss, optimizer, stream.largest_batches(epoch=0, micro_batch_tokens=64), autocast=cast)
+        try_batches(loss, optimizer, largest_batches(stream, epoch=0, micro_batch_tokens=64), autocast=cast)
         device.synchronisations.clear()
         losses += [train_step(replica, each, learning_rate=1e-3, autocast=cast).loss for each in batches]
         assert len(device.synchronisations) == (len(batches) if place == CUDA else 0), device.synchronisations

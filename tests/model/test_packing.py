@@ -9,7 +9,6 @@ from torch import Tensor
 
 from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.batching import pack
-from mt.data.loader import token_lengths
 from mt.model import masks
 from mt.model.transformer import Transformer
 from mt.training.step import TrainingLoss
@@ -20,7 +19,7 @@ PACK_LENGTH = 32
 
 def packed_pairs(*, rows: int | None = None) -> tuple[Batch, list[np.ndarray]]:
     corpus = listed_pairs(PAIRS)
-    packed_rows = pack(np.arange(len(PAIRS)), token_lengths(corpus), pack_length=PACK_LENGTH)
+    packed_rows = pack(np.arange(len(PAIRS)), corpus.token_lengths(), pack_length=PACK_LENGTH)
     pairs = [[PAIRS[i] for i in row] for row in packed_rows]
     return make_packed_batch(pairs, pack_length=PACK_LENGTH, rows=rows or len(packed_rows)), packed_rows
 

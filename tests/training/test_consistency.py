@@ -17,7 +17,7 @@ from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.fast import chunked_loss
 from mt.fast.dropout import Dropout
 from mt.model.transformer import Transformer
-from mt.training.consistency import RDrop, SimCut
+from mt.training.consistency import RDrop, SimCut, doubled
 from mt.training.loss import Divergence, paired_loss, projected_loss
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import StepResult, TrainingLoss, train_step
@@ -147,7 +147,7 @@ def test_rdrop_is_half_of_both_cross_entropies_and_half_alpha_times_the_kl_both_
     torch.manual_seed(4)
     gradient, result = step(model, RDrop(weight=5.0), [whole()])
     torch.manual_seed(4)
-    twice = whole().doubled()
+    twice = doubled(whole())
     logits = model(twice.source, twice.target_input).flatten(0, 1)[twice.label_indices]
     first, second = logits.chunk(2)
     assert not torch.allclose(first, second)
@@ -192,7 +192,7 @@ def test_a_token_that_is_cut_has_no_embedding_and_keeps_its_position() -> None:
 
 def test_only_ordinary_tokens_of_the_second_pass_are_cut_at_the_rate_given() -> None:
     torch.manual_seed(0)
-    batch = make_batch(*zip(*random_pairs(3000, longest=9, vocab_size=VOCAB_SIZE, seed=1), strict=True)).doubled()
+    batch = doubled(make_batch(*zip(*random_pairs(3000, longest=9, vocab_size=VOCAB_SIZE, seed=1), strict=True)))
     for cut, tokens in zip(simcut(Dropout(0.05)).cuts(batch), (batch.source, batch.target_input), strict=True):
         rows = len(tokens) // 2
         ordinary = ~torch.isin(tokens, torch.tensor(SPARED))

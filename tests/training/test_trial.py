@@ -12,7 +12,7 @@ from mt.data.loader import TrainingOrder
 from mt.errors import UserError, out_of_memory
 from mt.model.transformer import Transformer
 from mt.training.step import TrainingLoss
-from mt.training.trial import largest_that_fits, try_batches
+from mt.training.trial import largest_batches, largest_that_fits, try_batches
 
 PAIRS = random_pairs(50, longest=19, vocab_size=VOCAB_SIZE, seed=0)
 TORCH_MESSAGE = (
@@ -39,7 +39,7 @@ def fitting(model: Transformer, *, least_tokens: int = 20) -> int:
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
 
     def attempt(tokens: int) -> None:
-        batches = order().largest_batches(epoch=0, micro_batch_tokens=tokens)
+        batches = largest_batches(order(), epoch=0, micro_batch_tokens=tokens)
         try_batches(TrainingLoss(model, label_smoothing=0.1), optimizer, batches, autocast=contextlib.nullcontext)
 
     return largest_that_fits(attempt, most_tokens=320, least_tokens=least_tokens)

@@ -8,10 +8,10 @@ import torch
 from tiny_models import tiny_model
 from translators import make_translator, small_tokenizer
 
-from mt.data.untranslatable import FORMS, is_copied, token
+from mt.data.untranslatable import FORMS, token
 from mt.translation.alignment import mean_attention
 from mt.translation.as_typed import AsTyped
-from mt.translation.copied import Copied, leave_out, lost_numbers, put_back
+from mt.translation.copied import Copied, is_copied, leave_out, lost_numbers, put_back
 from mt.translation.segments import Translation
 
 LINES = ["A dog runs in the garden.", "The house and the river."]
