@@ -84,6 +84,16 @@ def test_words_that_training_never_saw_are_reported(finished: Path, capfd: pytes
     assert f"{guess}12 of 13, lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …\n" in capfd.readouterr().err
     translated(finished, "input=a.txt", "output=out3")
     assert "never saw" not in capfd.readouterr().err
+    translated(finished, "source='Briddge, brigde and stone.'")
+    reported = capfd.readouterr().err.splitlines()
+    read = "words that training never saw: 'Briddge' was read as 'Bridge', 'brigde' was read as 'bridge'"
+    assert reported == [read, "words that training never saw, so their translation is a guess: and"]
+    translated(finished, "source='Briddge, brigde.'", "decoding.spelling=false")
+    assert "a guess: Briddge, brigde" in capfd.readouterr().err
+    Path("typos.txt").write_text("house\nbriddge\nstone\nbrigde\n", encoding="utf-8")
+    translated(finished, "input=typos.txt", "output=out4")
+    read = "saw in 2 of 4 lines: 'briddge' was read as 'bridge', 'brigde' was read as 'bridge'\n"
+    assert read in capfd.readouterr().err
     words = (finished / "data/source_words.txt").rename(finished / "hidden")
     translated(finished, "source=elephant")
     words.rename(finished / "data/source_words.txt")

@@ -16,8 +16,8 @@ from mt.translation.as_typed import AsTyped
 from mt.translation.notices import guessed_words, typos
 from mt.translation.spelling import Spelling
 
-FREQUENT = ["the", "is", "in", "kitchen", "sitting", "dog", "street", "with", "from", "glass"]
-RARE = ["Jonas", "playground", "setting", "umbrella"]
+FREQUENT = ["the", "is", "in", "kitchen", "sitting", "dog", "street", "with", "from", "glass", "London"]
+RARE = ["Jonas", "playground", "setting", "umbrella", "ab" * 21]
 KNOWN = {word.lower(): KnownWord(word, 2000) for word in FREQUENT} | {word.lower(): KnownWord(word, 1) for word in RARE}
 SPELLING = Spelling(KNOWN, "en")
 GERMAN = Spelling({word.lower(): KnownWord(word, 900) for word in ("Hund", "Haus", "ein", "der", "läuft")}, "de")
@@ -37,12 +37,14 @@ GERMAN = Spelling({word.lower(): KnownWord(word, 900) for word in ("Hund", "Haus
         ("umbrekla", "umbrekla"),  # and for a likely typo
         ("umbella", "umbella"),
         ("the glasss", "the glass"),
-        ("dogs doge kitchens streed", "dogs doge kitchens streed"),  # an ending
+        ("dogs doge kitche streed", "dogs doge kitche streed"),  # an ending
         ("log agog", "log agog"),  # another first letter
         ("in Ditchen with Kicthen", "in Ditchen with Kicthen"),  # a name
+        ("in Lodnon, lodnon. Lodnon", "in Lodnon, London. London"),
+        ("playgrouund playgroumnd", "playground playgroumnd"),
         ("KITHCEN OGD", "KITHCEN OGD"),
         ("kichen2 kichen_x www.kichen.de/kichen kichen@dog.de the-kichen kichen() #kichen", None),
-        ("x" * 41 + " " + "kitchen" * 9, None),
+        ("ab" * 20 + "ba", None),
         ("", None),
         ("  kitchen\t the ", None),
     ],
