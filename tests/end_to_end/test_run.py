@@ -91,7 +91,7 @@ def test_runs_are_compared_on_every_test_set_that_they_share(
     capsys.readouterr()
     assert run("compare", compare, [f"runs=[{runs[0]},{runs[1]}]", f"output={tmp_path}/found", "samples=100"]) == 0
     printed, message = capsys.readouterr()
-    assert "test: not scored in every run, left out" in message
+    assert f"left out: test: not scored; mt-evaluate run_dir={runs[1]} split=test scores it" in message
     rows = [line.split(" | ") for line in printed.split("\n") if line.startswith("| more")]
     assert [row[2][:6] for row in rows] == ["0.00 (", "100.00"]
     assert rows[1][2].endswith("p = 0.010)")
@@ -99,7 +99,11 @@ def test_runs_are_compared_on_every_test_set_that_they_share(
     assert (tmp_path / "found/comparison.png").stat().st_size > 5000
     (runs[1] / "data/more.target").write_bytes(perfect[1:])
     assert run("compare", compare, [f"runs=[{runs[0]},{runs[1]}]"]) == 2
-    assert "more: the runs have other references, left out" in capsys.readouterr().err
+    assert "more: the runs have other references" in capsys.readouterr().err
+    for path in (runs[1] / "data").glob("*.target"):
+        path.unlink()
+    assert run("compare", compare, [f"runs=[{runs[0]},{runs[1]}]"]) == 2
+    assert f"test: not a test set of {runs[1]}; more: not" in capsys.readouterr().err
 
 
 def test_the_metrics_say_what_happened(finished: tuple[Path, list[str]]) -> None:
