@@ -130,7 +130,7 @@ def score_labels(
     folder.mkdir(parents=True, exist_ok=True)
     replace_file(folder / CONFUSION, confusion_picture(scores.confusion, classifier.labels))
     values = {"scored": scored, "labels": list(classifier.labels), **asdict(scores)}
-    replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
+    replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode(errors="replace"))
     interval = f"95 % interval {scores.accuracy_low:.2f} to {scores.accuracy_high:.2f}"
     print(f"accuracy {scores.accuracy:.2f} %  ({interval}, {scores.texts:,} texts)  macro F1 {scores.macro_f1:.2f} %")
     for label, f1 in sorted(scores.f1.items(), key=lambda one: one[1])[:_MOST_LISTED]:

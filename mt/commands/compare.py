@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from mt.config.checks import classifies
 from mt.config.schema import CompareConfig, TextData
-from mt.data.lines import read_lines
+from mt.data.lines import read_lines, without_surrogates
 from mt.errors import UserError
 from mt.reporting import report
 from mt.runs.atomic import disk_error, replace_file
@@ -46,14 +46,15 @@ def compare(config: CompareConfig) -> None:
         raise UserError(f"runs: no test set to compare them on: {'; '.join(left_out)}")
     for reason in left_out:
         report(f"left out: {reason}")
-    table, output = _table(config.runs, found, config.samples), Path(config.output)
+    names = list(map(without_surrogates, config.runs))
+    table, output = _table(names, found, config.samples), Path(config.output)
     print(table, flush=True)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise disk_error(output, error, key="output") from error
     replace_file(output / "comparison.md", f"{table}\n".encode(), key="output")
-    replace_file(output / "comparison.png", _picture(config.runs, found), key="output")
+    replace_file(output / "comparison.png", _picture(names, found), key="output")
     report(f"{output}/comparison.md, {output}/comparison.png")
 
 

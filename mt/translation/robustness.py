@@ -56,7 +56,7 @@ def score_robustness(
         replace_file(folder / ROBUSTNESS_LINES, lines.encode())
         replace_file(folder / ROBUSTNESS_TABLE, f"{table}\n".encode())
         replace_file(folder / ROBUSTNESS_PICTURE, _picture(rows, copied))
-        replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
+        replace_file(folder / SCORES, json.dumps(values, indent=1).encode())
         report(f"{folder}: {ROBUSTNESS_TABLE}, {ROBUSTNESS_PICTURE}, {ROBUSTNESS_LINES}, {SCORES}")
     except OSError as error:
         raise disk_error(folder, error) from error

@@ -124,7 +124,7 @@ def _score(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(folder / HYPOTHESES, encode_lines(hypotheses, at_file_start=True))
-        replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
+        replace_file(folder / SCORES, json.dumps(values, indent=1).encode())
         report(f"{len(hypotheses):,} sentences in {seconds:.1f} s; {folder}/{SCORES}, {folder}/{HYPOTHESES}")
     except OSError as error:
         raise disk_error(folder, error) from error
