@@ -17,7 +17,7 @@ EXIT_CODES = {
     6: "another process is writing to this folder",
     130: "stopped by SIGINT",
     141: "the reader of the output ended first (SIGPIPE), such as head",
-    143: "stopped by SIGTERM, SIGUSR1 or SIGUSR2; a training has saved its state",
+    143: "stopped by SIGTERM, SIGHUP, SIGUSR1 or SIGUSR2; a training has saved its state",
 }
 
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE}

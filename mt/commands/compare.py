@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mt.config.schema import CompareConfig
-from mt.data.lines import read_lines
+from mt.config.checks import classifies
+from mt.config.schema import CompareConfig, TextData
+from mt.data.lines import read_lines, without_surrogates
 from mt.errors import UserError
 from mt.figures.comparison import comparison_picture
 from mt.reporting import report
@@ -17,16 +18,20 @@ Results = Mapping[str, Sequence[Any]]  # of each metric, sacreBLEU's result for 
 
 
 def compare(config: CompareConfig) -> None:
-    """Print a table, and save it with a picture. Raises UserError where no test set is scored in every run."""
+    """Print a table, and save it with a picture.
+
+    Raises UserError for a run that does not translate, and where no test set is scored in every run.
+    """
     runs = [Path(run) for run in config.runs]
-    run = load_run(runs[0])
+    run, *others = map(load_run, runs)
+    for one, loaded in zip(runs, (run, *others), strict=True):
+        if classifies(loaded) or isinstance(loaded.data, TextData):
+            raise UserError(f"runs: {one} does not translate, so it has no BLEU to compare; leave it out")
     found: dict[str, Results] = {}
+    left_out = []
     for split in scored_splits(run):
-        scores = [scores_path(one, split) for one in runs]
-        if not all(path.exists() and path.with_name(HYPOTHESES).exists() for path in scores):
-            report(f"{split}: not scored in every run, left out; mt-evaluate run_dir=RUN split={split} scores it")
-        elif len({held_out_text(one, split, "target").read_bytes() for one in runs}) > 1:
-            report(f"{split}: the runs have other references, left out")
+        if reason := _incomparable(runs, split):
+            left_out.append(f"{split}: {reason}")
         else:
             references = list(read_lines(str(held_out_text(runs[0], split, "target"))))
             hypotheses = {
@@ -36,16 +41,32 @@ def compare(config: CompareConfig) -> None:
             language = run.data.target_language
             found[split] = paired_bootstrap(hypotheses, references, target_language=language, samples=config.samples)
     if not found:
-        raise UserError("runs: no test set is scored in all of them; mt-evaluate run_dir=RUN scores the test split")
-    table, output = _table(config.runs, found, config.samples), Path(config.output)
+        raise UserError(f"runs: no test set to compare them on: {'; '.join(left_out)}")
+    for reason in left_out:
+        report(f"left out: {reason}")
+    names = list(map(without_surrogates, config.runs))
+    table, output = _table(names, found, config.samples), Path(config.output)
     print(table, flush=True)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise disk_error(output, error, key="output") from error
     replace_file(output / "comparison.md", f"{table}\n".encode(), key="output")
-    replace_file(output / "comparison.png", comparison_picture(config.runs, found), key="output")
+    replace_file(output / "comparison.png", comparison_picture(names, found), key="output")
     report(f"{output}/comparison.md, {output}/comparison.png")
+
+
+def _incomparable(runs: Sequence[Path], split: str) -> str | None:
+    """Why a test set cannot be compared, and what to do where that helps; None where it can."""
+    texts = {run: held_out_text(run, split, "target") for run in runs}
+    if lacking := [str(run) for run, text in texts.items() if not text.is_file()]:
+        return f"not a test set of {', '.join(lacking)}"
+    if len({text.read_bytes() for text in texts.values()}) > 1:
+        return "the runs have other references; train them on the same data"
+    scores = {run: scores_path(run, split) for run in runs}
+    files = {run: (path, path.with_name(HYPOTHESES)) for run, path in scores.items()}
+    unscored = [run for run, each in files.items() if not all(file.is_file() for file in each)]
+    return f"not scored; mt-evaluate run_dir={unscored[0]} split={split} scores it" if unscored else None
 
 
 def _table(runs: Sequence[str], found: Mapping[str, Results], samples: int) -> str:

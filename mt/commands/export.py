@@ -55,5 +55,5 @@ def export(config: ExportConfig) -> None:
             write_ctranslate2(aside, run=run, model=model, translator=translator, quantization=config.quantization)
             quantised = compare(CTranslate2Engine(aside, translator), vocabularies=vocabularies)
             proved += f"; in {config.quantization} the same tokens in {quantised.same['tokens']:.2%}"
-        (aside / CARD).write_bytes(model_card(run, config, proof=proved, run_dir=run_dir).encode())
+        (aside / CARD).write_bytes(model_card(run, config, proof=proved, run_dir=run_dir).encode(errors="replace"))
     report(f"{output}: {proved}")

@@ -25,7 +25,7 @@ from mt.config.schema import (
 from mt.data.lines import read_lines, table_suffix
 from mt.data.tables import json_object
 from mt.errors import UserError
-from mt.runs.folder import KEPT_FILES, check_ensemble, check_run, load_run
+from mt.runs.folder import IDENTITY, KEPT_FILES, REPORT, check_ensemble, check_run, load_run
 
 
 @singledispatch
@@ -39,8 +39,6 @@ def _(config: TrainConfig) -> None:
         raise UserError(f"run_dir: expected a folder, such as runs/mine; got {config.run_dir or 'an empty name'}")
     if config.finetune_from is not None:
         check_run(config.finetune_from, key="finetune_from")
-    if isinstance(config, InspectConfig) and Path(config.output).is_file():
-        raise UserError(f"output: {config.output} is a file, not a folder")
     data = config.data
     if data.filters.pair_scorer is not None:
         check_run(data.filters.pair_scorer, key="data.filters.pair_scorer")
@@ -55,6 +53,14 @@ def _(config: TrainConfig) -> None:
         for key, corpus in listed_corpora(data):
             for part in ("source", "target", "file"):
                 _check_readable(f"{key}.{part}", getattr(corpus, part))
+
+
+@check_files.register
+def _(config: InspectConfig) -> None:
+    check_files.dispatch(TrainConfig)(config)
+    if Path(config.output).is_file():
+        raise UserError(f"output: {config.output} is a file, not a folder")
+    _check_spares(str(Path(config.output) / REPORT))
 
 
 @check_files.register
@@ -157,6 +163,8 @@ def _check_writable(path: str, *run_dirs: str) -> None:
 
 
 def _check_spares(path: str, *run_dirs: str) -> None:
-    kept = [(Path(run_dir) / name).resolve() for run_dir in run_dirs for name in KEPT_FILES]
-    if any(Path(path).resolve().is_relative_to(file) for file in kept):
+    """Refuses an output among the files of these runs, or of any other that it is inside."""
+    written = Path(path).resolve()
+    folders = [*map(Path, run_dirs), *(folder for folder in written.parents if (folder / IDENTITY).exists())]
+    if any(written.is_relative_to((folder / name).resolve()) for folder in folders for name in KEPT_FILES):
         raise UserError(f"output: {path} is among the run's own files; give another name")

@@ -37,7 +37,8 @@ def inspect(config: InspectConfig) -> None:
     ]
     values = {"findings": [vars(finding) for finding in found], "suspects": suspects}
     replace_file(output / "report.json", json.dumps(values).encode(), key="output")
-    replace_file(output / "report.html", page(corpora, found, f"Corpora of {config.name}").encode(), key="output")
+    shown = page(corpora, found, f"Corpora of {config.name}")
+    replace_file(output / "report.html", shown.encode(errors="replace"), key="output")
     svg = architecture_svg(config.model, shared_vocab=config.tokenizer.shared_vocab)
     replace_file(output / "architecture.svg", svg.encode(), key="output")
     report(f"{output}/report.html, report.json, architecture.svg")

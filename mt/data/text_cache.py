@@ -85,7 +85,7 @@ def _write_splits(splits: Mapping[Split, Sequence[Corpus]], pair_filter: PairFil
         reasons = ", ".join(f"{count:,} for {reason}" for reason, count in report.dropped.items() if count)
         raise UserError(f"no training pair is left of {report.read:,}: dropped {reasons}; check data.train")
     leaks = "".join(json.dumps(asdict(leak), ensure_ascii=False) + "\n" for leak in pair_filter.leaks)
-    (folder / HELD_OUT_FILE).write_bytes(leaks.encode("utf-8"))
+    (folder / HELD_OUT_FILE).write_bytes(leaks.encode(errors="replace"))
     return asdict(report)
 
 

@@ -53,7 +53,8 @@ def write_report(run_dir: Path, config: TrainConfig) -> None:
         architecture_svg(config.model, shared_vocab=config.tokenizer.shared_vocab),
         *_translations(run_dir, lines),
     ]
-    replace_file(run_dir / folder.REPORT, _PAGE.format(title=escape(config.name), content="\n".join(parts)).encode())
+    page = _PAGE.format(title=escape(config.name), content="\n".join(parts))
+    replace_file(run_dir / folder.REPORT, page.encode(errors="replace"))
 
 
 def _scores(run_dir: Path, config: TrainConfig) -> Iterator[str]:

@@ -27,7 +27,9 @@ ROBUSTNESS_TABLE, ROBUSTNESS_PICTURE, ROBUSTNESS_LINES = "robustness.md", "robus
 CARD, REPORT = "README.md", "report.html"  # the model card; curves, figure 1, and translations over time
 TABLE, TABLE_DATA, TABLE_PICTURE = "table.md", "table.json", "table.png"  # of a sweep, next to its run folders
 HELD_OUT_TEXT = "data"  # validation and test, as they were read
-SOURCE_WORDS = "source_words.txt"  # in the same folder: every word of the source side of the training text, and how often
+SOURCE_WORDS = (
+    "source_words.txt"  # in the same folder: every word of the source side of the training text, and how often
+)
 CHECKPOINTS, BEST = "checkpoints", "best"  # step-N/ and best/: model, state, checksums of both
 OPTIMIZER, STATE = "optimizer.safetensors", "state.json"  # the second says with which versions it was saved too
 EXPORTS = "export"
@@ -36,8 +38,8 @@ LOCK = ".lock"
 TOKENIZERS = (TOKENIZER, SOURCE_TOKENIZER, PRETRAINED_TOKENIZER)
 # What no output may replace.
 KEPT_FILES = (
-    *TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, LOSS_CURVE, BLEU_CURVE, ACCURACY_CURVE, REPORT, SCORES, HYPOTHESES,
-    CONFUSION, EVALUATIONS, HELD_OUT_TEXT, CHECKPOINTS, LOCK,
+    *TOKENIZERS, CONFIG, IDENTITY, MODEL, METRICS, TENSORBOARD, LOSS_CURVE, BLEU_CURVE, ACCURACY_CURVE, CARD, REPORT,
+    SCORES, HYPOTHESES, CONFUSION, EVALUATIONS, HELD_OUT_TEXT, CHECKPOINTS, LOCK,
 )  # fmt: skip
 
 # The other options of a training decide its results: to change them is to train another model.
@@ -101,7 +103,7 @@ def tokenizer_paths(run_dir: Path, *, shared_vocab: bool) -> tuple[Path, Path]:
 def check_run(run_dir: str, key: str = "run_dir") -> None:
     """Refuse a folder that lacks what a finished run delivers. Raises UserError."""
     if not Path(run_dir).is_dir():
-        raise UserError(f"{key}: {run_dir} does not exist")
+        raise UserError(f"{key}: {run_dir} {'is a file, not a folder' if Path(run_dir).exists() else 'does not exist'}")
     _, tokenizer = tokenizer_paths(Path(run_dir), shared_vocab=True)
     missing = [name for name in (CONFIG, tokenizer.name, MODEL) if not (Path(run_dir) / name).is_file()]
     if missing:

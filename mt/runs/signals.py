@@ -1,5 +1,6 @@
 """Signals that stop a training with its state saved, or end another command; the lock on a run folder."""
 
+import errno
 import fcntl
 import os
 import signal
@@ -13,7 +14,7 @@ from mt.errors import DiskError, LockedError, SignalledError, StoppedError
 from mt.runs.folder import LOCK
 
 _CLUSTER_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)  # of a job that is preempted, or whose time ends
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, *_CLUSTER_SIGNALS)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *_CLUSTER_SIGNALS)
 _RAISE_AGAIN_SECONDS = 2.0
 _received: list[int] = []  # the first signal to a command without a StopRequest
 
@@ -30,10 +31,21 @@ def _raise_signalled(number: int, _frame: FrameType | None) -> NoReturn:
 
     It is therefore raised again and again until `received_signal` is asked.
     """
+    _leave_lost_terminal()
     _received[:] = _received[:1] or [number]
     signal.signal(signal.SIGALRM, _raise_signalled)
     signal.setitimer(signal.ITIMER_REAL, _RAISE_AGAIN_SECONDS, _RAISE_AGAIN_SECONDS)
     raise SignalledError(_received[0])
+
+
+def _leave_lost_terminal() -> None:
+    """Where the terminal was closed, what is said goes nowhere: it must not keep a state from being saved."""
+    for stream in (1, 2):
+        try:
+            os.write(stream, b"")
+        except OSError as error:
+            if error.errno == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
 def received_signal() -> int | None:
@@ -45,12 +57,12 @@ def received_signal() -> int | None:
 
 
 def reported_signal(number: int) -> int:
-    """The signal whose exit code is reported: SIGUSR1 and SIGUSR2 count as the SIGTERM that would follow them."""
-    return signal.SIGTERM if number in _CLUSTER_SIGNALS else number
+    """The signal whose exit code is reported: the others count as SIGTERM, which would follow them."""
+    return number if number == signal.SIGINT else signal.SIGTERM
 
 
 class StopRequest:
-    """Set by the first SIGINT, SIGTERM, SIGUSR1 or SIGUSR2 (SLURM's and submitit's preemption); raises StoppedError.
+    """Set by the first of `_SIGNALS`, preemption by SLURM and submitit among them; raises StoppedError.
 
     Inside `held_back`, where a state must stay whole, it is raised on leaving; inside an inner `at_once`, at once.
     A second SIGINT raises KeyboardInterrupt at once.
@@ -66,6 +78,7 @@ class StopRequest:
 
     def note(self, number: int, _frame: FrameType | None) -> None:
         """The handler."""
+        _leave_lost_terminal()
         if self:
             if number == signal.SIGINT:
                 raise KeyboardInterrupt
@@ -111,7 +124,8 @@ def stop_on_signals() -> Iterator[StopRequest]:
     The handler that a cluster's launcher had set for its signal, which may requeue the job, runs afterwards.
     """
     request = StopRequest()
-    before = {number: signal.signal(number, request.note) for number in _SIGNALS}
+    ignored = [number for number in (signal.SIGHUP,) if signal.getsignal(number) == signal.SIG_IGN]  # by nohup
+    before = {number: signal.signal(number, request.note) for number in _SIGNALS if number not in ignored}
     try:
         yield request
     finally:

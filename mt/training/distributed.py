@@ -148,7 +148,7 @@ class Distributed(ProcessGroup):
         """Exit after a signal where the main thread hangs in a collective: NCCL waits for a rank that died."""
         while number := os.read(signals, 1):
             arrived = time.monotonic()
-            if number[0] in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+            if number[0] in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
                 while time.monotonic() - max(arrived, self._last_progress) < _HANG_SECONDS:
                     time.sleep(0.5)
                 os._exit(128 + number[0])

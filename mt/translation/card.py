@@ -56,7 +56,7 @@ def write_card(
         *_examples(run_dir, scores),
         f"## Limits\n\n{_LIMITS}",
     ]
-    replace_file(run_dir / CARD, ("\n\n".join(sections) + "\n").encode())
+    replace_file(run_dir / CARD, ("\n\n".join(sections) + "\n").encode(errors="replace"))
 
 
 def _scores(path: Path) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def save_scores(folder: Path, values: Mapping[str, object], shown: str, **files:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             replace_file(folder / name, content)
-        replace_file(folder / SCORES, json.dumps(values, indent=1, ensure_ascii=False).encode())
+        replace_file(folder / SCORES, json.dumps(values, indent=1).encode())
         report(f"{folder}: {', '.join([*files, SCORES])}")
     except OSError as error:
         raise disk_error(folder, error) from error

@@ -419,6 +419,8 @@ WRONG_ELSEWHERE = [
     ("evaluate", ["hypothesis=a.de", "source=a.en", "reference=a.de"], ["reference:", "one of"]),
     ("translate", [*GIVEN, "output=o.TXT.gz"], ["output: o.TXT.gz would hold plain text; give a name without .gz"]),
     ("inspect", ["output=a.en"], ["output: a.en is a file"]),
+    ("inspect", ["output=other"], ["output: other/report.html", "the run's own files"]),
+    ("translate", ["run_dir=a.en", "source=a"], ["run_dir: a.en is a file, not a folder"]),
     ("export", ["run_dir=run", "format=huggingface", "output=run/checkpoints/x"], ["output:", "the run's own files"]),
     ("average", ["run_dir=run", "checkpoints=0"], ["checkpoints:", "at least 1"]),
     ("average", [], ["run_dir:", "no run"]),
@@ -442,6 +444,7 @@ def test_other_commands_refuse(
 ) -> None:
     shutil.copytree(folder / "run", folder / "other")
     (folder / "other/tokenizer.model").write_text("y", encoding="utf-8")
+    (folder / "other/identity.json").touch()
     assert run(name, Captured(), arguments) == 2
     message = capfd.readouterr().err
     assert message.startswith("error: ")

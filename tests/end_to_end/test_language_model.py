@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 import small_runs
 from mt.api import load_tokenizers, trained_model
 from mt.commands.average import average
+from mt.commands.compare import compare
 from mt.commands.entry_point import run
 from mt.commands.evaluate import evaluate
 from mt.commands.export import export
@@ -98,12 +100,14 @@ def test_what_does_not_serve_a_language_model_refuses_it_by_name(
     finished: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     run_dir, book = f"run_dir={finished}", words(finished.parent, "other")
+    shutil.copytree(finished, tmp_path / "same")
     other = [*small_runs.write_corpus(tmp_path / "corpus"), f"run_dir={tmp_path}/other", f"finetune_from={finished}"]
     for name, job, given, named in (
         ("translate", translate, [run_dir, "source=a"], "is a language model"),
         ("evaluate", evaluate, [run_dir], "is a language model"),
         ("export", export, [run_dir, "format=huggingface"], "is a language model"),
         ("inspect", inspect, book, "data=text has no pairs"),
+        ("compare", compare, [f"runs=[{finished},{tmp_path}/same]"], "does not translate"),
     ):
         capfd.readouterr()
         assert run(name, job, given) == 2

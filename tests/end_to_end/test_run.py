@@ -18,6 +18,7 @@ from mt.commands.average import average
 from mt.commands.compare import compare
 from mt.commands.entry_point import run
 from mt.commands.evaluate import evaluate
+from mt.commands.inspect_corpus import inspect
 from mt.commands.translate import translate
 from mt.data.batch import Batch
 from mt.data.tokenizer import Tokenizer, train_tokenizer
@@ -91,7 +92,7 @@ def test_runs_are_compared_on_every_test_set_that_they_share(
     capsys.readouterr()
     assert run("compare", compare, [f"runs=[{runs[0]},{runs[1]}]", f"output={tmp_path}/found", "samples=100"]) == 0
     printed, message = capsys.readouterr()
-    assert "test: not scored in every run, left out" in message
+    assert f"left out: test: not scored; mt-evaluate run_dir={runs[1]} split=test scores it" in message
     rows = [line.split(" | ") for line in printed.split("\n") if line.startswith("| more")]
     assert [row[2][:6] for row in rows] == ["0.00 (", "100.00"]
     assert rows[1][2].endswith("p = 0.010)")
@@ -99,7 +100,31 @@ def test_runs_are_compared_on_every_test_set_that_they_share(
     assert (tmp_path / "found/comparison.png").stat().st_size > 5000
     (runs[1] / "data/more.target").write_bytes(perfect[1:])
     assert run("compare", compare, [f"runs=[{runs[0]},{runs[1]}]"]) == 2
-    assert "more: the runs have other references, left out" in capsys.readouterr().err
+    assert "more: the runs have other references" in capsys.readouterr().err
+    for path in (runs[1] / "data").glob("*.target"):
+        path.unlink()
+    assert run("compare", compare, [f"runs=[{runs[0]},{runs[1]}]"]) == 2
+    assert f"test: not a test set of {runs[1]}; more: not" in capsys.readouterr().err
+
+
+def test_names_that_are_not_utf8_are_written_where_they_can_be(tmp_path: Path) -> None:
+    """Files of the days of Latin-1: Python has a lone surrogate for each such byte, which UTF-8 cannot carry."""
+    words = small_runs.write_corpus(tmp_path / "\udcfcbung")
+    corpus = [re.sub(r"(source|target): ([^,}]+)", r'\1: "\2"', word) for word in words]
+    with (
+        (tmp_path / "\udcfcbung/train.en").open("ab") as source,
+        (tmp_path / "\udcfcbung/train.de").open("ab") as target,
+    ):
+        source.write((tmp_path / "\udcfcbung/test.en").read_bytes())
+        target.write((tmp_path / "\udcfcbung/test.de").read_bytes())
+    runs = [f"{tmp_path}/\udcffa", f"{tmp_path}/\udcffb"]
+    for run_dir in runs:
+        assert small_runs.train(corpus, f"run_dir={run_dir}", "training.max_steps=2", "name=\udcfc") == 0
+    files = [f"source={tmp_path}/\udcfcbung/test.en", f"reference={tmp_path}/\udcfcbung/test.de", f"run_dir={runs[0]}"]
+    assert run("evaluate", evaluate, files) == 0
+    assert run("evaluate", evaluate, [*files, "robustness=true"]) == 0
+    assert run("compare", compare, [f'runs=["{runs[0]}","{runs[1]}"]', f"output={tmp_path}/found", "samples=100"]) == 0
+    assert run("inspect", inspect, [*corpus, f"output={tmp_path}/inspected"]) == 0
 
 
 def test_the_metrics_say_what_happened(finished: tuple[Path, list[str]]) -> None:

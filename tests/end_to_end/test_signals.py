@@ -13,7 +13,13 @@ import small_runs
 from mt.commands.entry_point import run
 from mt.runs import signals
 
-CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143, signal.SIGUSR2: 143}
+CODES = {
+    signal.SIGINT: 130,
+    signal.SIGTERM: 143,
+    signal.SIGHUP: 143,
+    signal.SIGUSR1: 143,
+    signal.SIGUSR2: 143,
+}
 FINISHED = 600
 
 

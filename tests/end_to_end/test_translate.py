@@ -271,6 +271,7 @@ def test_wrong_options_of_the_translator_are_refused(finished: Path, options: di
         "metrics.jsonl",
         "loss.png",
         "report.html",
+        "README.md",
         "checkpoints/step-4/x",
     ],
 )
@@ -283,7 +284,10 @@ def test_no_output_replaces_a_file_that_the_run_needs(
     translated(finished, f"output=link/{name}", "input=a.txt", code=2)
     for output in ("file.png", "link/report.png"):
         assert run("attention", attention, [f"run_dir={finished}", "source=house", f"output={output}"]) == 2
-    assert capsys.readouterr().err.count("is among the run's own files") == 3
+    Path("another").mkdir()
+    Path("another/identity.json").touch()
+    translated(finished, f"output=another/{name.partition('/')[0]}", "input=a.txt", code=2)
+    assert capsys.readouterr().err.count("is among the run's own files") == 4
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
 
 

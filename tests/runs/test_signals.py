@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pty
 import signal
 from pathlib import Path
 
@@ -10,7 +11,13 @@ import pytest
 from mt.errors import DiskError, LockedError, StoppedError
 from mt.runs.signals import lock_folder, stop_on_signals
 
-CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143, signal.SIGUSR2: 143}
+CODES = {
+    signal.SIGINT: 130,
+    signal.SIGTERM: 143,
+    signal.SIGHUP: 143,
+    signal.SIGUSR1: 143,
+    signal.SIGUSR2: 143,
+}
 
 
 @pytest.mark.reliability(5)
@@ -52,6 +59,32 @@ def test_the_launcher_that_had_the_signal_has_it_after_the_state_is_saved(number
         assert signal.getsignal(number) == queue_again
     finally:
         signal.signal(number, before)
+
+
+@pytest.mark.reliability(5)
+def test_a_closed_terminal_is_a_signal_and_no_failure_to_write() -> None:
+    master, terminal = pty.openpty()
+    before = os.dup(2)
+    try:
+        os.dup2(terminal, 2)
+        os.close(terminal)
+        os.close(master)
+        with stop_on_signals(), pytest.raises(StoppedError):
+            signal.raise_signal(signal.SIGHUP)
+        assert os.write(2, b"the state is saved") > 0
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+
+
+def test_nohup_is_left_to_ignore_the_end_of_its_terminal() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signals():
+            signal.raise_signal(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_long_stretch_inside_is_left_at_once() -> None:
