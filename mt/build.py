@@ -187,6 +187,7 @@ def translator(
         )
     device = next(models[0].parameters()).device
     threads = torch.get_num_threads() if device.type == "cpu" else 1
+    puts_back = as_typed is not None and config.model.family == "encoder_decoder"  # else the models are not kept
     return Translator(
         source_tokenizer=tokenizers[0],
         target_tokenizer=tokenizers[1],
@@ -201,7 +202,7 @@ def translator(
         token_scores=functools.partial(token_log_probabilities, models) if probabilities else None,
         as_typed=as_typed,
         spelling=spelling,
-        placing=functools.partial(mean_attention, models) if config.model.family == "encoder_decoder" else None,
+        placing=functools.partial(mean_attention, models) if puts_back else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
@@ -69,12 +70,17 @@ def in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, .
     from several threads are answered one after another.
     """
     with _one_at_a_time:
-        return _in_threads(function, arguments, threads=threads)
+        own_threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            if threads == 1 or len(arguments) <= 1:
+                return [function(*each) for each in arguments]
+            return _in_pool(function, arguments, threads=threads)
+        finally:
+            torch.set_num_threads(own_threads)
 
 
-def _in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], *, threads: int) -> list[Result]:
-    own_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def _in_pool(function: Callable[..., Result], arguments: Sequence[tuple[Any, ...]], *, threads: int) -> list[Result]:
     pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
     busy: set[int] = set()
 
@@ -86,8 +92,6 @@ def _in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, 
             busy.discard(threading.get_ident())
 
     try:
-        if threads == 1 or len(arguments) <= 1:
-            return [function(*each) for each in arguments]
         return list(pool.map(work, arguments))
     except BaseException:  # such as a signal, which only this thread receives: the others need not finish
         for thread in tuple(busy):
@@ -95,7 +99,6 @@ def _in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, 
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(own_threads)
 
 
 def in_process(function: Callable[[], Result]) -> Result:
@@ -126,6 +129,7 @@ class WorkerProcesses(Generic[Result]):
 
     def __init__(self, function: Callable[..., Result], *, count: int) -> None:
         give_back_freed_memory()  # instead of keeping it once for each process
+        gc.freeze()  # looking for garbage writes into objects, whose memory would be copied
         before = multiprocessing.active_children()
         context = multiprocessing.get_context("fork")
         self._pool = ProcessPoolExecutor(count, context, _begin_worker, (function, os.getpid()))
@@ -137,6 +141,8 @@ class WorkerProcesses(Generic[Result]):
             self._processes = [each for each in multiprocessing.active_children() if each not in before]
             self.close()
             raise
+        finally:
+            gc.unfreeze()
         self._processes = [each for each in multiprocessing.active_children() if each not in before]
 
     def map(self, arguments: Sequence[tuple[Any, ...]]) -> list[Result]:

@@ -28,7 +28,7 @@ CARD, REPORT = "README.md", "report.html"  # the model card; curves, figure 1, a
 TABLE, TABLE_DATA, TABLE_PICTURE = "table.md", "table.json", "table.png"  # of a sweep, next to its run folders
 HELD_OUT_TEXT = "data"  # validation and test, as they were read
 SOURCE_WORDS = (
-    "source_words.txt"  # in the same folder: every word of the source side of the training text, and how often
+    "source_words.txt"  # in the same folder: the words of the training source, and how often each occurs
 )
 CHECKPOINTS, BEST = "checkpoints", "best"  # step-N/ and best/: model, state, checksums of both
 OPTIMIZER, STATE = "optimizer.safetensors", "state.json"  # the second says with which versions it was saved too

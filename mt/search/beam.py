@@ -21,7 +21,7 @@ the host, which waits for them once in a step; what it sends back goes without w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -83,13 +83,12 @@ def beam_search(
         count, logits = len(beam.newest), next_token(torch.from_numpy(beam.newest))
         candidates = _considered(beam, logits, rank, forbidden=forbidden, eos=eos, constraints=constraints)
         beam, rows = _step(beam, candidates, finished, eos=eos)
-        if len(rows) and not np.array_equal(rows, np.arange(count)):
+        if len(rows) and (len(rows) < count or np.count_nonzero(rows != np.arange(count))):
             next_token.reorder(torch.from_numpy(rows))
     return finished.to_lists()
 
 
-@dataclass(frozen=True)
-class _Beam:
+class _Beam(NamedTuple):
     """The live prefixes of the unfinished sentences, all as long; one that is missing has the log-probability -inf."""
 
     sentences: Int[np.ndarray, " sentences"]
@@ -106,8 +105,7 @@ class _Beam:
         return Prefixes(torch.from_numpy(tokens), torch.from_numpy(self.sentences.repeat(beam_size)))
 
 
-@dataclass(frozen=True)
-class _Candidates:
+class _Candidates(NamedTuple):
     """Live prefixes, each extended by a token."""
 
     log_probabilities: Float[np.ndarray, "sentences candidates"]
@@ -129,8 +127,8 @@ def _considered(
     totals = beam.log_probabilities
     beam_size = totals.shape[1]
     count = 2 * beam_size - 1
-    at_limit = (beam.limits == beam.length + 1).repeat(beam_size)
-    end_only = torch.from_numpy(at_limit) if at_limit.any() else None
+    at_limit = beam.limits == beam.length + 1
+    end_only = torch.from_numpy(at_limit.repeat(beam_size)) if np.count_nonzero(at_limit) else None
     if constraints:
         log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
         for constraint in constraints:
@@ -160,19 +158,14 @@ def _step(
     survivors = _survivors(candidates, ends, beam_size=beam_size)
     best = survivors.log_probabilities.max(axis=1)
     improvable = finished.improvable(sentences=beam.sentences, log_probabilities=best, length=beam.length + 1)
-    going_on = improvable.nonzero()[0]
-    parents, tokens = survivors.parents[going_on], survivors.tokens[going_on]
-    prefixes = beam.prefixes[going_on[:, None], parents]
+    rows = survivors.parents + np.arange(0, beam.newest.size, beam_size)[:, None]
+    kept = (beam.sentences, beam.limits, survivors.log_probabilities, survivors.tokens, rows)
+    if np.count_nonzero(improvable) < len(improvable):
+        kept = tuple(each[improvable] for each in kept)
+    sentences, limits, log_probabilities, tokens, rows = kept
+    prefixes = beam.prefixes.reshape(beam.newest.size, -1)[rows]
     prefixes[:, :, beam.length] = tokens
-    advanced = _Beam(
-        sentences=beam.sentences[going_on],
-        limits=beam.limits[going_on],
-        length=beam.length + 1,
-        log_probabilities=survivors.log_probabilities[going_on],
-        prefixes=prefixes,
-        newest=tokens.ravel(),
-    )
-    return advanced, (going_on[:, None] * beam_size + parents).ravel()
+    return _Beam(sentences, limits, beam.length + 1, log_probabilities, prefixes, tokens.ravel()), rows.ravel()
 
 
 def _survivors(
@@ -183,8 +176,12 @@ def _survivors(
     They come in the order of their parents, so that most rows of the decoder's cache stay where they are.
     """
     sentences = np.arange(len(ends))[:, None]
-    best = ends.argsort(axis=1, kind="stable")[:, :beam_size]
-    best = best[sentences, candidates.parents[sentences, best].argsort(axis=1, kind="stable")]
-    log_probabilities = candidates.log_probabilities[sentences, best]
-    log_probabilities[ends[sentences, best]] = -np.inf
+    if not np.count_nonzero(ends):  # as in most steps of few sentences
+        best = candidates.parents[:, :beam_size].argsort(axis=1, kind="stable")
+        log_probabilities = candidates.log_probabilities[sentences, best]
+    else:
+        best = ends.argsort(axis=1, kind="stable")[:, :beam_size]
+        best = best[sentences, candidates.parents[sentences, best].argsort(axis=1, kind="stable")]
+        log_probabilities = candidates.log_probabilities[sentences, best]
+        log_probabilities[ends[sentences, best]] = -np.inf
     return _Candidates(log_probabilities, candidates.parents[sentences, best], candidates.tokens[sentences, best])

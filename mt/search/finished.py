@@ -1,6 +1,7 @@
 """The best finished hypotheses of every sentence of a search, their scores, and whether live ones can join them."""
 
 import bisect
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,6 +14,7 @@ from mt.errors import DivergedError
 LengthPenaltyForm = Literal["gnmt", "power"]
 
 
+@functools.lru_cache
 def length_penalties(*, form: LengthPenaltyForm, alpha: float, longest: int) -> list[float]:
     """Return the penalty at index |Y|, EOS counted, for every |Y| from 1 to `longest` (index 0 holds an unused 1).
 
@@ -80,6 +82,8 @@ class FinishedHypotheses:
         A log-probability only falls, and the penalty rises or falls steadily with |Y|. So no output that begins with
         the prefix scores above the better of its log-probability at the next |Y| and at the longest.
         """
+        if not np.count_nonzero(self._ended):
+            return log_probabilities > -np.inf
         limits, penalties = self._max_lengths[sentences], self._penalties.astype(log_probabilities.dtype)
         soon = log_probabilities / penalties[np.minimum(length + 1, limits)]
         late = log_probabilities / penalties[limits]

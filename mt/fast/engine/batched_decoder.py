@@ -7,6 +7,8 @@ from torch import Tensor
 from mt.fast.engine.caches import CrossAttentionCache, SelfAttentionCache, on_device
 from mt.fast.engine.prepared_model import PreparedModel
 
+_LONGER = 8  # than its source is an output expected to be, in subwords; for one that is longer, memory is copied
+
 
 class BatchedDecoder:
     """Logits of the next token for rows of partial translations that grow by one token per call.
@@ -22,7 +24,8 @@ class BatchedDecoder:
         self.model = model
         self.rows_per_sentence = rows_per_sentence
         self.source_cache = CrossAttentionCache(model, source)
-        self.cache = SelfAttentionCache(model, slots=len(source), rows=rows_per_sentence)
+        expected = source.shape[1] + _LONGER
+        self.cache = SelfAttentionCache(model, slots=len(source), rows=rows_per_sentence, expected_steps=expected)
         self.slots = list(range(len(source)))  # of the caller's sentences, in the caller's order
         self.in_use = len(source)  # the first of the slots; sentences may have left them since
         self.rows_to_slots: Int[Tensor, " rows"] | None = None

@@ -9,7 +9,7 @@ from torch import Tensor
 from mt.fast.engine.prepared_model import WIDTH, PreparedModel, attend
 from mt.fast.native.layers import cache_structure
 
-_RESERVED_STEPS = 32  # there is memory for this number of steps at a time
+_RESERVED_STEPS = 16  # there is memory for a multiple of this number of steps
 
 
 class SelfAttentionCache:
@@ -22,7 +22,7 @@ class SelfAttentionCache:
     which a mask leaves its own.
     """
 
-    def __init__(self, model: PreparedModel, *, slots: int, rows: int) -> None:
+    def __init__(self, model: PreparedModel, *, slots: int, rows: int, expected_steps: int) -> None:
         self.model, self.attention, self.slots, self.rows = model, model.indexed_attention, slots, rows
         self.steps = 0
         shape = (len(model.decoder), 2, slots, 0, model.d_model)
@@ -32,7 +32,7 @@ class SelfAttentionCache:
         )
         self.counts: Int[Tensor, " slots"] = torch.zeros(slots, dtype=torch.int32)
         """The entries of each row of a slot; for the kernel."""
-        self._enlarge(slots)
+        self._enlarge(slots, steps=round_up(expected_steps, _RESERVED_STEPS))
 
     def open(self, slots: int, *, width: int) -> None:
         """Begin an entry for each of the first `width` rows of the first slots; the other rows take the last of those.
@@ -40,13 +40,13 @@ class SelfAttentionCache:
         The contents of the slots after these are lost.
         """
         if self.steps == self.indices.shape[2]:
-            self._enlarge(slots)
+            self._enlarge(slots, steps=_RESERVED_STEPS)
         first = self.steps * self.rows
         if width < self.rows:
             self.indices[:, width:, self.steps] = first + width - 1
         self.steps += 1
         if self.attention is not None:
-            self.counts[:slots] = self.steps
+            self.counts.numpy()[:slots] = self.steps
             return
         attended = round_up(first + self.rows, WIDTH)
         own = self.indices[:slots, :width, : self.steps]
@@ -69,10 +69,11 @@ class SelfAttentionCache:
 
     def inherit(self, rows: Int[Tensor, " all_rows"]) -> None:
         """Let row i continue the prefix of row `rows[i]`; both count through the slots and are in the same one."""
-        lines = self.indices.flatten(0, 1)[: len(rows), : self.steps]
-        if lines.is_cpu:
-            lines.numpy()[:] = lines.numpy()[rows.numpy()]  # for a few rows in half the time that torch takes
+        if self.indices.is_cpu:  # for a few rows numpy takes half the time
+            lines = self.indices.numpy().reshape(-1, self.indices.shape[2])[: len(rows), : self.steps]
+            lines[:] = lines[rows.numpy()]
         else:
+            lines = self.indices.flatten(0, 1)[: len(rows), : self.steps]
             lines.copy_(lines.index_select(0, on_device(rows, lines.device)))
 
     def move(self, to: list[int], origin: list[int]) -> None:
@@ -82,15 +83,15 @@ class SelfAttentionCache:
         self.keys_values[:, :, new, :end] = self.keys_values[:, :, old, :end]
         self.indices[new] = self.indices[old]
 
-    def _enlarge(self, slots: int) -> None:
-        """Make room for more steps of the first slots, in which a row's indices are those of the entries it will write.
+    def _enlarge(self, slots: int, *, steps: int) -> None:
+        """Make room for `steps` more of the first slots, in which a row's indices are those of the entries it will write.
 
         Without a kernel the room is filled with zeros, because what the mask excludes must be finite.
         """
-        old, added = self.keys_values, _RESERVED_STEPS * self.rows
+        old, added = self.keys_values, steps * self.rows
         layers, two, _, entries, d_model = old.shape
         own = torch.arange(entries, entries + added, dtype=torch.int32, device=old.device)
-        own = own.view(_RESERVED_STEPS, self.rows).T.expand(slots, -1, -1)
+        own = own.view(steps, self.rows).T.expand(slots, -1, -1)
         self.indices = torch.cat([self.indices[:slots], own], dim=2)
         self.counts = self.counts[:slots]
         make = old.new_zeros if self.attention is None else old.new_empty

@@ -53,7 +53,7 @@ class PrepackedLinear:
         on_cpu = weight.device.type == "cpu"
         widened = precision == torch.bfloat16 and (self.out != torch.bfloat16 or (on_cpu and not _has_bf16()))
         self.precision = torch.float32 if widened else precision
-        if on_cpu and library is None:
+        if on_cpu and library is None and self.tiles is None:  # asking takes time, and memory of oneDNN
             library = _library(self.precision)
         self.library: Library = "tiles" if self.tiles else library or "torch"
         self.weight, self.bias = weight.to(self.precision), None if bias is None else bias.to(self.precision)

@@ -26,7 +26,7 @@ def attend(
     query: Float[Tensor, "batch heads query d_k"],
     key: Float[Tensor, "batch heads memory d_k"],
     value: Float[Tensor, "batch heads memory d_k"],
-    mask: Float[Tensor, "batch 1 #query memory"],
+    mask: Float[Tensor, "batch 1 #query memory"] | None,
 ) -> Float[Tensor, "batch query d_model"]:
     """Equation (1) in every head, side by side; `mask` is 0 where it may be attended, else minus infinity."""
     heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
@@ -96,7 +96,7 @@ class PreparedEncoderLayer:
     def __call__(
         self,
         x: Float[Tensor, "batch source d_model"],
-        mask: Float[Tensor, "batch 1 1 source"],
+        mask: Float[Tensor, "batch 1 1 source"] | None,
         lengths: Int[Tensor, " batch"],
         indexed_attention: IndexedAttention | None,
     ) -> Float[Tensor, "batch source d_model"]:
@@ -187,9 +187,11 @@ class PreparedModel:
         Where no kernel attends to the tokens of a sentence and to no others, sentences are padded to a multiple of
         `WIDTH`: libraries add in another order for other widths, and a sentence's company would decide its last digit.
         """
+        mask = None
         if self.indexed_attention is None:
             source = functional.pad(source, (0, -source.shape[1] % WIDTH), value=self.pad)
-        mask = torch.zeros_like(source, dtype=self.precision).masked_fill_(source == self.pad, -math.inf)[:, None, None]
+            mask = torch.zeros_like(source, dtype=self.precision).masked_fill_(source == self.pad, -math.inf)
+            mask = mask[:, None, None]
         positions = self.positions.encodings(source.shape[1])[: source.shape[1]]
         x = self.embed(self.source_embedding, source, positions)
         lengths = (source != self.pad).sum(dim=1).to(torch.int32)
@@ -208,7 +210,8 @@ class PreparedModel:
 
     def logits(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows vocabulary"]:
         """The pre-softmax linear transformation."""
-        return self.output(x)[..., : self.vocab_size]
+        logits = self.output(x)
+        return logits[..., : self.vocab_size] if logits.shape[-1] > self.vocab_size else logits
 
 
 def _output(

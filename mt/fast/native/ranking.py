@@ -1,5 +1,6 @@
 """The best extensions of a beam in C: log-probabilities of the few that matter, without storing all of them."""
 
+import ctypes
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,10 +30,11 @@ def ranked_extensions(
         return best_extensions(logits, totals, count, forbidden=forbidden, eos=eos, end_only=end_only)
     sentences = len(totals)
     starts = np.ascontiguousarray(totals, dtype=np.float32)
-    excluded = np.array(forbidden, dtype=np.int64)
+    excluded = (ctypes.c_int64 * len(forbidden))(*forbidden)
     values = np.empty((sentences, count), dtype=np.float32)
     extensions = np.empty((sentences, count), dtype=np.int64)
-    scores = (logits.data_ptr(), logits.stride(0), starts.ctypes.data, *totals.shape, logits.shape[1])
-    excluding = (excluded.ctypes.data, len(excluded), eos, None if end_only is None else end_only.data_ptr())
-    library.best_extensions(*scores, *excluding, count, values.ctypes.data, extensions.ctypes.data)
+    first = [ctypes.byref(ctypes.c_char.from_buffer(each)) for each in (starts, values, extensions)]
+    scores = (logits.data_ptr(), logits.stride(0), first[0], *totals.shape, logits.shape[1])
+    excluding = (excluded, len(excluded), eos, None if end_only is None else end_only.data_ptr())
+    library.best_extensions(*scores, *excluding, count, *first[1:])
     return values, extensions

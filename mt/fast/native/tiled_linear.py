@@ -58,7 +58,7 @@ class TiledLinear:
     ) -> Float[Tensor, "*rows out_features"]:
         """The product and the bias, with `relu` cut off below zero. Raises MemoryError."""
         x = x.contiguous()
-        y = x.new_empty((*x.shape[:-1], self.out_features), dtype=self.out)
+        y = torch.empty((*x.shape[:-1], self.out_features), dtype=self.out)
         library: Any = kernels()
         given, made = (x.data_ptr(), x.dtype == torch.bfloat16), (y.data_ptr(), self.out == torch.bfloat16)
         rows = x.numel() // self.in_features

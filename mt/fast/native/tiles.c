@@ -194,7 +194,7 @@ static inline __attribute__((always_inline)) void block(const struct rows *all_r
                                                         const char *ahead, int limbs, float *sums) {
     (void)ahead;
     const long end = at_most(all_rows->count, row + BLOCK), next = all_rows->next;
-    memset(sums, 0, BLOCK * BLOCK * sizeof(float));
+    memset(sums, 0, rounded_up(end - row, AT_ONCE) * BLOCK * sizeof(float));
     for (long i = row; i < end; i += AT_ONCE, sums += AT_ONCE * BLOCK)
         for (long k = 0; k < next; k += STRETCH) {
             const char *rows = all_rows->tiles + i / TILE * next + i % TILE * LINE + k;
