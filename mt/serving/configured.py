@@ -24,6 +24,7 @@ from mt.translation.limits import Limits
 _CPU_BATCH_TOKENS = 160  # a line waits for the batch before it and for its own
 _GPU_BATCH_TOKENS = 2048
 
+
 def application_of(config: ServeConfig) -> Observed:
     """The application. Raises UserError and BadFileError."""
     keep_freed_memory()
