@@ -1,6 +1,7 @@
-"""The Python API: typed input, limits, stopping, one bad text, settings by call, several threads."""
+"""The Python API: typed input, limits, stopping, one bad text, settings by call, streams, several threads."""
 
 import inspect
+import itertools
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -114,6 +115,20 @@ def test_one_bad_text_fails_alone(translator: Translator) -> None:
     assert isinstance(found[1], DivergedError)
     expected = translator.translate([text for text in TEXTS if text != "river"])
     assert texts_of([found[0], *found[2:]]) == texts_of(expected)
+
+
+def test_a_stream_is_read_as_it_is_translated(translator: Translator) -> None:
+    read: list[str] = []
+    endless = (read.append(text) or text for text in itertools.cycle(TEXTS))
+    stream = translator.translate_stream(endless)
+    found = [next(stream)]
+    assert read == TEXTS[:1]
+    found += itertools.islice(stream, 3)
+    assert texts_of(found) == texts_of(translator.translate(TEXTS))
+    with pytest.raises(TypeError, match="is of type int"):
+        list(translator.translate_stream(iter(["a", 1])))
+    with pytest.raises(TypeError, match="not one text"):
+        translator.translate_stream("a")
 
 
 def test_threads_share_a_translator_and_leave_the_process_as_it_was(translator: Translator) -> None:
