@@ -1,6 +1,6 @@
 """The Python API: from mt.api import Translator; and what it and the commands load a finished run with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from os import PathLike
@@ -148,6 +148,16 @@ class Translator:
         `check` does.
         """
         return self._lines.translate_all(self.check(texts), target_prefixes=target_prefixes, stop=stop)
+
+    def translate_stream(self, texts: Iterable[str]) -> Iterator[Translation]:
+        """Translate texts as they come, such as the lines of a file, of which few are in memory at a time.
+
+        The first translation comes after the first text; later some thousand texts are read ahead. Limits are those of
+        a text. Raises as `check` does, when it comes to that text.
+        """
+        if isinstance(texts, str | bytes):
+            check_type(texts)
+        return self._lines.translate(self.check([text])[0] for text in texts)
 
     def translate_each(
         self, texts: Sequence[str], *, stop: Callable[[], bool] | None = None

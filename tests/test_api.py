@@ -1,8 +1,8 @@
-"""The Python API: typed input, limits, stopping, one bad text, settings by call, several threads."""
+"""The Python API: typed input, limits, stopping, one bad text, settings by call, streams, several threads."""
 
 import inspect
+import itertools
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,20 @@ def test_one_bad_text_fails_alone(translator: Translator) -> None:
     assert texts_of([found[0], *found[2:]]) == texts_of(expected)
 
 
+def test_a_stream_is_read_as_it_is_translated(translator: Translator) -> None:
+    read: list[str] = []
+    endless = (read.append(text) or text for text in itertools.cycle(TEXTS))
+    stream = translator.translate_stream(endless)
+    found = [next(stream)]
+    assert read == TEXTS[:1]
+    found += itertools.islice(stream, 3)
+    assert texts_of(found) == texts_of(translator.translate(TEXTS))
+    with pytest.raises(TypeError, match="is of type int"):
+        list(translator.translate_stream(iter(["a", 1])))
+    with pytest.raises(TypeError, match="not one text"):
+        translator.translate_stream("a")
+
+
 def test_threads_share_a_translator_and_leave_the_process_as_it_was(translator: Translator) -> None:
     ways = [translator, translator.with_settings(decoding={"beam_size": 2}), translator.with_settings(n_best=2)]
     expected = [texts_of(way.translate(TEXTS)) for way in ways]
@@ -138,22 +152,32 @@ def test_threads_share_a_translator_and_leave_the_process_as_it_was(translator: 
     assert found == {number: expected[number % 3] for number in range(9)}
 
 
-def test_searches_of_several_threads_take_turns() -> None:
-    at_work: list[int] = []
-    counts: list[int] = []
+@pytest.mark.parametrize("own_threads", [1, 2])
+def test_searches_of_several_threads_take_turns_unless_torch_has_one_thread(own_threads: int) -> None:
+    together = threading.Barrier(2)
+    met: list[bool] = []
 
-    def work(number: int) -> None:
-        at_work.append(number)
-        time.sleep(0.05)
-        counts.append(len(at_work))
-        at_work.remove(number)
+    def work() -> None:
+        try:
+            together.wait(timeout=10 if own_threads == 1 else 0.1)
+            met.append(True)
+        except threading.BrokenBarrierError:
+            met.append(False)
 
-    threads = [threading.Thread(target=in_threads, args=(work, [(n,)]), kwargs={"threads": 1}) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert counts == [1] * 4
+    def search() -> None:
+        torch.set_num_threads(own_threads)
+        in_threads(work, [()], threads=1)
+
+    before = torch.get_num_threads()
+    try:
+        threads = [threading.Thread(target=search) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        torch.set_num_threads(before)
+    assert met == [own_threads == 1] * 2
 
 
 def test_a_run_is_loaded_with_limits(tmp_path: Path) -> None:

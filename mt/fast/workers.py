@@ -67,8 +67,10 @@ def in_threads(function: Callable[..., Result], arguments: Sequence[tuple[Any, .
 
     Each uses one of torch's own threads, even where there is only one: small products are computed faster side by
     side, one on each core, than one after another on all cores, which wait for each other at every product. Calls
-    from several threads are answered one after another.
+    from several threads are answered one after another, unless torch has a single thread anyway.
     """
+    if threads == torch.get_num_threads() == 1:
+        return [function(*each) for each in arguments]
     with _one_at_a_time:
         own_threads = torch.get_num_threads()
         torch.set_num_threads(1)

@@ -1,11 +1,10 @@
-"""One thread translates; all requests that wait while it is busy go into its next batch."""
+"""A queue for few threads that translate: what waits while they are busy goes into the next batches."""
 
 import contextlib
 import itertools
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ Translate = Callable[[Any, list[str], Callable[[], bool]], Sequence[Any]]
 
 _LONGEST_RETRY_SECONDS = 60
 _NEWEST_SHARE = 0.3  # of the newest batch in the mean speed
+_OLDEST_SHARE = 0.25  # of a batch, so that lines which keep coming do not hold up a document for ever
 
 
 class OverloadedError(MtError):
@@ -51,33 +51,47 @@ class _Job:
     results: list[Any] = field(init=False)
     taken: int = 0
     missing: int = field(init=False)
+    left: int = field(init=False)
+    """The tokens that wait."""
 
     def __post_init__(self) -> None:
         self.results = [None] * len(self.texts)
-        self.missing = len(self.texts)
+        self.missing, self.left = len(self.texts), sum(self.tokens)
+
+    @property
+    def waits(self) -> bool:
+        """Whether texts wait."""
+        return self.taken < len(self.texts)
 
 
 class Batcher:
     """Collects texts of requests into batches of at most `batch_tokens`, or of a single longer text.
 
-    Groups of texts with one key take turns. In a group, each request gives one text in turn, so that a document does
-    not hold up a line that came after it. A future that is cancelled takes its texts out of the queue, and a batch
-    whose futures are all cancelled stops.
+    Groups of texts with one key take turns. In a group the oldest request gives a share of a batch, and those with the
+    least left the rest, so that a document does not hold up a line that came after it. A future that is cancelled takes
+    its texts out of the queue, and a batch whose futures are all cancelled stops.
     """
 
     def __init__(
-        self, translate: Translate, *, batch_tokens: int, queue_tokens: int, report: Callable[[BatchReport], None]
+        self,
+        translate: Translate,
+        *,
+        batch_tokens: int,
+        queue_tokens: int,
+        report: Callable[[BatchReport], None],
+        threads: int = 1,
     ) -> None:
-        """Start the thread. `translate` gives a result, or the exception, for each text; `report` hears of batches."""
+        """Start the threads. `translate` gives a result, or the exception, for each text; `report` hears of batches."""
         self._translate, self._report = translate, report
         self._batch_tokens, self._queue_tokens = batch_tokens, queue_tokens
         self._changed = threading.Condition()
-        self._groups: dict[Key, deque[_Job]] = {}
+        self._groups: dict[Key, list[_Job]] = {}
         self._closing = False
         self._tokens_per_second = 0.0
         self.waiting_tokens = 0
-        self._thread = threading.Thread(target=self._run, name="model", daemon=True)
-        self._thread.start()
+        self._threads = [threading.Thread(target=self._run, name="model", daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, key: Key, texts: Sequence[str], tokens: Sequence[int]) -> Future[list[Any]]:
         """Queue texts with the number of tokens of each; the future holds their results in order.
@@ -93,17 +107,18 @@ class Batcher:
             if self._closing or (self.waiting_tokens and self.waiting_tokens + sum(tokens) > self._queue_tokens):
                 raise OverloadedError(self._retry_seconds())
             self.waiting_tokens += sum(tokens)
-            self._groups.setdefault(key, deque()).append(job)
-            self._changed.notify()
+            self._groups.setdefault(key, []).append(job)
+            self._changed.notify_all()
         future.add_done_callback(lambda _: self._drop(job))
         return future
 
     def close(self) -> None:
-        """Translate what waits, take nothing more, and end the thread."""
+        """Translate what waits, take nothing more, and end the threads."""
         with self._changed:
             self._closing = True
-            self._changed.notify()
-        self._thread.join()
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
 
     def _retry_seconds(self) -> int:
         seconds = self.waiting_tokens / self._tokens_per_second if self._tokens_per_second else 1.0
@@ -112,8 +127,8 @@ class Batcher:
     def _drop(self, job: _Job) -> None:
         """Take what waits of a job out of the queue; a job that is done has nothing left."""
         with self._changed:
-            self.waiting_tokens -= sum(job.tokens[job.taken :])
-            job.taken = len(job.texts)
+            self.waiting_tokens -= job.left
+            job.taken, job.left = len(job.texts), 0
 
     def _run(self) -> None:
         while batch := self._next_batch():
@@ -127,30 +142,25 @@ class Batcher:
                     key = next(iter(self._groups))
                     jobs = self._groups.pop(key)
                     batch = self._take(jobs)
-                    if jobs:
-                        self._groups[key] = jobs  # behind the other groups
+                    if waiting := [job for job in jobs if job.waits]:
+                        self._groups[key] = waiting  # behind the other groups
                     if batch:
                         return batch
                 if self._closing:
                     return []
                 self._changed.wait()
 
-    def _take(self, jobs: deque[_Job]) -> list[tuple[_Job, int]]:
+    def _take(self, jobs: list[_Job]) -> list[tuple[_Job, int]]:
         batch: list[tuple[_Job, int]] = []
         room = self._batch_tokens
-        while jobs:
-            job = jobs[0]
-            if job.taken < len(job.texts):
+        waiting = [job for job in jobs if job.waits]
+        first = [(job, (1 - _OLDEST_SHARE) * room) for job in waiting[:1]]
+        for job, reserved in (*first, *((job, 0) for job in sorted(waiting, key=lambda job: job.left))):
+            while job.waits and (not batch or job.tokens[job.taken] <= room - reserved):
                 tokens = job.tokens[job.taken]
-                if batch and tokens > room:
-                    break
                 batch.append((job, job.taken))
-                room -= tokens
+                room, job.left, self.waiting_tokens = room - tokens, job.left - tokens, self.waiting_tokens - tokens
                 job.taken += 1
-                self.waiting_tokens -= tokens
-            jobs.popleft()
-            if job.taken < len(job.texts):
-                jobs.append(job)
         return batch
 
     def _translate_batch(self, batch: list[tuple[_Job, int]]) -> None:
@@ -164,12 +174,15 @@ class Batcher:
             results = [error] * len(batch)
         seconds = time.monotonic() - start
         tokens = sum(job.tokens[index] for job, index in batch)
-        newest, before = tokens / max(seconds, 1e-9), self._tokens_per_second
+        newest, before = len(self._threads) * tokens / max(seconds, 1e-9), self._tokens_per_second
         self._tokens_per_second = newest if not before else before + _NEWEST_SHARE * (newest - before)
         self._report(BatchReport(len(batch), tokens, seconds, [start - job.arrived for job in jobs]))
         for (job, index), result in itertools.zip_longest(batch, results):
             job.results[index] = result
-            job.missing -= 1
-            if job.missing == 0:
-                with contextlib.suppress(InvalidStateError):  # cancelled
-                    job.future.set_result(job.results)
+        with self._changed:  # of a request, several threads may translate parts
+            for job, _ in batch:
+                job.missing -= 1
+            done = [job for job in jobs if not job.missing]
+        for job in done:
+            with contextlib.suppress(InvalidStateError):  # cancelled
+                job.future.set_result(job.results)

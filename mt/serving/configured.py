@@ -3,6 +3,8 @@
 from dataclasses import asdict
 from pathlib import Path
 
+import torch
+
 from mt.api import Translator
 from mt.config.schema import ServeConfig
 from mt.data.known_words import load_known_words
@@ -10,6 +12,7 @@ from mt.data.lines import read_lines
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
 from mt.runs.folder import load_run, source_words
+from mt.runtime import choose_device
 from mt.serving.access import ApiKeys, RateLimit
 from mt.serving.application import Observed, application
 from mt.serving.documents import Documents
@@ -17,6 +20,9 @@ from mt.serving.metrics import Metrics
 from mt.serving.requests import Gate
 from mt.serving.service import Pair, Service
 from mt.translation.limits import Limits
+
+_CPU_BATCH_TOKENS = 160  # a line waits for the batch before it and for its own
+_GPU_BATCH_TOKENS = 2048
 
 
 def application_of(config: ServeConfig) -> Observed:
@@ -31,11 +37,15 @@ def application_of(config: ServeConfig) -> Observed:
         n_best=1 + config.max_alternatives,
     )
     metrics = Metrics()
+    on_cpu = choose_device(config.device).type == "cpu"
+    threads = torch.get_num_threads() if on_cpu else 1
+    torch.set_num_threads(1)  # in each of those
     service = Service(
         pairs_of(config),
         limits=limits,
-        batch_tokens=config.batch_tokens,
+        batch_tokens=config.batch_tokens or (_CPU_BATCH_TOKENS if on_cpu else _GPU_BATCH_TOKENS),
         queue_tokens=config.queue_tokens,
+        threads=threads,
         report=metrics.note_batch,
     )
     return application(

@@ -93,7 +93,7 @@ class _Prepared:
 
 
 class Service:
-    """The pairs that are served, by one thread that translates."""
+    """The pairs that are served, by a queue with threads that translate."""
 
     def __init__(
         self,
@@ -102,15 +102,18 @@ class Service:
         limits: Limits,
         batch_tokens: int,
         queue_tokens: int,
+        threads: int = 1,
         report: Callable[[BatchReport], None] = lambda _: None,
     ) -> None:
-        """Start the thread. Raises UserError for two runs of one pair."""
+        """Start the threads. Raises UserError for two runs of one pair."""
         self.pairs, self.limits = _distinct(pairs), limits
         self.characters = 0
-        self._document_tokens = min(4 * batch_tokens, queue_tokens)
+        self._document_tokens = min(4 * threads * batch_tokens, queue_tokens)
         self._detector = Detector()
         self._translator_of = functools.lru_cache(maxsize=None)(self._new_translator)
-        self.batcher = Batcher(self._run, batch_tokens=batch_tokens, queue_tokens=queue_tokens, report=report)
+        self.batcher = Batcher(
+            self._run, batch_tokens=batch_tokens, queue_tokens=queue_tokens, threads=threads, report=report
+        )
 
     def sources(self, target: str | None = None) -> list[str]:
         """The source languages, of all pairs or of those into one target."""

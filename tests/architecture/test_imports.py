@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.serving": {"mt.api", "mt.data.known_words", "mt.data.lines", "mt.documents", "mt.translation"},
     "mt.serving.configured": {
         *("mt.api", "mt.config", "mt.data", "mt.fast.memory", "mt.reporting", "mt.runs.folder", "mt.serving"),
-        "mt.translation",
+        *("mt.runtime", "mt.translation"),
     },
     "mt.serving.ray": {"mt.config", "mt.serving.configured"},
     "mt.commands": {

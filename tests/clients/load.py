@@ -1,10 +1,12 @@
 """Servers of a run under load: .venv-clients/bin/python tests/clients/load.py RUN [throughput overload ended fuzzed].
 
-Clients and server share the machine. The texts are lines of the run's own test split.
+Clients and server share the machine. The texts are lines of the run's own test split. With ADDRESS= and PID= of any
+server in LibreTranslate's form, `load.py RUN other` puts that under the load of `throughput`.
 """
 
 import asyncio
 import contextlib
+import json
 import os
 import random
 import re
@@ -22,6 +24,39 @@ from conftest import BIN
 SECONDS, CLIENTS, FUZZED = 20.0, 50, 10_000
 chance = random.Random(1)
 Outcome = tuple[int, int | str, float]  # lines, status or what failed, seconds
+ONE_BY_ONE = """
+import json, sys, time
+from mt.api import Translator
+from mt.documents.document import passage
+
+translator, texts = Translator.from_run(sys.argv[1], device="cpu"), json.load(sys.stdin)
+found = [sentence for text in texts for sentence in passage(text, None, "en").sentences]
+translator.translate(found[:1])
+start, busy = time.perf_counter(), time.process_time()
+for sentence in found:
+    translator.translate([sentence])
+print(time.perf_counter() - start, time.process_time() - busy)
+"""
+
+
+class Client:
+    """A connection that takes little of the machine that it shares with the server: a tenth of what httpx takes."""
+
+    def __init__(self, address: str) -> None:
+        self._host, self._port = address.removeprefix("http://").split(":")
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def post(self, body: dict[str, str]) -> int:
+        """The status of the answer. Raises OSError and EOFError."""
+        reader, writer = self._streams or await asyncio.open_connection(self._host, int(self._port))
+        self._streams = None  # of a connection that failed, none
+        data = json.dumps(body).encode()
+        head = f"POST /translate HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(re.findall(rb"(?i)content-length: *(\d+)", answer)[0]))
+        self._streams = reader, writer
+        return int(answer.split(maxsplit=2)[1])
 
 
 @contextlib.asynccontextmanager
@@ -37,13 +72,18 @@ async def serving(run: Path, *words: str) -> AsyncIterator[tuple[str, subprocess
     await drained
 
 
-async def ask(client: httpx.AsyncClient, lines: list[str]) -> Outcome:
-    """Have a line translated mostly, at times three, seldom a document of twenty."""
-    count, start = chance.choices([1, 3, 20], [70, 25, 5])[0], time.monotonic()
+def asked(lines: list[str]) -> tuple[int, str]:
+    """The number of lines and the text: mostly a line, at times three, seldom a document of twenty."""
+    count = chance.choices([1, 3, 20], [70, 25, 5])[0]
+    return count, " ".join(chance.choices(lines, k=count))
+
+
+async def ask(client: Client, lines: list[str]) -> Outcome:
+    """Have a text translated."""
+    (count, text), start = asked(lines), time.monotonic()
     try:
-        body = {"q": " ".join(chance.choices(lines, k=count)), "source": "en", "target": "de"}
-        status = (await client.post("/translate", json=body)).status_code
-    except httpx.TransportError as error:
+        status = await client.post({"q": text, "source": "en", "target": "de"})
+    except (OSError, EOFError) as error:
         status = type(error).__name__
     return count, status, time.monotonic() - start
 
@@ -52,12 +92,11 @@ async def repeated(address: str, lines: list[str], clients: int, seconds: float)
     """The outcomes of clients that ask again as soon as they are answered."""
     found, end = [], time.monotonic() + seconds
 
-    async def one(client: httpx.AsyncClient) -> None:
+    async def one(client: Client) -> None:
         while time.monotonic() < end:
             found.append(await ask(client, lines))
 
-    async with httpx.AsyncClient(base_url=address, timeout=90, limits=httpx.Limits()) as client:
-        await asyncio.gather(*(one(client) for _ in range(clients)))
+    await asyncio.gather(*(one(Client(address)) for _ in range(clients)))
     return found
 
 
@@ -65,8 +104,8 @@ def statuses(found: list[Outcome]) -> dict[int | str, int]:
     return dict(Counter(status for _, status, _ in found))
 
 
-def processor_seconds(process: subprocess.Popen[str]) -> float:
-    fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+def processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -76,17 +115,36 @@ def megabytes(process: subprocess.Popen[str]) -> int:
     )
 
 
+async def measured(address: str, pid: int, lines: list[str]) -> list[float]:
+    """Many clients against one: the requests/s of both."""
+    rates, slowest = [], []
+    await repeated(address, lines, CLIENTS, 3)
+    for count in (1, CLIENTS):
+        before, start = processor_seconds(pid), time.monotonic()
+        found = await repeated(address, lines, count, SECONDS)
+        busy, rate = processor_seconds(pid) - before, len(found) / (time.monotonic() - start)
+        short = statistics.quantiles([1000 * seconds for size, _, seconds in found if size == 1], n=20)
+        figures = f"{rate:.1f} requests/s, {1000 * busy / len(found):.1f} ms of the server's processor for each"
+        print(f"clients {count}: {figures}, a line p50 {short[9]:.0f}, p95 {short[18]:.0f} ms, {statuses(found)}")
+        rates, slowest = [*rates, rate], [*slowest, short[18]]
+    print(f"{CLIENTS} clients: {rates[1] / rates[0]:.1f} x the rate of one, {slowest[1] / slowest[0]:.1f} x its p95")
+    return rates
+
+
 async def throughput(run: Path, lines: list[str]) -> None:
-    """Many clients against one."""
+    """Many clients against one, and against the same mix translated in one process, a sentence at a time."""
+    texts = json.dumps([asked(lines)[1] for _ in range(200)])
+    command = [BIN / "python", "-c", ONE_BY_ONE, run]
+    seconds, busy = map(float, subprocess.check_output(command, input=texts, text=True).split())
+    print(f"one by one in process: {200 / seconds:.1f} requests/s, {1000 * busy / 200:.1f} ms of processor for each")
     async with serving(run) as (address, process):
-        await repeated(address, lines, CLIENTS, 3)
-        for count in (1, CLIENTS):
-            before, start = processor_seconds(process), time.monotonic()
-            found = await repeated(address, lines, count, SECONDS)
-            busy, rate = processor_seconds(process) - before, len(found) / (time.monotonic() - start)
-            short = statistics.quantiles([1000 * seconds for size, _, seconds in found if size == 1], n=20)
-            figures = f"{rate:.1f} requests/s, {1000 * busy / len(found):.0f} ms of the server's processor for each"
-            print(f"clients {count}: {figures}, a line p50 {short[9]:.0f}, p95 {short[18]:.0f} ms, {statuses(found)}")
+        rates = await measured(address, process.pid, lines)
+    print(f"{CLIENTS} clients: {rates[1] * seconds / 200:.1f} x the rate of one by one in process")
+
+
+async def other(_: Path, lines: list[str]) -> None:
+    """Do the same to a server that is running."""
+    await measured(os.environ["ADDRESS"], int(os.environ["PID"]), lines)
 
 
 async def overload(run: Path, lines: list[str]) -> None:
@@ -95,9 +153,8 @@ async def overload(run: Path, lines: list[str]) -> None:
         memory = [megabytes(process)]
         found = await repeated(address, lines, 10 * CLIENTS, SECONDS)
         memory, end, status = [*memory, megabytes(process)], time.monotonic(), None
-        async with httpx.AsyncClient(base_url=address, timeout=60) as client:
-            while status != 200:
-                _, status, _ = await ask(client, lines)
+        while status != 200:
+            _, status, _ = await ask(Client(address), lines)
         recovery = time.monotonic() - end
     print(f"overload: {statuses(found)}, memory before and after {memory} MB, answered again after {recovery:.2f} s")
 
@@ -105,8 +162,7 @@ async def overload(run: Path, lines: list[str]) -> None:
 async def ended(run: Path, lines: list[str]) -> None:
     """SIGTERM while clients wait for what they asked: all must be answered."""
     async with serving(run) as (address, process):
-        clients = [httpx.AsyncClient(base_url=address, timeout=90) for _ in range(4 * CLIENTS)]
-        tasks = [asyncio.create_task(ask(client, lines)) for client in clients]
+        tasks = [asyncio.create_task(ask(Client(address), lines)) for _ in range(4 * CLIENTS)]
         async with httpx.AsyncClient(base_url=address, timeout=90) as client:
             while " 0.0" in (await client.get("/metrics")).text.split("mt_queue_tokens", 3)[3][:5]:
                 await asyncio.sleep(0.01)

@@ -70,6 +70,27 @@ def test_a_line_does_not_wait_for_the_document_before_it(model: Model, batcher: 
     ]
 
 
+def test_a_document_goes_on_while_shorter_requests_keep_coming(model: Model, batcher: Batcher) -> None:
+    document = batcher.submit("k", [f"d{number}" for number in range(3)], [2] * 3)
+    lines = [batcher.submit("k", [f"line{number}"], [2]) for number in range(6)]
+    finished(model, document, *lines)
+    assert [texts for _, texts in model.batches[1:]] == [
+        ["d0", "line0", "line1"],
+        ["d1", "line2", "line3"],
+        ["d2", "line4", "line5"],
+    ]
+
+
+def test_threads_share_a_request(model: Model) -> None:
+    batcher = Batcher(model, batch_tokens=2, queue_tokens=30, report=model.reports.append, threads=2)
+    document = batcher.submit("k", list("abcd"), [1] * 4)
+    for _ in range(2):  # both are at work before either is done
+        assert model.began.acquire(timeout=20)
+    assert [texts for _, texts in model.batches] == [["a", "b"], ["c", "d"]]
+    assert finished(model, document) == [list("ABCD")]
+    batcher.close()
+
+
 def test_groups_take_turns_and_do_not_mix(model: Model, batcher: Batcher) -> None:
     futures = [batcher.submit(key, [key] * 4, [3] * 4) for key in ("a", "b")]
     assert finished(model, *futures) == [["A"] * 4, ["B"] * 4]
