@@ -22,10 +22,11 @@ from mt.runs.folder import HELD_OUT_TEXT, held_out_text, tokenizer_paths
 
 def are_drawn(config: TrainConfig) -> bool:
     """Whether the training pairs of each epoch are others, and not only in another order."""
-    return classifies(config) or isinstance(config.data, TextData) or _change(config)
+    return classifies(config) or isinstance(config.data, TextData) or _pairs_change(config)
 
 
-def _change(config: TrainConfig) -> bool:
+def _pairs_change(config: TrainConfig) -> bool:
+    """Whether a pair of sentences, or its subwords, are drawn again for each epoch."""
     return bool(config.tokenizer.bpe_dropout) or build.augmentation(config.data) is not None
 
 
@@ -46,7 +47,7 @@ def training_pairs(config: TrainConfig, text: PreparedText, *, epoch: int) -> Pa
         text,
         "train",
         tokenizer_paths=tokenizer_paths(run_dir, shared_vocab=config.tokenizer.shared_vocab),
-        cache_dir=run_dir / HELD_OUT_TEXT if _change(config) else cache_dir,
+        cache_dir=run_dir / HELD_OUT_TEXT if _pairs_change(config) else cache_dir,
         max_tokens=data.filters.max_tokens,
         bpe_dropout=config.tokenizer.bpe_dropout,
         augmentation=build.augmentation(data),
@@ -68,7 +69,8 @@ def held_out_pairs(config: TrainConfig, run_dir: Path) -> Pairs | None:
     if not all(path.exists() for path in paths):
         return None
     if classifies(config):
-        return _labelled(config, run_dir, paths, seed=(0, 0))
+        rows = _labelled(config, run_dir, paths, seed=(0, 0))
+        return rows if len(rows.source_lengths) else None  # lines without words on a side are no example
     sides = (list(read_lines(str(path))) for path in paths)
     return Pairs.listed(*(each.encode_many(side, num_threads=-1) for each, side in zip(tokenizers, sides, strict=True)))
 

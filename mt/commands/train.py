@@ -147,16 +147,8 @@ def _score_and_describe(
             language = config.data.target_language
             score_split(run_dir, translator, split, config, language=language, decoding=config.decoding)
     model = empty_model(config, load_tokenizers(config, run_dir), torch.device("meta"))
-    write_card(
-        run_dir,
-        config,
-        filters=filters,
-        parameters=sum(parameter.numel() for parameter in model.parameters()),
-        steps=state.step,
-        target_tokens=state.target_tokens,
-        seconds=state.training_seconds,
-        command=shlex.join(sys.argv),
-    )
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    write_card(run_dir, config, state, filters=filters, parameters=parameters, command=shlex.join(sys.argv))
     report(f"{run_dir / CARD}: the model card")
 
 

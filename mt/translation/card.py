@@ -11,6 +11,7 @@ from mt.config.schema import TrainConfig
 from mt.data.filters import FilterReport
 from mt.data.lines import read_lines
 from mt.runs.atomic import LARGEST_JSON_BYTES, read_file, replace_file
+from mt.runs.checkpoint import TrainingState
 from mt.runs.folder import CARD, CONFIG, HYPOTHESES, held_out_text, scored_splits, scores_path
 from mt.runtime import processor
 from mt.translation.evaluation import sentence_scores
@@ -24,27 +25,20 @@ _LIMITS = (
 
 
 def write_card(
-    run_dir: Path,
-    config: TrainConfig,
-    *,
-    filters: FilterReport,
-    parameters: int,
-    steps: int,
-    target_tokens: int,
-    seconds: float,
-    command: str,
+    run_dir: Path, config: TrainConfig, state: TrainingState, *, filters: FilterReport, parameters: int, command: str
 ) -> None:
     """Write what a reader needs to judge a finished run. Raises DiskError, and BadFileError for damaged scores.
 
-    `filters` counts the training pairs; `seconds` were spent in training steps; `command` made the run.
+    `filters` counts the training pairs; `command` made the run.
     """
     source, target = config.data.source_language, config.data.target_language
     scores = {split: _scores(scores_path(run_dir, split)) for split in scored_splits(config)}
     scores = {split: values for split, values in scores.items() if values}
     too_long = f"; of the pairs kept, those of more than {config.data.filters.max_tokens} subwords are left out too"
+    hours = f"{state.training_seconds / 3600:.2f} hours of training steps on {_machine(config)}"
     training = (
-        f"{steps:,} steps, {target_tokens:,} target tokens, {seconds / 3600:.2f} hours of training steps on "
-        f"{_machine(config)}, torch {torch.__version__}. Every option is in `{CONFIG}`. Made by"
+        f"{state.step:,} steps, {state.target_tokens:,} target tokens, {hours}, torch {torch.__version__}. "
+        f"Every option is in `{CONFIG}`. Made by"
     )
     sections = [
         _metadata(config, scores),

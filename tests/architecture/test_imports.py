@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.translation.robustness": {
         *("mt.data", "mt.reporting", "mt.runs.folder", "mt.runs.metrics", "mt.translation"),
     },
-    "mt.translation.card": {"mt.config", "mt.data", "mt.runs.atomic", "mt.runs.folder", "mt.runtime", "mt.translation"},
+    "mt.translation.card": {"mt.config", "mt.data", "mt.runs", "mt.runtime", "mt.translation"},
     "mt.figures": {"mt.config", "mt.data.lines", "mt.model", "mt.runs"},
     "mt.fast": {"mt.model", "mt.search", "mt.training.loss", "mt.runtime"},
     "mt.fast.native": {"mt.search.candidates"},

@@ -24,6 +24,7 @@ from mt.data.batch import Batch
 from mt.data.tokenizer import Tokenizer, train_tokenizer
 from mt.runs.delivery import averaged_steps
 from mt.runs.folder import note_imported
+from mt.training.consistency import doubled
 
 JOBS = {"translate": translate, "evaluate": evaluate, "average": average}
 
@@ -144,13 +145,12 @@ def test_the_divergence_of_two_passes_is_logged_apart_and_validation_has_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a rate of nothing the model stays the same, and so do validation and the first step's cross-entropy."""
-    real = Batch.doubled
 
-    def doubled(batch: Batch) -> Batch:
+    def trained(batch: Batch) -> Batch:
         assert torch.is_grad_enabled(), "validation passes a batch twice"
-        return real(batch)
+        return doubled(batch)
 
-    monkeypatch.setattr(Batch, "doubled", doubled)
+    monkeypatch.setattr("mt.training.step.doubled", trained)
     corpus = small_runs.write_corpus(tmp_path / "corpus")
     still = ["training.max_steps=2", "training.log_every_steps=1", "training.learning_rate=1e-30"]
     found = {}
