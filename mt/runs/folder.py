@@ -27,9 +27,7 @@ ROBUSTNESS_TABLE, ROBUSTNESS_PICTURE, ROBUSTNESS_LINES = "robustness.md", "robus
 CARD, REPORT = "README.md", "report.html"  # the model card; curves, figure 1, and translations over time
 TABLE, TABLE_DATA, TABLE_PICTURE = "table.md", "table.json", "table.png"  # of a sweep, next to its run folders
 HELD_OUT_TEXT = "data"  # validation and test, as they were read
-SOURCE_WORDS = (
-    "source_words.txt"  # in the same folder: the words of the training source, and how often each occurs
-)
+SOURCE_WORDS = "source_words.txt"  # in that folder: the words of the training's source side, with their counts
 CHECKPOINTS, BEST = "checkpoints", "best"  # step-N/ and best/: model, state, checksums of both
 OPTIMIZER, STATE = "optimizer.safetensors", "state.json"  # the second says with which versions it was saved too
 EXPORTS = "export"

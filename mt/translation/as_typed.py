@@ -17,7 +17,7 @@ Restore = Callable[[str], str]
 _FEWEST_LETTERS = 4  # US and OK are words of their own
 _FEWEST_WORDS = 4  # three capitals may be a name
 _END_MARK = re.compile(r"(?<=[^\W\d_]{4})[.。]$")  # not that of etc. or Inc.
-BEGINNING = re.compile(r"(?:^|(?<=[.!?]\s))\W*\w")
+BEGINNING = re.compile(r"^\W*\w|(?<=[.!?]\s)[^\w.!?]*\w")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ unknown too and near a known one by chance, which happens to short words most: t
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -78,8 +79,8 @@ class Spelling:
     @cached_property
     def _letters(self) -> list[str]:
         """Those that words of the language have."""
-        letters = sorted({letter for word in self.known for letter in word})
-        return [one for one in letters if sum(one in word for word in self.known) > _RARE_LETTER * len(self.known)]
+        counts = Counter(letter for word in self.known for letter in set(word))
+        return sorted(letter for letter, words in counts.items() if words > _RARE_LETTER * len(self.known))
 
     @cached_property
     def _capital_nouns(self) -> bool:
