@@ -70,8 +70,8 @@ class SelfAttentionCache:
     def inherit(self, rows: Int[Tensor, " all_rows"]) -> None:
         """Let row i continue the prefix of row `rows[i]`; both count through the slots and are in the same one."""
         if self.indices.is_cpu:  # for a few rows numpy takes half the time
-            lines = self.indices.numpy().reshape(-1, self.indices.shape[2])[: len(rows), : self.steps]
-            lines[:] = lines[rows.numpy()]
+            numbers = self.indices.numpy().reshape(-1, self.indices.shape[2])[: len(rows), : self.steps]
+            numbers[:] = numbers[rows.numpy()]
         else:
             lines = self.indices.flatten(0, 1)[: len(rows), : self.steps]
             lines.copy_(lines.index_select(0, on_device(rows, lines.device)))
@@ -84,7 +84,7 @@ class SelfAttentionCache:
         self.indices[new] = self.indices[old]
 
     def _enlarge(self, slots: int, *, steps: int) -> None:
-        """Make room for `steps` more of the first slots, in which a row's indices are those of the entries it will write.
+        """Make room for `steps` more of the first slots; a row's indices there are those of the entries it will write.
 
         Without a kernel the room is filled with zeros, because what the mask excludes must be finite.
         """

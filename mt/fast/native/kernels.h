@@ -107,6 +107,7 @@ void norm_of_sum_bf16(const bf16 *residual, const bf16 *added, const float *gain
 struct linear {
     const void *weight;
     const float *scales, *bias;
+    const int32_t *sums; /* of the whole numbers of each column, where they have one limb */
     long inner, columns, limbs;
 };
 int linear_in_tiles(const void *x, int x_is_bf16, long rows, const struct linear *by, int relu, void *out,

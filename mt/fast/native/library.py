@@ -38,7 +38,7 @@ class Linear(ctypes.Structure):
     """`struct linear` of kernels.h."""
 
     _fields_ = (
-        *((name, _POINTER) for name in ("weight", "scales", "bias")),
+        *((name, _POINTER) for name in ("weight", "scales", "bias", "sums")),
         *((name, _NUMBER) for name in ("inner", "columns", "limbs")),
     )
 

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +34,8 @@ def ranked_extensions(
     excluded = (ctypes.c_int64 * len(forbidden))(*forbidden)
     values = np.empty((sentences, count), dtype=np.float32)
     extensions = np.empty((sentences, count), dtype=np.int64)
-    first = [ctypes.byref(ctypes.c_char.from_buffer(each)) for each in (starts, values, extensions)]
+    arrays: tuple[Any, ...] = (starts, values, extensions)
+    first = [ctypes.byref(ctypes.c_char.from_buffer(each)) for each in arrays]  # sooner than ndarray.ctypes
     scores = (logits.data_ptr(), logits.stride(0), first[0], *totals.shape, logits.shape[1])
     excluding = (excluded, len(excluded), eos, None if end_only is None else end_only.data_ptr())
     library.best_extensions(*scores, *excluding, count, *first[1:])

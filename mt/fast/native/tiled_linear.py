@@ -41,16 +41,18 @@ class TiledLinear:
     ) -> None:
         self.out_features, self.in_features = weight.shape
         self.out = out
-        self.scales = None
+        self.scales = self.sums = None
         self.bias = None if bias is None else bias.float().contiguous()
         limbs = _LIMBS[compute_type]
         if limbs > 0:
             self.scales = weight.float().abs().amax(dim=1).clamp(min=1e-30) / _LARGEST[limbs]
             whole = (weight.float() / self.scales[:, None]).round_().to(torch.int32)
             self.weight = _in_tiles(_limbs(whole, limbs))
+            self.sums = whole.sum(dim=1, dtype=torch.int32)
         else:
             self.weight = _in_tiles(weight.to(torch.bfloat16 if compute_type == "bf16" else torch.float32)[None])
-        pointers = (None if each is None else each.data_ptr() for each in (self.weight, self.scales, self.bias))
+        arrays = (self.weight, self.scales, self.bias, self.sums)
+        pointers = (None if each is None else each.data_ptr() for each in arrays)
         self.structure = Linear(*pointers, self.in_features, self.out_features, limbs)
 
     def __call__(

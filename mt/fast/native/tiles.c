@@ -141,50 +141,55 @@ int types_multiplied(void) {
 }
 
 /* Four bytes of x times a line of W, or a part of it, added to as many sums. */
-static inline __attribute__((always_inline)) floats added(floats sums, const char *x, const char *line, int limbs) {
+#ifdef __AVX2__
+#define IN_REGISTER(X) __asm__("" : "+v"(X)) /* GCC would load W once for each row, and keep products in memory */
+#else
+#define IN_REGISTER(X)
+#endif
+static inline __attribute__((always_inline)) floats added(floats sums, const char *x, floats line, int limbs) {
     int32_t four;
     memcpy(&four, x, sizeof four);
     const ints same = four - (ints){0};
 #if OFFSET
-    if (limbs == 1) return (floats)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)same, *(const __m512i *)line);
+    if (limbs == 1) return (floats)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)same, (__m512i)line);
 #elif defined(HAS_WHOLE_PRODUCTS)
     if (limbs == 1) { /* |x| times w with the sign of x: of numbers up to 127, two products fit into 16 bits */
-        const __m256i whole = (__m256i)same, w = _mm256_sign_epi8(*(const __m256i *)line, whole);
+        const __m256i whole = (__m256i)same, w = _mm256_sign_epi8((__m256i)line, whole);
         const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(whole), w);
-        return (floats)((ints)sums + (ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+        sums = (floats)((ints)sums + (ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+        IN_REGISTER(sums);
+        return sums;
     }
 #endif
 #ifdef HAS_BF16_PRODUCTS
-    if (limbs == 0) return (floats)_mm512_dpbf16_ps((__m512)sums, (__m512bh)same, *(const __m512bh *)line);
+    if (limbs == 0) return (floats)_mm512_dpbf16_ps((__m512)sums, (__m512bh)same, (__m512bh)line);
 #endif
-    if (limbs == FP32) sums += (floats)same * load_float((const float *)line);
+    if (limbs == FP32) sums += (floats)same * line;
     return sums;
 }
 
-/* Adds up `number` rows by 32 columns over a stretch of the inner numbers, which fits into registers. What `OFFSET`
-   adds is the same in each row. */
+/* Adds up `number` rows by 32 columns over a stretch of the inner numbers, which fits into registers. */
 static inline __attribute__((always_inline)) void some_rows(const char *rows, const char *weight, long next,
                                                             long stretch, int limbs, const long number, float *sums) {
-    floats made[AT_ONCE][PARTS], extra[PARTS] = {{0}};
-    const int32_t offset = 0x80808080;
+    floats made[AT_ONCE][PARTS];
     for (long i = 0; i < number; i++)
         for (long part = 0; part < PARTS; part++) made[i][part] = (floats){0};
     for (const char *end = weight + stretch; weight < end; weight += BYTES, rows += BYTES)
 #pragma GCC unroll 16
         for (long line = 0; line < TILE; line++) {
-            const char *w[PARTS];
-            for (long part = 0, column = 0; part < PARTS; part++, column += LANES)
-                w[part] = weight + column / TILE * next + line * LINE + column % TILE * 4;
+            floats w[PARTS];
+            for (long part = 0, column = 0; part < PARTS; part++, column += LANES) {
+                w[part] = load_float((const float *)(weight + column / TILE * next + line * LINE + column % TILE * 4));
+                IN_REGISTER(w[part]);
+            }
             for (long i = 0; i < number; i++)
                 for (long part = 0; part < PARTS; part++)
                     made[i][part] = added(made[i][part], rows + i * LINE + 4 * line, w[part], limbs);
-            for (long part = 0; part < PARTS && OFFSET && limbs == 1; part++)
-                extra[part] = added(extra[part], (const char *)&offset, w[part], 1);
         }
     for (long i = 0; i < number; i++)
         for (long part = 0; part < PARTS; part++) {
             float *to = sums + i * BLOCK + part * LANES;
-            if (limbs == 1) *(ints *)to += (ints)made[i][part] - (ints)extra[part];
+            if (limbs == 1) *(ints *)to += (ints)made[i][part];
             else *(floats *)to += made[i][part];
         }
 }
@@ -212,7 +217,9 @@ static inline void finish(const float *sums, const float *row_scales, const stru
         for (long j = 0; j < BLOCK; j += LANES) {
             floats y = load_float(sums + i * BLOCK + j);
             if (by->limbs > 0) {
-                y = __builtin_convertvector(*(const ints *)(sums + i * BLOCK + j), floats);
+                ints whole = *(const ints *)(sums + i * BLOCK + j);
+                if (OFFSET) whole -= OFFSET * *(const ints *)(by->sums + column + j);
+                y = __builtin_convertvector(whole, floats);
                 y *= row_scales[i] * load_float(by->scales + column + j);
             }
             if (by->bias) y += load_float(by->bias + column + j);
