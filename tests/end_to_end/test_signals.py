@@ -78,7 +78,7 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
 
 
 COMMANDS: dict[str, tuple[str, str, list[str]]] = {
-    "attention": ("attention", "draw", ["source=house", "output={folder}/new.png"]),
+    "attention": ("attention", "attention_picture", ["source=house", "output={folder}/new.png"]),
     "average": ("average", "deliver", []),
     "evaluate": ("evaluate", "score_split", []),
     "export": ("export", "write_huggingface", ["format=huggingface", "output={folder}/new"]),
