@@ -13,7 +13,6 @@ from mt import build
 from mt.config.checks import classifies_pairs
 from mt.config.loading import checked
 from mt.config.schema import Decoding, LabelledData, TextData, TrainConfig
-from mt.data.known_words import load_known_words
 from mt.data.tokenizer import Tokenizer
 from mt.errors import BadFileError, MtError, SearchStoppedError, UserError
 from mt.model.decoder_only import AnyTransformer
@@ -22,6 +21,7 @@ from mt.runs.delivery import read_model
 from mt.runs.folder import CONFIG, MODEL, check_ensemble, load_run, run_identity, source_words, tokenizer_paths
 from mt.runtime import choose_device
 from mt.translation.as_typed import AsTyped
+from mt.translation.known_words import load_known_words
 from mt.translation.limits import Limits, check_type
 from mt.translation.segments import Translation
 from mt.translation.spelling import Spelling

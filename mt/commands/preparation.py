@@ -19,7 +19,6 @@ from mt.config.schema import Data, LabelledData, TaskData, TextData, TrainConfig
 from mt.data.augmentation import write_changed
 from mt.data.batch import Pairs
 from mt.data.filters import HELD_OUT, FilterSettings
-from mt.data.known_words import save_known_words
 from mt.data.loader import TrainingOrder
 from mt.data.text_blocks import prepare_single_text
 from mt.data.text_cache import HELD_OUT_FILE, SIDES, PreparedText, prepare_text
@@ -43,6 +42,7 @@ from mt.runs.folder import (
 )
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup
 from mt.training.trial import largest_batches, largest_that_fits, try_batches
+from mt.translation.known_words import save_known_words
 
 
 def prepare(config: TrainConfig, run_dir: Path, learning: AbstractContextManager[None] | None = None) -> PreparedText:

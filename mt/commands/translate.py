@@ -9,7 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,6 @@ from mt.api import translator_of_run
 from mt.commands.classifier_run import classifier_of_run
 from mt.config.checks import shard_numbers
 from mt.config.schema import LabelledData, TranslateConfig
-from mt.data.known_words import load_known_words
 from mt.data.lines import count_lines, read_lines
 from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
@@ -25,28 +24,13 @@ from mt.reporting import Progress, format_seconds, report
 from mt.runs.atomic import replace_file
 from mt.runs.folder import MODEL, load_run, source_words
 from mt.translation.alignment import pharaoh
-from mt.translation.notices import guessed_words, typos
+from mt.translation.known_words import load_known_words
 from mt.translation.output import FileOutput, StreamOutput
 from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
 from mt.translation.segments import Translation
-
-_MOST_NAMED = 10  # lines or words of a message
+from mt.translation.unseen_words import UnseenWords
 
 Lines = Callable[..., Iterator[Translation]]  # of lines, the first of which has the number first_number
-
-
-@dataclass
-class _Words:
-    """The number of lines with words to report, and those of the first such lines by number."""
-
-    lines: int = 0
-    first: dict[int, list[str]] = field(default_factory=dict)
-
-    def add(self, number: int, words: list[str]) -> None:
-        """Note the words of a line, if it has any."""
-        self.lines += bool(words)
-        if words and self.lines <= _MOST_NAMED:
-            self.first[number] = words
 
 
 def translate(config: TranslateConfig) -> None:
@@ -117,12 +101,11 @@ def _translate(
     left: int | None,
 ) -> None:
     """Translate lines into the output, `left` of them where that is known, and report the speed."""
-    known = load_known_words(source_words(Path(config.run_dir)))
-    guesses, read_as = _Words(), _Words()
+    unseen = UnseenWords(load_known_words(source_words(Path(config.run_dir))))
     numbered = ((number, line, records.text(line, number)) for number, line in enumerate(lines, start=first_number))
     read, kept = itertools.tee(numbered)
     start = time.monotonic()
-    count = tokens = 0
+    tokens = 0
     shown = left is not None and config.source is None and not (config.output == "-" and sys.stdout.isatty())
     progress = Progress("translating", total=left or 0, unit="lines", shown=shown)
     translations = translator((text for *_, text in read), first_number=first_number)
@@ -130,18 +113,16 @@ def _translate(
         results = [_result(config, one) for one in (translation, *translation.others)]
         output.write(records.lines(line, number, results))
         _report_oddities(number, translation)
-        read_as.add(number, [notice.message for notice in typos(translation)])
-        if known is not None:
-            guesses.add(number, guessed_words(text, translation, known))
-        count, tokens = count + 1, tokens + len(translation.tokens)
+        unseen.add(number, text, translation)
+        tokens += len(translation.tokens)
         progress.advance(1)
     progress.close()
-    _report_typos(read_as, of=count)
-    _report_guesses(guesses, of=count)
+    unseen.report()
     if config.source is None:
         seconds = time.monotonic() - start
-        rate = f"{count / max(seconds, 1e-9):.1f} lines/s, {tokens / max(seconds, 1e-9):,.0f} subwords/s"
-        report(f"{config.run_dir}: {count:,} {'line' if count == 1 else 'lines'} in {format_seconds(seconds)}, {rate}")
+        rate = f"{unseen.count / max(seconds, 1e-9):.1f} lines/s, {tokens / max(seconds, 1e-9):,.0f} subwords/s"
+        count = f"{unseen.count:,} {'line' if unseen.count == 1 else 'lines'}"
+        report(f"{config.run_dir}: {count} in {format_seconds(seconds)}, {rate}")
 
 
 def _translate_document(config: TranslateConfig, path: str) -> None:
@@ -174,28 +155,6 @@ def _translate_document(config: TranslateConfig, path: str) -> None:
         report(f"{config.output}: sentences for which the model gave no word, left as they are: {empty:,}")
     seconds = format_seconds(time.monotonic() - start)
     report(f"{config.run_dir}: {len(translations):,} sentences of {path} in {seconds}, {config.output}")
-
-
-def _report_guesses(guesses: _Words, *, of: int) -> None:
-    """Report in one line which of the translations are guesses."""
-    if of == 1 and guesses.lines:
-        [words] = guesses.first.values()
-        report(f"words that training never saw, so their translation is a guess: {_first(words)}")
-    elif guesses.lines:
-        named = ", ".join(map(str, guesses.first)) + (", …" if guesses.lines > _MOST_NAMED else "")
-        report(f"lines with words that training never saw, a guess: {guesses.lines:,} of {of:,}, lines {named}")
-
-
-def _report_typos(read_as: _Words, *, of: int) -> None:
-    """Report in one line which words that training never saw were read as others."""
-    words = [word for line in read_as.first.values() for word in line]
-    where = "" if of == 1 else f" in {read_as.lines:,} of {of:,} lines"
-    if words:
-        report(f"words that training never saw{where}: {_first(words)}")
-
-
-def _first(words: list[str]) -> str:
-    return ", ".join(words[:_MOST_NAMED]) + (", …" if len(words) > _MOST_NAMED else "")
 
 
 def _result(config: TranslateConfig, one: Translation) -> Result:

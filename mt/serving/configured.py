@@ -7,7 +7,6 @@ import torch
 
 from mt.api import Translator
 from mt.config.schema import ServeConfig
-from mt.data.known_words import load_known_words
 from mt.data.lines import read_lines
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
@@ -19,6 +18,7 @@ from mt.serving.documents import Documents
 from mt.serving.metrics import Metrics
 from mt.serving.requests import Gate
 from mt.serving.service import Pair, Service
+from mt.translation.known_words import load_known_words
 from mt.translation.limits import Limits
 
 _CPU_BATCH_TOKENS = 160  # a line waits for the batch before it and for its own

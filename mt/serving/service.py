@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mt.api import Translator
-from mt.data.known_words import KnownWords
 from mt.documents.document import Document, Work, passage, sample
 from mt.documents.markup import MarkedText, Markup, plain_text
 from mt.documents.passages import PlainText
@@ -16,6 +15,7 @@ from mt.errors import MtError, UserError
 from mt.serving.batcher import Batcher, BatchReport, OverloadedError
 from mt.serving.details import Word, words_of
 from mt.serving.languages import Detector, find_code
+from mt.translation.known_words import KnownWords
 from mt.translation.limits import Limits, check_type
 from mt.translation.notices import Notice, notices
 from mt.translation.segments import Translation

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from mt.data.augmentation import lower_case, title_case, upper_case
-from mt.data.known_words import KnownWords, in_usual_form, letter_words
+from mt.translation.known_words import KnownWords, in_usual_form, letter_words
 
 Restore = Callable[[str], str]
 _FEWEST_LETTERS = 4  # US and OK are words of their own

@@ -5,8 +5,8 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mt.data.known_words import folded_form, unknown_words
 from mt.translation.copied import leave_out
+from mt.translation.known_words import folded_form, unknown_words
 from mt.translation.segments import Translation
 
 _LOOP = re.compile(r"(.{2,60}?)\1{3,}")  # the same characters four times in a row

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mt.data.augmentation import title_case
-from mt.data.known_words import WORD, KnownWords, folded_form
 from mt.translation.as_typed import BEGINNING
+from mt.translation.known_words import WORD, KnownWords, folded_form
 
 # No part of a URL, of code or of a word with digits, hyphens or an apostrophe.
 _WHOLE_WORD = re.compile(rf"(?<![^\s\"'(\[„“‘«¿¡]){WORD.pattern}(?=[.,;:!?…)\]\"'”’“»]*(?:\s|$))")

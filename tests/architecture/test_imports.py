@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.training.recipe": {"mt.data"},
     "mt.training.trial": {"mt.data", "mt.training"},
     "mt.translation": {"mt.data", "mt.model", "mt.reporting", "mt.runtime", "mt.search"},
+    "mt.translation.known_words": {"mt.data.lines", "mt.runs.atomic"},
     "mt.translation.scoring": {
         *("mt.config", "mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"),
     },
@@ -44,7 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "mt.api": {"mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
     "mt.documents": {"mt.data.untranslatable", "mt.translation.segments"},
-    "mt.serving": {"mt.api", "mt.data.known_words", "mt.data.lines", "mt.documents", "mt.translation"},
+    "mt.serving": {"mt.api", "mt.data.lines", "mt.documents", "mt.translation"},
     "mt.serving.configured": {
         *("mt.api", "mt.config", "mt.data", "mt.fast.memory", "mt.reporting", "mt.runs.folder", "mt.serving"),
         *("mt.runtime", "mt.translation"),

@@ -7,7 +7,7 @@ from served import Capitals, Pair, serving
 from translators import small_api
 
 import mt.serving
-from mt.data.known_words import known_words
+from mt.translation.known_words import known_words
 from mt.translation.segments import Translation
 
 STATIC = Path(mt.serving.__file__).parent / "static"

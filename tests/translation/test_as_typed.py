@@ -9,8 +9,8 @@ import torch
 from tiny_models import tiny_model
 from translators import make_translator, small_tokenizer
 
-from mt.data.known_words import known_words
 from mt.translation.as_typed import AsTyped
+from mt.translation.known_words import known_words
 from mt.translation.segments import Segment, Translation
 from mt.translation.translator import Translator
 

@@ -11,8 +11,8 @@ from tiny_models import tiny_model
 from translators import make_translator, small_tokenizer
 
 from mt.data.augmentation import typo
-from mt.data.known_words import KnownWord, letter_words
 from mt.translation.as_typed import AsTyped
+from mt.translation.known_words import KnownWord, letter_words
 from mt.translation.notices import guessed_words, typos
 from mt.translation.spelling import Spelling
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mt.data.known_words import in_usual_form, known_words, load_known_words, save_known_words, unknown_words
 from mt.errors import BadFileError
+from mt.translation.known_words import in_usual_form, known_words, load_known_words, save_known_words, unknown_words
 
 
 def test_words_are_letter_sequences_of_any_case_and_unicode_form() -> None:
