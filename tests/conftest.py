@@ -17,6 +17,7 @@ import torch  # noqa: E402
 torch.set_num_threads(1)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell starts background jobs so, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, and children inherit that
 
 collect_ignore = ["clients"]  # they have an environment of their own: make test-clients
 pytest_plugins = ["reliability", "alone", "paths", "emulation"]
