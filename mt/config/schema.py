@@ -377,7 +377,7 @@ class ServeConfig:
     max_alternatives: CountOrZero  # that a request may ask for
     max_document_bytes: Count  # of an uploaded document
     document_seconds: Positive  # after its upload a document is forgotten
-    batch_tokens: Count | None  # source subwords in a batch; null: 160 on a CPU, with a batch a core, 2048 on a GPU
+    batch_tokens: Count | None  # source subwords in the largest batch; null: 1024 on a CPU, 2048 on a GPU
     queue_tokens: Count  # source subwords that may wait; beyond, requests get 503
     timeout_seconds: Positive  # a request that takes longer gets 503
     api_keys: File | None  # the SHA-256 of an API key on each line; null asks for no key

@@ -5,7 +5,7 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ Translate = Callable[[Any, list[str], Callable[[], bool]], Sequence[Any]]
 _LONGEST_RETRY_SECONDS = 60
 _NEWEST_SHARE = 0.3  # of the newest batch in the mean speed
 _OLDEST_SHARE = 0.25  # of a batch, so that lines which keep coming do not hold up a document for ever
+_QUICK_SHARE = 1 / 8  # of the largest batch: a line that comes waits no longer than for so much
 
 
 class OverloadedError(MtError):
@@ -64,12 +65,18 @@ class _Job:
         return self.taken < len(self.texts)
 
 
+Batch = list[tuple[_Job, int]]  # requests, each with the number of one of its texts
+Take = Callable[[list[_Job]], Batch]  # some texts of jobs that wait
+
+
 class Batcher:
     """Collects texts of requests into batches of at most `batch_tokens`, or of a single longer text.
 
-    Groups of texts with one key take turns. In a group the oldest request gives a share of a batch, and those with the
-    least left the rest, so that a document does not hold up a line that came after it. A future that is cancelled takes
-    its texts out of the queue, and a batch whose futures are all cancelled stops.
+    Groups of texts with one key take turns. Of several threads, half are quick: they take small batches, of the
+    requests with the least left, so that a document does not hold up a line that came after it. The others take large
+    ones, which cost less a text, in the order of arrival. A single thread gives a share of a batch to the oldest
+    request, and the rest to those with the least left. A future that is cancelled takes its texts out of the queue, and
+    a batch whose futures are all cancelled stops.
     """
 
     def __init__(
@@ -89,7 +96,9 @@ class Batcher:
         self._closing = False
         self._tokens_per_second = 0.0
         self.waiting_tokens = 0
-        self._threads = [threading.Thread(target=self._run, name="model", daemon=True) for _ in range(threads)]
+        take = [self._take_quickly] * (threads // 2) + [self._take_in_order] * (threads - threads // 2)
+        rules = take if threads > 1 else [self._take_mixed]
+        self._threads = [threading.Thread(target=self._run, args=(one,), name="model", daemon=True) for one in rules]
         for thread in self._threads:
             thread.start()
 
@@ -130,18 +139,18 @@ class Batcher:
             self.waiting_tokens -= job.left
             job.taken, job.left = len(job.texts), 0
 
-    def _run(self) -> None:
-        while batch := self._next_batch():
+    def _run(self, take: Take) -> None:
+        while batch := self._next_batch(take):
             self._translate_batch(batch)
 
-    def _next_batch(self) -> list[tuple[_Job, int]]:
+    def _next_batch(self, take: Take) -> Batch:
         """Wait for texts and take those of the next batch; nothing when the batcher is closed and nothing waits."""
         with self._changed:
             while True:
                 while self._groups:
                     key = next(iter(self._groups))
-                    jobs = self._groups.pop(key)
-                    batch = self._take(jobs)
+                    jobs = [job for job in self._groups.pop(key) if job.waits]
+                    batch = take(jobs) if jobs else []
                     if waiting := [job for job in jobs if job.waits]:
                         self._groups[key] = waiting  # behind the other groups
                     if batch:
@@ -150,20 +159,30 @@ class Batcher:
                     return []
                 self._changed.wait()
 
-    def _take(self, jobs: list[_Job]) -> list[tuple[_Job, int]]:
-        batch: list[tuple[_Job, int]] = []
-        room = self._batch_tokens
-        waiting = [job for job in jobs if job.waits]
-        first = [(job, (1 - _OLDEST_SHARE) * room) for job in waiting[:1]]
-        for job, reserved in (*first, *((job, 0) for job in sorted(waiting, key=lambda job: job.left))):
-            while job.waits and (not batch or job.tokens[job.taken] <= room - reserved):
-                tokens = job.tokens[job.taken]
+    def _take_mixed(self, jobs: list[_Job]) -> Batch:
+        batch = self._taken(jobs[:1], _OLDEST_SHARE * self._batch_tokens)
+        room = self._batch_tokens - sum(job.tokens[index] for job, index in batch)
+        return batch + self._taken(_shortest_first(jobs), room, alone=False)
+
+    def _take_quickly(self, jobs: list[_Job]) -> Batch:
+        return self._taken(_shortest_first(jobs), _QUICK_SHARE * self._batch_tokens)
+
+    def _take_in_order(self, jobs: list[_Job]) -> Batch:
+        fair, quick = sum(job.left for job in jobs) / len(self._threads), _QUICK_SHARE * self._batch_tokens
+        large_first = sorted(jobs, key=lambda job: job.left <= quick)  # the quick threads come to the others soon
+        return self._taken(large_first, min(max(fair, quick), self._batch_tokens))
+
+    def _taken(self, jobs: Iterable[_Job], room: float, *, alone: bool = True) -> Batch:
+        """Take what fits of each, and if nothing else does, a first text `alone`."""
+        batch: Batch = []
+        for job in jobs:
+            while job.waits and ((tokens := job.tokens[job.taken]) <= room or (alone and not batch)):
                 batch.append((job, job.taken))
                 room, job.left, self.waiting_tokens = room - tokens, job.left - tokens, self.waiting_tokens - tokens
                 job.taken += 1
         return batch
 
-    def _translate_batch(self, batch: list[tuple[_Job, int]]) -> None:
+    def _translate_batch(self, batch: Batch) -> None:
         start = time.monotonic()
         jobs = {job: None for job, _ in batch}
         texts = [job.texts[index] for job, index in batch]
@@ -186,3 +205,7 @@ class Batcher:
         for job in done:
             with contextlib.suppress(InvalidStateError):  # cancelled
                 job.future.set_result(job.results)
+
+
+def _shortest_first(jobs: list[_Job]) -> list[_Job]:
+    return sorted(jobs, key=lambda job: job.left)

@@ -21,7 +21,7 @@ from mt.serving.service import Pair, Service
 from mt.translation.known_words import load_known_words
 from mt.translation.limits import Limits
 
-_CPU_BATCH_TOKENS = 160  # a line waits for the batch before it and for its own
+_CPU_BATCH_TOKENS = 1024
 _GPU_BATCH_TOKENS = 2048
 
 

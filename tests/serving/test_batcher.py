@@ -1,5 +1,6 @@
 """The queue: what is translated together, in which order, and what leaves it."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -76,19 +77,68 @@ def test_a_document_goes_on_while_shorter_requests_keep_coming(model: Model, bat
     finished(model, document, *lines)
     assert [texts for _, texts in model.batches[1:]] == [
         ["d0", "line0", "line1"],
-        ["d1", "line2", "line3"],
-        ["d2", "line4", "line5"],
+        ["d1", "d2", "line2"],
+        ["line3", "line4", "line5"],
     ]
 
 
-def test_threads_share_a_request(model: Model) -> None:
-    batcher = Batcher(model, batch_tokens=2, queue_tokens=30, report=model.reports.append, threads=2)
-    document = batcher.submit("k", list("abcd"), [1] * 4)
-    for _ in range(2):  # both are at work before either is done
-        assert model.began.acquire(timeout=20)
-    assert [texts for _, texts in model.batches] == [["a", "b"], ["c", "d"]]
-    assert finished(model, document) == [list("ABCD")]
+class Pair(Model):
+    """Two threads translate, and begin their next batches together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done = threading.Barrier(3)
+
+    def __call__(self, key: Any, texts: list[str], stop: Callable[[], bool]) -> Sequence[Any]:
+        del stop
+        self.batches.append((key, texts))
+        self.began.release()
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self.done.wait(timeout=20)
+        return [text.upper() for text in texts]
+
+    def begun(self) -> list[list[str]]:
+        """What the threads are at, once both are."""
+        for _ in range(2):
+            assert self.began.acquire(timeout=20)
+        return sorted(texts for _, texts in self.batches[-2:])
+
+
+@pytest.fixture
+def pair() -> Pair:
+    return Pair()
+
+
+@pytest.fixture
+def shared(pair: Pair) -> Iterator[Batcher]:
+    """A quick thread, with batches of two tokens, and one with batches of sixteen; both are busy."""
+    batcher = Batcher(pair, batch_tokens=16, queue_tokens=99, report=pair.reports.append, threads=2)
+    for key in ("first", "second"):
+        batcher.submit(key, [key], [2])
+    pair.begun()
+    yield batcher
+    pair.done.abort()
     batcher.close()
+
+
+def test_threads_share_a_request(pair: Pair, shared: Batcher) -> None:
+    document = shared.submit("k", list("abcdefghijklmnop"), [1] * 16)
+    pair.done.wait(timeout=20)
+    assert sorted(map(len, pair.begun())) in ([2, 7], [2, 8])
+    pair.done.abort()
+    assert document.result(20) == list("ABCDEFGHIJKLMNOP")
+
+
+def test_one_thread_is_quick_and_one_goes_on_with_what_came_first(pair: Pair, shared: Batcher) -> None:
+    shared.submit("k", [f"d{number}" for number in range(8)], [2] * 8)
+    for number in range(2):
+        shared.submit("k", [f"line{number}"], [2])
+    pair.done.wait(timeout=20)
+    document, line = pair.begun()
+    assert line == ["line0"]
+    assert document[:4] == ["d0", "d1", "d2", "d3"]
+    pair.done.wait(timeout=20)
+    assert pair.begun()[1] == ["line1"]
 
 
 def test_groups_take_turns_and_do_not_mix(model: Model, batcher: Batcher) -> None:
