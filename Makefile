@@ -57,7 +57,7 @@ train: $(READY) ## train a translator; the built-in corpus unless ARGS say other
 	@$(BIN)/mt-train $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
 translate: $(READY) ## translate SRC="A sentence." with the newest finished run, or RUN=folder
-	@if [ -z "$$MT_SOURCE" ]; then echo 'error: give a sentence: make translate SRC="..."' >&2; exit 2; fi
+	@if [ -z "$$MT_SOURCE" ]; then echo 'error: give a sentence: make translate SRC="..."; a file: $(BIN)/mt-translate input=FILE output=FILE' >&2; exit 2; fi
 	@printf '%s\n' "$$MT_SOURCE" | $(BIN)/mt-translate input=- $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
 generate: $(READY) ## continue PROMPT="...", or fill [MASK] in it, with the newest language model, or RUN=folder

@@ -154,7 +154,8 @@ def _translate_document(config: TranslateConfig, path: str) -> None:
     if empty := sum(not one.text.strip() for one in translations):
         report(f"{config.output}: sentences for which the model gave no word, left as they are: {empty:,}")
     seconds = format_seconds(time.monotonic() - start)
-    report(f"{config.run_dir}: {len(translations):,} sentences of {path} in {seconds}, {config.output}")
+    count = f"{len(translations):,} {'sentence' if len(translations) == 1 else 'sentences'}"
+    report(f"{config.run_dir}: {count} of {path} in {seconds}, {config.output}")
 
 
 def _result(config: TranslateConfig, one: Translation) -> Result:

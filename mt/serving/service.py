@@ -201,11 +201,11 @@ class Service:
         else:
             found = find_code(asked, self.sources(target))
             if found is None:
-                raise UnsupportedError(f"{asked} is not supported as a source language of {target}")
+                raise UnsupportedError(f"{asked} is not supported as a source language for the target {target}")
             source, confidence = found, 100.0
         pairs = [pair for pair in self.pairs if (pair.source, pair.target) == (source, target)]
         if not pairs:  # others were taken up a moment ago
-            raise UnsupportedError(f"{source} is not supported as a source language of {target}")
+            raise UnsupportedError(f"{source} is not supported as a source language for the target {target}")
         return source, confidence, pairs[0]
 
     def _tokens(self, pair: Pair, sentences: Sequence[str]) -> list[int]:

@@ -130,7 +130,7 @@ def test_threads_share_a_request(pair: Pair, shared: Batcher) -> None:
 
 
 def test_one_thread_is_quick_and_one_goes_on_with_what_came_first(pair: Pair, shared: Batcher) -> None:
-    shared.submit("k", [f"d{number}" for number in range(8)], [3] * 8)
+    shared.submit("k", [f"d{number}" for number in range(10)], [2] * 10)
     for number in range(2):
         shared.submit("k", [f"line{number}"], [2])
     pair.done.wait(timeout=20)

@@ -37,7 +37,7 @@ def until(condition: Callable[[], Any], seconds: float = 20) -> None:
         ({"source": None}, 400, "missing source"),
         ({"target": ""}, 400, "missing target"),
         ({"target": "xx"}, 400, "xx is not supported as a target language"),
-        ({"source": "fr"}, 400, "fr is not supported as a source language of de"),
+        ({"source": "fr"}, 400, "fr is not supported as a source language for the target de"),
         ({"format": "pdf"}, 400, "pdf format is not supported"),
         ({"alternatives": -1}, 400, "alternatives must be a whole number"),
         ({"q": ["a"] * 51}, 400, "51 texts: more than the limit of 50"),
