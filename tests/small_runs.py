@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import random
+import signal
 import socket
 import sys
 import time
@@ -15,6 +16,14 @@ from typing import Any
 
 from mt.commands.entry_point import run
 from mt.config.schema import TrainConfig
+
+CODES = {  # of signals that end a command, their exit codes
+    signal.SIGINT: 130,
+    signal.SIGTERM: 143,
+    signal.SIGHUP: 143,
+    signal.SIGUSR1: 143,
+    signal.SIGUSR2: 143,
+}
 
 TIMES = {
     "input_waiting_share",

@@ -45,7 +45,9 @@ def _leave_lost_terminal() -> None:
             os.write(stream, b"")
         except OSError as error:
             if error.errno == errno.EIO:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream)
+                os.close(nowhere)
 
 
 def received_signal() -> int | None:

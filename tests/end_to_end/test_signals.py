@@ -12,14 +12,8 @@ import pytest
 import small_runs
 from mt.commands.entry_point import run
 from mt.runs import signals
+from small_runs import CODES
 
-CODES = {
-    signal.SIGINT: 130,
-    signal.SIGTERM: 143,
-    signal.SIGHUP: 143,
-    signal.SIGUSR1: 143,
-    signal.SIGUSR2: 143,
-}
 FINISHED = 600
 
 

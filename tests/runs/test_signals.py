@@ -10,14 +10,7 @@ import pytest
 
 from mt.errors import DiskError, LockedError, StoppedError
 from mt.runs.signals import lock_folder, stop_on_signals
-
-CODES = {
-    signal.SIGINT: 130,
-    signal.SIGTERM: 143,
-    signal.SIGHUP: 143,
-    signal.SIGUSR1: 143,
-    signal.SIGUSR2: 143,
-}
+from small_runs import CODES
 
 
 @pytest.mark.reliability(5)
