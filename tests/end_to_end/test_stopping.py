@@ -18,14 +18,14 @@ from faults import Mode, failing_disk
 from reliability import Trials
 
 import small_runs
-from mt.commands import preparation
+from mt.commands import examples, preparation, validation
 from mt.commands import train as job
 from mt.runs import atomic as durable
 from mt.runs.delivery import averaged_steps
 from mt.training import trainer
+from small_runs import CODES
 
 ROOT = Path(__file__).resolve().parents[2]
-CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 143}
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], dict[str
 MOMENTS = {
     "reading the corpora": (preparation, "prepare_text", 1),
     "training the tokenizer": (preparation, "in_process", 1),
-    "encoding": (preparation, "encode_corpus", 2),
+    "encoding": (examples, "encode_corpus", 1),
     "a step": (trainer, "train_step", 6),
-    "validation": (job, "corpus_bleu", 1),
+    "validation": (validation, "corpus_bleu", 1),
     "a save": (durable, "sync_folder", 8),
     "averaging": (job, "deliver", 1),
     "drawing": (job, "draw_curves", 1),
