@@ -107,8 +107,8 @@ def _complete(
         training, loss = config.training, loss_on_validation(config, run_dir)
         check = partial(empty_model, config, load_tokenizers(config, run_dir), torch.device("meta"))
         limits = {"count": training.average_checkpoints, "warmup_steps": _warmup_of(config, state.step)}
-        deliver(run_dir, checkpoints, check=check, validation_loss=loss, **limits)
         draw_curves(run_dir)
+        deliver(run_dir, checkpoints, check=check, validation_loss=loss, **limits)  # last: it says that this is done
     seconds = format_seconds(state.training_seconds)
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
     if state.step < (warmup := _warmup_of(config, state.step)):
