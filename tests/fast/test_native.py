@@ -207,13 +207,19 @@ def test_a_row_of_tiles_does_not_depend_on_the_others(
 @pytest.mark.usefixtures("tiles_and_none")
 @pytest.mark.parametrize("rows", [1, 17, 33])
 def test_products_of_whole_numbers(rows: int) -> None:
-    """Numbers of 127 steps come out exactly; any others rounded to them, the rows each by its own largest."""
+    """Numbers of 127 steps come out exactly; any others rounded to them, the rows each by its own largest.
+
+    Of two neighbours in a column of weights the sizes add up to 127 steps at most, which is what AVX2 can take.
+    """
     if "int8" not in compute_types():
         pytest.skip("no kernels for int8 here")
     torch.manual_seed(rows)
     whole = torch.randint(-127, 128, (rows, 128)).float()
     weight, bias = torch.randint(-127, 128, (64, 128)).float(), torch.randn(64)
-    whole[:, 0] = weight[:, 0] = 127
+    left = 127 - weight[:, ::2].abs()
+    weight[:, 1::2] = weight[:, 1::2].minimum(left).maximum(-left)
+    whole[0], weight[1, ::2], weight[1, 1::2] = 127, -64, -63
+    whole[:, 0], weight[:, 0], weight[:, 1] = 127, 127, 0
     scale, step = torch.rand(rows, 1) + 0.1, torch.rand(64, 1) + 0.1
     exact = tiled(weight * step, bias, "int8", torch.float32)(whole * scale)
     wanted = (functional.linear(whole, weight).double() * scale * step.T + bias).float()
@@ -221,6 +227,8 @@ def test_products_of_whole_numbers(rows: int) -> None:
     x, other = torch.randn(rows, 256), torch.randn(64, 256) / 16
     rounded = tiled(other, bias, "int8", torch.float32)(x)
     assert (rounded - functional.linear(x, other, bias)).abs().max() < 0.06
+    largest = tiled(torch.ones(64, 256), bias, "int8", torch.float32)(torch.ones(rows, 256))
+    torch.testing.assert_close(largest, (256 + bias).expand(rows, -1), rtol=0.01, atol=0)
     x[0, 5] = math.nan
     assert tiled(other, bias, "int8", torch.float32)(x)[0].isnan().all()
 

@@ -26,7 +26,8 @@ class TiledLinear:
     """x Wᵀ + b, with weights laid out as tiles once. Make it where `fits_tiles`.
 
     `bf16` rounds weights and x to it. `int8` rounds to 127 steps on either side of 0, up to the largest weight of an
-    output feature and the largest number in a row of x. `int8x8` rounds to some 2^23 such steps, each number in three
+    output feature and the largest number in a row of x; with AVX2, which adds up products in pairs, to 127 up to the
+    largest sum of two neighbouring weights. `int8x8` rounds to some 2^23 such steps, each number in three
     int8 limbs, and adds up eight products of limbs: exact to the row's largest number. It is there with AMX only, and
     `fp32` without.
     """
@@ -45,7 +46,10 @@ class TiledLinear:
         self.bias = None if bias is None else bias.float().contiguous()
         limbs = _LIMBS[compute_type]
         if limbs > 0:
-            self.scales = weight.float().abs().amax(dim=1).clamp(min=1e-30) / _LARGEST[limbs]
+            sizes = weight.float().abs()
+            if limbs == 1 and _pairs_are_added():
+                sizes = sizes.unflatten(1, (-1, 2)).sum(dim=2)  # after rounding at most 128: times 255, 16 bits
+            self.scales = sizes.amax(dim=1).clamp(min=1e-30) / _LARGEST[limbs]
             whole = (weight.float() / self.scales[:, None]).round_().to(torch.int32)
             self.weight = _in_tiles(_limbs(whole, limbs))
             self.sums = whole.sum(dim=1, dtype=torch.int32)
@@ -82,6 +86,12 @@ def fits_tiles(
         return False
     largest = weight.abs().amax(dim=0)  # of each input feature
     return compute_type != "int8x8" or not largest.min() * _MOST_UNEVEN < largest.max()
+
+
+def _pairs_are_added() -> bool:
+    """Whether int8 products are added up two by two in 16 bits, which may not overflow: with AVX2."""
+    library = kernels()
+    return library is not None and not library.tiles_permitted() and bool(library.types_multiplied() & 8)
 
 
 @functools.cache

@@ -3,7 +3,7 @@
    - with -1 for `limbs`, in fp32;
    - with none, both factors are rounded to bf16 and their products added up in fp32;
    - with one, they are rounded to int8 and added up as whole numbers: each row of x is scaled to -127 to 127 by its
-     largest number, each row of W was scaled so before;
+     largest number, each row of W was scaled so before, or by its largest sum of two neighbours;
    - with three, see limbs.c. */
 
 #include "tiles.h"
@@ -12,10 +12,15 @@
 #define BLOCK (2 * TILE)
 #define PARTS (BLOCK / LANES) /* vectors of sums in a row of a block */
 #define FP32 -1 /* in place of a number of limbs */
-#if defined(HAS_TILES) || !defined(__AVX512VNNI__) || LANES < TILE
-#define OFFSET 0
-#else
+#if !defined(HAS_TILES) && defined(__AVX512VNNI__) && LANES == TILE
+#define HAS_FOURS /* four whole products are added up at once, into 32 bits */
+#elif !defined(HAS_TILES) && defined(__AVX2__) && LANES == TILE / 2
+#define HAS_PAIRS /* two, into 16 bits, in which they must fit */
+#endif
+#if defined(HAS_FOURS) || defined(HAS_PAIRS)
 #define OFFSET 128 /* to int8 numbers of x, as the processor wants one factor without a sign */
+#else
+#define OFFSET 0
 #endif
 #ifdef HAS_TILES
 #define FILLED TILE /* there are rows for a multiple of this number */
@@ -121,21 +126,22 @@ static inline __attribute__((always_inline)) void block(const struct rows *all_r
 #else
 int tiles_permitted(void) { return 0; }
 
-#if OFFSET || (defined(__AVX2__) && LANES == 8)
-#define HAS_WHOLE_PRODUCTS
-#endif
 #if defined(__AVX512BF16__) && LANES == TILE
 #define HAS_BF16_PRODUCTS
 #endif
 
-/* Of fp32, bf16 and int8, what is multiplied fast without tiles: bits 1, 2 and 4. */
+/* Of fp32, bf16 and int8, what is multiplied fast without tiles: bits 1, 2 and 4; 8 where int8 numbers of W have to be
+   small enough that 255 times two neighbours of a column fit into 16 bits. */
 int types_multiplied(void) {
     int types = 1;
 #ifdef HAS_BF16_PRODUCTS
     types |= 2;
 #endif
-#ifdef HAS_WHOLE_PRODUCTS
+#if OFFSET
     types |= 4;
+#endif
+#ifdef HAS_PAIRS
+    types |= 8;
 #endif
     return types;
 }
@@ -150,12 +156,11 @@ static inline __attribute__((always_inline)) floats added(floats sums, const cha
     int32_t four;
     memcpy(&four, x, sizeof four);
     const ints same = four - (ints){0};
-#if OFFSET
+#ifdef HAS_FOURS
     if (limbs == 1) return (floats)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)same, (__m512i)line);
-#elif defined(HAS_WHOLE_PRODUCTS)
-    if (limbs == 1) { /* |x| times w with the sign of x: of numbers up to 127, two products fit into 16 bits */
-        const __m256i whole = (__m256i)same, w = _mm256_sign_epi8((__m256i)line, whole);
-        const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(whole), w);
+#elif defined(HAS_PAIRS)
+    if (limbs == 1) {
+        const __m256i pairs = _mm256_maddubs_epi16((__m256i)same, (__m256i)line);
         sums = (floats)((ints)sums + (ints)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
         IN_REGISTER(sums);
         return sums;
