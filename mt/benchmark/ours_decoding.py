@@ -11,7 +11,7 @@ from mt.api import translator_of_run
 from mt.benchmark.timed_translation import Subwords, timed_translation
 from mt.benchmark.worker import Answer, Handler, Request, serve, versions
 from mt.config.schema import Decoding
-from mt.fast.memory import keep_freed_memory
+from mt.fast.memory import give_back_freed_memory, keep_freed_memory
 from mt.translation.segments import Segment
 from mt.translation.translator import Translator
 
@@ -22,6 +22,7 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     torch.set_num_threads(task["threads"])
     settings = Decoding(**{**task["search"], "precision": task["precision"]})
     loaded = translator_of_run(Path(task["folder"]), settings, task["device"], processes=True)
+    give_back_freed_memory()  # as the first worker processes do
     tokenizer = loaded.source_tokenizer
     ids = {subword: number for number, subword in enumerate(tokenizer.subwords(range(tokenizer.vocab_size)))}
 
