@@ -58,7 +58,8 @@ def from_yaml(content: bytes, *, origin: Path) -> TrainConfig:
     try:
         return checked(TrainConfig, yaml.safe_load(content.decode("utf-8")))
     except UserError as error:
-        raise BadFileError(f"{origin}: {error}; an older version wrote it, or it is damaged: train again") from error
+        cure = "a missing option can be added there, as a file in conf/ has it; else train again"
+        raise BadFileError(f"{origin}: {error}; an older version wrote it, or it is damaged: {cure}") from error
     except PARSER_ERRORS as error:
         reason = (str(error) or type(error).__name__).split("\n")[0]
         raise BadFileError(f"{origin}: not readable as YAML ({reason})") from error

@@ -311,7 +311,8 @@ def test_a_run_that_lacks_an_option_is_refused_in_one_line(lacking: str) -> None
     with pytest.raises(BadFileError) as caught:
         load_run("run")
     assert str(caught.value) == (
-        f"run/config.yaml: {lacking}: is missing; an older version wrote it, or it is damaged: train again"
+        f"run/config.yaml: {lacking}: is missing; an older version wrote it, or it is damaged: "
+        "a missing option can be added there, as a file in conf/ has it; else train again"
     )
 
 
