@@ -17,8 +17,7 @@ Translate = Callable[[Any, list[str], Callable[[], bool]], Sequence[Any]]
 
 _LONGEST_RETRY_SECONDS = 60
 _NEWEST_SHARE = 0.3  # of the newest batch in the mean speed
-_OLDEST_SHARE = 0.25  # of a batch, so that lines which keep coming do not hold up a document for ever
-_QUICK_SHARE = 1 / 8  # of the largest batch: a line that comes waits no longer than for so much
+_QUICK_SHARE = 1 / 8  # of the largest batch: who waits for no more than that is let in between
 
 
 class OverloadedError(MtError):
@@ -66,17 +65,16 @@ class _Job:
 
 
 Batch = list[tuple[_Job, int]]  # requests, each with the number of one of its texts
-Take = Callable[[list[_Job]], Batch]  # some texts of jobs that wait
 
 
 class Batcher:
     """Collects texts of requests into batches of at most `batch_tokens`, or of a single longer text.
 
-    Groups of texts with one key take turns. Of several threads, half are quick: they take small batches, of the
-    requests with the least left, so that a document does not hold up a line that came after it. The others take large
-    ones, which cost less a text, in the order of arrival. A single thread gives a share of a batch to the oldest
-    request, and the rest to those with the least left. A future that is cancelled takes its texts out of the queue, and
-    a batch whose futures are all cancelled stops.
+    Requests with little left are quick: they are translated in small batches, the shortest first. Documents are
+    translated in large ones, which cost less a text, in the order of arrival. At each step of a large batch its thread
+    lets a quick one in between, so that a document does not hold up a line that comes after it, and goes on itself
+    while lines keep coming. Groups of texts with one key take turns. A future that is cancelled takes its texts out of
+    the queue, and a batch whose futures are all cancelled stops.
     """
 
     def __init__(
@@ -91,14 +89,13 @@ class Batcher:
         """Start the threads. `translate` gives a result, or the exception, for each text; `report` hears of batches."""
         self._translate, self._report = translate, report
         self._batch_tokens, self._queue_tokens = batch_tokens, queue_tokens
+        self._quick_tokens = _QUICK_SHARE * batch_tokens
         self._changed = threading.Condition()
         self._groups: dict[Key, list[_Job]] = {}
         self._closing = False
         self._tokens_per_second = 0.0
         self.waiting_tokens = 0
-        take = [self._take_quickly] * (threads // 2) + [self._take_in_order] * (threads - threads // 2)
-        rules = take if threads > 1 else [self._take_mixed]
-        self._threads = [threading.Thread(target=self._run, args=(one,), name="model", daemon=True) for one in rules]
+        self._threads = [threading.Thread(target=self._run, name="model", daemon=True) for _ in range(threads)]
         for thread in self._threads:
             thread.start()
 
@@ -139,60 +136,76 @@ class Batcher:
             self.waiting_tokens -= job.left
             job.taken, job.left = len(job.texts), 0
 
-    def _run(self, take: Take) -> None:
-        while batch := self._next_batch(take):
+    def _run(self) -> None:
+        while batch := self._next_batch():
             self._translate_batch(batch)
 
-    def _next_batch(self, take: Take) -> Batch:
+    def _next_batch(self) -> Batch:
         """Wait for texts and take those of the next batch; nothing when the batcher is closed and nothing waits."""
         with self._changed:
-            while True:
-                while self._groups:
-                    key = next(iter(self._groups))
-                    jobs = [job for job in self._groups.pop(key) if job.waits]
-                    batch = take(jobs) if jobs else []
-                    if waiting := [job for job in jobs if job.waits]:
-                        self._groups[key] = waiting  # behind the other groups
-                    if batch:
-                        return batch
+            while not (batch := self._take(self._large_batch) or self._take(self._quick_batch)):
                 if self._closing:
                     return []
                 self._changed.wait()
+            return batch
 
-    def _take_mixed(self, jobs: list[_Job]) -> Batch:
-        batch = self._taken(jobs[:1], _OLDEST_SHARE * self._batch_tokens)
-        room = self._batch_tokens - sum(job.tokens[index] for job, index in batch)
-        return batch + self._taken(_shortest_first(jobs), room, alone=False)
+    def _take(self, choose: Callable[[list[_Job]], Batch]) -> Batch:
+        """What `choose` takes of the first group that has something for it; that group goes behind the others."""
+        for key in list(self._groups):
+            jobs = [job for job in self._groups.pop(key) if job.waits]
+            batch = choose(jobs)
+            if waiting := [job for job in jobs if job.waits]:
+                self._groups[key] = waiting
+            if batch:
+                return batch
+        return []
 
-    def _take_quickly(self, jobs: list[_Job]) -> Batch:
-        return self._taken(_shortest_first(jobs), _QUICK_SHARE * self._batch_tokens)
+    def _is_quick(self, job: _Job) -> bool:
+        return job.left <= self._quick_tokens
 
-    def _take_in_order(self, jobs: list[_Job]) -> Batch:
-        fair, quick = sum(job.left for job in jobs) / len(self._threads), _QUICK_SHARE * self._batch_tokens
-        large_first = sorted(jobs, key=lambda job: job.left <= quick)  # the quick threads come to the others soon
-        return self._taken(large_first, min(max(fair, quick), self._batch_tokens))
+    def _large_batch(self, jobs: list[_Job]) -> Batch:
+        large = [job for job in jobs if not self._is_quick(job)]
+        fair = sum(job.left for job in large) / len(self._threads)
+        return self._taken(large, min(max(fair, self._quick_tokens), self._batch_tokens))
 
-    def _taken(self, jobs: Iterable[_Job], room: float, *, alone: bool = True) -> Batch:
-        """Take what fits of each, and if nothing else does, a first text `alone`."""
+    def _quick_batch(self, jobs: list[_Job]) -> Batch:
+        quick = sorted(filter(self._is_quick, jobs), key=lambda job: job.left)
+        return self._taken(quick, self._quick_tokens)
+
+    def _taken(self, jobs: Iterable[_Job], room: float) -> Batch:
+        """Take what fits of each, and if nothing else does, a first text alone."""
         batch: Batch = []
         for job in jobs:
-            while job.waits and ((tokens := job.tokens[job.taken]) <= room or (alone and not batch)):
+            while job.waits and ((tokens := job.tokens[job.taken]) <= room or not batch):
                 batch.append((job, job.taken))
                 room, job.left, self.waiting_tokens = room - tokens, job.left - tokens, self.waiting_tokens - tokens
                 job.taken += 1
         return batch
 
     def _translate_batch(self, batch: Batch) -> None:
-        start = time.monotonic()
+        start, elsewhere = time.monotonic(), 0.0
         jobs = {job: None for job, _ in batch}
         texts = [job.texts[index] for job, index in batch]
+        tokens = sum(job.tokens[index] for job, index in batch)
+
+        def stop() -> bool:
+            """Let a quick batch in between; whether nobody waits for this one."""
+            nonlocal elsewhere
+            if tokens > self._quick_tokens:
+                before = time.monotonic()
+                with self._changed:
+                    between = self._take(self._quick_batch)
+                if between:
+                    self._translate_batch(between)
+                elsewhere += time.monotonic() - before
+            return all(job.future.cancelled() for job in jobs)
+
         results: Sequence[Any]
         try:
-            results = self._translate(batch[0][0].key, texts, lambda: all(job.future.cancelled() for job in jobs))
+            results = self._translate(batch[0][0].key, texts, stop)
         except Exception as error:  # noqa: BLE001  the thread outlives any fault; those who wait learn of it
             results = [error] * len(batch)
-        seconds = time.monotonic() - start
-        tokens = sum(job.tokens[index] for job, index in batch)
+        seconds = time.monotonic() - start - elsewhere
         newest, before = len(self._threads) * tokens / max(seconds, 1e-9), self._tokens_per_second
         self._tokens_per_second = newest if not before else before + _NEWEST_SHARE * (newest - before)
         self._report(BatchReport(len(batch), tokens, seconds, [start - job.arrived for job in jobs]))
@@ -205,7 +218,3 @@ class Batcher:
         for job in done:
             with contextlib.suppress(InvalidStateError):  # cancelled
                 job.future.set_result(job.results)
-
-
-def _shortest_first(jobs: list[_Job]) -> list[_Job]:
-    return sorted(jobs, key=lambda job: job.left)
