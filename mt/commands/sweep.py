@@ -11,7 +11,6 @@ from mt.config.loading import expected_of
 from mt.config.measurements import SweepConfig, SweepRow
 from mt.errors import StoppedError, UserError
 from mt.reporting import report
-from mt.runs.folder import MODEL
 from mt.runs.results_table import figures, known_runs, note_run, report_table
 from mt.runs.signals import stop_on_signals
 
@@ -36,8 +35,9 @@ def launch(words: Sequence[str]) -> int:
 
 
 def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -> None:
-    """Train what is not trained yet, seed after seed, and write the table after each training.
+    """Train what the table does not have yet, seed after seed, and write the table after each training.
 
+    Folders of runs that the table has may be removed; its JSON in another folder continues the sweep there.
     A training that fails does not end the sweep. Raises UserError for rows that do not exist, and at the end where
     trainings failed; StoppedError, DiskError.
     """
@@ -55,7 +55,7 @@ def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -
             given = {**shared, **typed, **options[row.name]}
             words = [*given.values(), f"name={row.name}", f"run_dir={own}", f"seed={seed}"]
             run = {"row": row.name, "seed": seed, "options": words}
-            if (own / MODEL).exists() and any(run.items() <= one.items() for one in known_runs(run_dir)):
+            if any(run.items() <= one.items() for one in known_runs(run_dir)):
                 continue
             report(f"{row.name}, seed {seed} ({number} of {len(jobs)}): mt-train {shlex.join(words)}")
             code = train(words)

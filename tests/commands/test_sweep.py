@@ -69,6 +69,8 @@ def test_a_table_of_runs_is_made_once(
     assert "1 of 2 trainings failed: wide-7 (exit code 3); the others are done" in capfd.readouterr().err
     assert swept() == ["wide-7"]
     assert swept() == []
+    shutil.rmtree(folder / "wide-7")
+    assert swept() == []
     printed = capfd.readouterr().out
 
     base, wide = json.loads((folder / "table.json").read_text())
