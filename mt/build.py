@@ -11,7 +11,7 @@ import torch
 from mt.config import schema
 from mt.config.checks import check_max_positions, classifies
 from mt.data.augmentation import Augmentation
-from mt.data.corpus import Corpus, FileCorpus, builtin_corpus, labelled_corpus
+from mt.data.corpus import Corpus, DrawnCorpus, FileCorpus, builtin_corpus, labelled_corpus
 from mt.data.filters import SPLITS, Split
 from mt.data.hub import HubCorpus
 from mt.data.spaces import separator
@@ -65,9 +65,12 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
     languages = {"source_language": data.source_language, "target_language": data.target_language}
     if isinstance(data, schema.FilesData):
         splits = {"train": [FileCorpus(**vars(corpus), **languages) for corpus in data.train]}
-        splits["validation"] = [FileCorpus(**vars(data.validation), **languages)]
-        if data.test is not None:
-            splits["test"] = [FileCorpus(**vars(data.test), **languages)]
+        for part, split in enumerate(("validation", "test")):
+            corpus: schema.Corpus | None = getattr(data, split)
+            if corpus is not None:
+                splits[split] = [FileCorpus(**vars(corpus), **languages)]
+            elif data.validation is None:
+                splits[split] = [DrawnCorpus(f"drawn for {split}", splits["train"], part)]
         for test in data.tests:
             splits[test.name] = [
                 FileCorpus(**{key: value for key, value in vars(test).items() if key != "name"}, **languages)

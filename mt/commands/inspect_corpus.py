@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mt import build
 from mt.config.schema import InspectConfig, LabelledData
+from mt.data.corpus import DrawnCorpus
 from mt.doctor.examination import examine
 from mt.doctor.findings import findings
 from mt.doctor.page import page, text
@@ -24,20 +25,22 @@ def inspect(config: InspectConfig) -> None:
         raise UserError(
             "data=labelled has no pairs of sentences to examine; mt-train counts its texts and checks its labels"
         )
-    examination = examine(build.corpora(config.data), max_length_ratio=config.data.filters.max_length_ratio)
-    corpora = examination.corpora
+    splits = build.corpora(config.data).items()
+    corpora = {split: given for split, given in splits if not isinstance(given[0], DrawnCorpus)}
+    examination = examine(corpora, max_length_ratio=config.data.filters.max_length_ratio)
+    examined = examination.corpora
     found = findings(examination, declared=(config.data.source_language, config.data.target_language))
-    print(text(corpora, found), flush=True)
+    print(text(examined, found), flush=True)
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
     suspects = [
         {"split": one.split, "corpus": one.name, "kind": kind, "side": side, "lines": lines}
-        for one in corpora
+        for one in examined
         for (kind, side), lines in one.suspects.items()
     ]
     values = {"findings": [vars(finding) for finding in found], "suspects": suspects}
     replace_file(output / "report.json", json.dumps(values).encode(), key="output")
-    shown = page(corpora, found, f"Corpora of {config.name}")
+    shown = page(examined, found, f"Corpora of {config.name}")
     replace_file(output / "report.html", shown.encode(errors="replace"), key="output")
     svg = architecture_svg(config.model, shared_vocab=config.tokenizer.shared_vocab)
     replace_file(output / "architecture.svg", svg.encode(), key="output")

@@ -104,6 +104,10 @@ def _(data: FilesData) -> None:
         raise UserError("data.train: needs at least one corpus, as [{source: FILE, target: FILE}]")
     for key, corpus in listed_corpora(data):
         _check_corpus(key, corpus)
+    if data.validation is None and not data.filters.remove_held_out:
+        raise UserError(
+            "data.filters.remove_held_out: false would train on the pairs that validation draws; give data.validation"
+        )
     taken = {"train", "validation", "test"}
     for position, test in enumerate(data.tests):
         if not re.fullmatch(r"\w[\w.-]{0,99}", test.name) or test.name in taken:
@@ -342,7 +346,7 @@ def budget_seconds(budget: str) -> float:
 def listed_corpora(data: FilesData) -> list[tuple[str, Corpus]]:
     """Every corpus of the data with the key under which it was given."""
     corpora = [(f"data.train[{position}]", corpus) for position, corpus in enumerate(data.train)]
-    corpora.append(("data.validation", data.validation))
+    corpora += [("data.validation", data.validation)] if data.validation else []
     corpora += [("data.test", data.test)] if data.test else []
     return [*corpora, *((f"data.tests[{position}]", test) for position, test in enumerate(data.tests))]
 

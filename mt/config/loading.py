@@ -29,7 +29,6 @@ EXAMPLES = {
     "source_language": "en",
     "target_language": "de",
     "train": "[{source: a.en, target: a.de}]",
-    "validation": "{source: v.en, target: v.de}",
     "path": "wmt/wmt14",
     "source": "A sentence.",
     "format": "huggingface",

@@ -115,7 +115,9 @@ class FilesData(AnyData):
 
     kind: Literal["files"]
     train: list[Corpus]
-    validation: Corpus
+    validation: (
+        Corpus | None
+    )  # null: 1,000 pairs of train, at most a twentieth, and others for the test if that is null
     test: Corpus | None
     tests: list[NamedTest]  # more of them, each with a name
 

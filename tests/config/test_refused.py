@@ -175,12 +175,11 @@ WRONG = [
     (
         ["data=files"],
         [
-            "data=files also needs source_language, target_language, train, validation, for example ",
-            "data.source_language=en data.target_language=de 'data.train=[{source: a.en, target: a.de}]' ",
-            "'data.validation={source: v.en, target: v.de}'\n",
+            "data=files also needs source_language, target_language, train, for example ",
+            "data.source_language=en data.target_language=de 'data.train=[{source: a.en, target: a.de}]'\n",
         ],
     ),
-    (["data=files", "data.train=[{file: a.tsv}]"], ["also needs source_language, target_language, validation,"]),
+    (["data=files", "data.train=[{file: a.tsv}]"], ["also needs source_language, target_language, for example"]),
     (["data=hub"], ["data=hub also needs source_language, target_language, path, for example data.source"]),
     (["decoding.beam_size=???"], ["please give beam_size, for example decoding.beam_size=…"]),
     (
@@ -213,7 +212,7 @@ WRONG = [
     (["FILES", "data.train=[{file: a.tsv, source_column: 0}]"], ["data.train[0].source_column:"]),
     (["FILES", "data.train=[{source: a.en, target: .}]"], ["data.train[0].target:", "folder"]),
     (["FILES", "data.test={source: a.en, target: gone.de}"], ["data.test.target:", "gone.de"]),
-    (["FILES", "data.validation=null"], ["data.validation:"]),
+    (["FILES", "data.validation=null", "data.filters.remove_held_out=false"], ["data.filters.remove_held_out:"]),
     # the run folder
     (["run_dir=a.en"], ["run_dir: expected a folder", "a.en"]),
     (["run_dir="], ["run_dir:", "empty"]),

@@ -108,6 +108,24 @@ def test_runs_are_compared_on_every_test_set_that_they_share(
     assert f"test: not a test set of {runs[1]}; more: not" in capsys.readouterr().err
 
 
+def test_two_files_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Validation and test are drawn from them; training has none of their sentences; the doctor does not mind."""
+    corpus = small_runs.arguments(
+        small_runs.write_corpus(tmp_path / "corpus"), "data.validation=null", "data.test=null"
+    )
+    run_dir = tmp_path / "run"
+    assert small_runs.train(corpus, f"run_dir={run_dir}", "training.max_steps=2") == 0
+    assert not re.search("warning: .*(validation|test) pairs", capsys.readouterr().err)
+    held_out = [(run_dir / f"data/{split}.source").read_text().split("\n")[:-1] for split in ("validation", "test")]
+    assert list(map(len, held_out)) == [4, 4]
+    [cached] = {path.parent for path in tmp_path.rglob("train.source")}
+    training = (cached / "train.source").read_text().split("\n")
+    assert not {*held_out[0], *held_out[1]} & {*training}
+    assert run("evaluate", evaluate, [f"run_dir={run_dir}"]) == 0
+    assert run("inspect", inspect, [*corpus, f"output={tmp_path}/inspected"]) == 0
+    assert "drawn" not in (tmp_path / "inspected/report.html").read_text()
+
+
 def test_names_that_are_not_utf8_are_written_where_they_can_be(tmp_path: Path) -> None:
     """Files of the days of Latin-1: Python has a lone surrogate for each such byte, which UTF-8 cannot carry."""
     words = small_runs.write_corpus(tmp_path / "\udcfcbung")
