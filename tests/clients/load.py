@@ -123,10 +123,13 @@ async def measured(address: str, pid: int, lines: list[str]) -> list[float]:
         before, start = processor_seconds(pid), time.monotonic()
         found = await repeated(address, lines, count, SECONDS)
         busy, rate = processor_seconds(pid) - before, len(found) / (time.monotonic() - start)
-        short = statistics.quantiles([1000 * seconds for size, _, seconds in found if size == 1], n=20)
         figures = f"{rate:.1f} requests/s, {1000 * busy / len(found):.1f} ms of the server's processor for each"
-        print(f"clients {count}: {figures}, a line p50 {short[9]:.0f}, p95 {short[18]:.0f} ms, {statuses(found)}")
-        rates, slowest = [*rates, rate], [*slowest, short[18]]
+        print(f"clients {count}: {figures}, {statuses(found)}")
+        waits = {}
+        for size in sorted({size for size, *_ in found}):
+            waits[size] = statistics.quantiles([1000 * seconds for one, _, seconds in found if one == size], n=20)
+            print(f"  lines {size}: p50 {waits[size][9]:.0f}, p95 {waits[size][18]:.0f} ms")
+        rates, slowest = [*rates, rate], [*slowest, waits[1][18]]
     print(f"{CLIENTS} clients: {rates[1] / rates[0]:.1f} x the rate of one, {slowest[1] / slowest[0]:.1f} x its p95")
     return rates
 
