@@ -11,7 +11,8 @@ import torch
 from mt.config import schema
 from mt.config.checks import check_max_positions, classifies
 from mt.data.augmentation import Augmentation
-from mt.data.corpus import Corpus, DrawnCorpus, FileCorpus, builtin_corpus, labelled_corpus
+from mt.data.corpus import Corpus, FileCorpus, builtin_corpus, labelled_corpus
+from mt.data.drawn import DrawnCorpus
 from mt.data.filters import SPLITS, Split
 from mt.data.hub import HubCorpus
 from mt.data.spaces import separator
@@ -65,23 +66,30 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
     languages = {"source_language": data.source_language, "target_language": data.target_language}
     if isinstance(data, schema.FilesData):
         splits = {"train": [FileCorpus(**vars(corpus), **languages) for corpus in data.train]}
-        for part, split in enumerate(("validation", "test")):
-            corpus: schema.Corpus | None = getattr(data, split)
+        for split, corpus in (("validation", data.validation), ("test", data.test)):
             if corpus is not None:
                 splits[split] = [FileCorpus(**vars(corpus), **languages)]
-            elif data.validation is None:
-                splits[split] = [DrawnCorpus(f"drawn for {split}", splits["train"], part)]
         for test in data.tests:
             splits[test.name] = [
                 FileCorpus(**{key: value for key, value in vars(test).items() if key != "name"}, **languages)
             ]
-        return splits
+        return splits if data.validation else _with_drawn(splits)
     if isinstance(data, schema.TextData):
         raise UserError("data=text has no pairs of sentences; it serves mt-train, mt-average and mt-generate")
     names = ("path", "subset", "revision", "source_column", "target_column")
     hub = functools.partial(HubCorpus, **{name: getattr(data, name) for name in names}, **languages)
     splits = {"train": data.train_split, "validation": data.validation_split, "test": data.test_split}
     return {split: [hub(split=name)] for split, name in splits.items() if name is not None}
+
+
+def _with_drawn(splits: dict[Split, Any]) -> dict[Split, Any]:
+    """The splits with validation, and test unless it is given, drawn from the corpora for training."""
+    given = [corpus for split, corpora in splits.items() if split != "train" for corpus in corpora]
+    drawn = {
+        split: [DrawnCorpus(f"drawn for {split}", splits["train"], given, part)]
+        for part, split in enumerate(("validation", "test"))
+    }
+    return {"train": splits["train"], **drawn, **splits}
 
 
 def augmentation(data: schema.Data) -> Augmentation | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from mt import build
 from mt.config.schema import InspectConfig, LabelledData
-from mt.data.corpus import DrawnCorpus
+from mt.data.drawn import DrawnCorpus
 from mt.doctor.examination import examine
 from mt.doctor.findings import findings
 from mt.doctor.page import page, text

@@ -15,7 +15,7 @@ from mt.commands.examples import are_drawn, training_pairs
 from mt.commands.pair_run import learned_score
 from mt.config.checks import longest_row
 from mt.config.loading import to_yaml
-from mt.config.schema import Data, LabelledData, TaskData, TextData, TrainConfig
+from mt.config.schema import Data, FilesData, LabelledData, TaskData, TextData, TrainConfig
 from mt.data.augmentation import write_changed
 from mt.data.batch import Pairs
 from mt.data.filters import HELD_OUT, FilterSettings
@@ -95,6 +95,9 @@ def report_text(config: TrainConfig, text: PreparedText, too_long: int, *, resum
     if isinstance(config.data, TextData):
         report(f"{config.data.text}: training lines: {text.report.read:,}, held out: {text.sizes['validation']:,}")
         return
+    if isinstance(config.data, FilesData) and config.data.validation is None:
+        seen = f"; {config.finetune_from} may know these, which flatters scores" if config.finetune_from else ""
+        report(f"no data.validation is given: pairs are held out of data.train for what follows{seen}")
     report(text.report.with_dropped(f"more than {config.data.filters.max_tokens} subwords", too_long).table())
     if text.report.dropped.get(HELD_OUT):
         report(f"the training pairs dropped as {HELD_OUT} are listed in {text.folder / HELD_OUT_FILE}")

@@ -5,20 +5,15 @@ and be recognised by a fingerprint of its content, by which later stages find wh
 """
 
 import hashlib
-import random
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from mt.data.lines import compression_suffix, count_lines, read_lines, table_suffix, unreadable
 from mt.data.tables import count_parquet_rows, pairs_of_rows, read_jsonl, read_parquet, read_tsv, tsv_has_header
 from mt.errors import UserError
-
-_DRAWN_PAIRS = 1000  # for a split, at most
-_DRAWN_SHARE = 0.05  # of the training pairs, at most
 
 
 @runtime_checkable
@@ -119,42 +114,6 @@ class FileCorpus:
         except ValueError:
             self.count_pairs()  # raises the error for the user
             raise
-
-
-@dataclass(frozen=True)
-class DrawnCorpus:
-    """Pairs of the training corpora, held out for a split that was not given: always the same of the same pairs.
-
-    1,000, or a twentieth where there are fewer; those with a blank side count and are left out.
-    """
-
-    name: str
-    corpora: Sequence[Corpus]
-    part: int
-    """0 or 1: no part has pairs of the other."""
-
-    def fingerprint(self) -> str:
-        """Return those of the corpora, and which pairs are drawn."""
-        return f"drawn {self.part} of {[corpus.fingerprint() for corpus in self.corpora]!r}"
-
-    def count_pairs(self) -> int:
-        """Return the number of pairs. Raises UserError where there are too few to draw from."""
-        return len(self._pairs)
-
-    def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield the pairs in the order of the corpora."""
-        return iter(self._pairs)
-
-    @cached_property
-    def _pairs(self) -> list[tuple[str, str]]:
-        count = sum(corpus.count_pairs() for corpus in self.corpora)
-        size = min(_DRAWN_PAIRS, int(_DRAWN_SHARE * count))
-        drawn = set(random.Random(0).sample(range(count), 2 * size)[self.part * size :][:size])
-        numbered = enumerate(pair for corpus in self.corpora for pair in corpus.pairs())
-        found = [pair for number, pair in numbered if number in drawn and all(side.strip() for side in pair)]
-        if not found:
-            raise UserError(f"data.train: {count} pairs are too few to hold some out; give data.validation={{...}}")
-        return found
 
 
 def builtin_corpus(split: str) -> FileCorpus:

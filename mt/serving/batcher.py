@@ -70,11 +70,11 @@ Batch = list[tuple[_Job, int]]  # requests, each with the number of one of its t
 class Batcher:
     """Collects texts of requests into batches of at most `batch_tokens`, or of a single longer text.
 
-    Requests with little left are quick: they are translated in small batches, the shortest first. Documents are
-    translated in large ones, which cost less a text, in the order of arrival. At each step of a large batch its thread
-    lets a quick one in between, so that a document does not hold up a line that comes after it, and goes on itself
-    while lines keep coming. Groups of texts with one key take turns. A future that is cancelled takes its texts out of
-    the queue, and a batch whose futures are all cancelled stops.
+    Requests with little left are quick, and are translated in small batches; documents in large ones, which cost less a
+    text; both in the order of arrival. Between the steps of a large batch its thread lets quick ones in, so that a
+    document does not hold up a line that comes after it, but for no longer than it has worked on the large one: while
+    lines keep coming, documents have half of its time. Groups of texts with one key take turns. A future that is
+    cancelled takes its texts out of the queue, and a batch whose futures are all cancelled stops.
     """
 
     def __init__(
@@ -169,8 +169,7 @@ class Batcher:
         return self._taken(large, min(max(fair, self._quick_tokens), self._batch_tokens))
 
     def _quick_batch(self, jobs: list[_Job]) -> Batch:
-        quick = sorted(filter(self._is_quick, jobs), key=lambda job: job.left)
-        return self._taken(quick, self._quick_tokens)
+        return self._taken(filter(self._is_quick, jobs), self._quick_tokens)
 
     def _taken(self, jobs: Iterable[_Job], room: float) -> Batch:
         """Take what fits of each, and if nothing else does, a first text alone."""
@@ -191,8 +190,8 @@ class Batcher:
         def stop() -> bool:
             """Let a quick batch in between; whether nobody waits for this one."""
             nonlocal elsewhere
-            if tokens > self._quick_tokens:
-                before = time.monotonic()
+            before = time.monotonic()
+            if tokens > self._quick_tokens and 2 * elsewhere <= before - start:
                 with self._changed:
                     between = self._take(self._quick_batch)
                 if between:

@@ -15,7 +15,7 @@ import pytest
 from reliability import Trials
 
 import mt.data.builtin
-from mt.data.corpus import DrawnCorpus, FileCorpus, builtin_corpus
+from mt.data.corpus import FileCorpus, builtin_corpus
 from mt.errors import UserError
 
 Pair = tuple[str, str]
@@ -249,36 +249,6 @@ def test_the_fingerprint_follows_the_content(tmp_path: Path) -> None:
     packed = write(tmp_path / "packed.gz", b"a\n")
     misnamed = write(tmp_path / "packed", packed.read_bytes())
     assert side_by_side(packed, second).fingerprint() != side_by_side(misnamed, second).fingerprint()
-
-
-def test_pairs_are_drawn_once_for_each_split(tmp_path: Path) -> None:
-    """Over all corpora, in their order; no pair for both splits, none with a blank side, always the same ones."""
-    lines = [f"{number}\tx{number}\n" for number in range(100)]
-    corpora = [one_file(write(tmp_path / f"{half}.tsv", "".join(lines[half::2]).encode())) for half in (0, 1)]
-    order = [pair for corpus in corpora for pair in corpus.pairs()]
-
-    def part(number: int) -> DrawnCorpus:
-        return DrawnCorpus("drawn", corpora, number)
-
-    validation, test = (list(part(number).pairs()) for number in (0, 1))
-    assert sorted(validation, key=order.index) == validation
-    assert [part(number).count_pairs() for number in (0, 1)] == [5, 5]
-    assert len({*validation, *test}) == 10
-    assert list(part(0).pairs()) == validation
-    fingerprints = {part(number).fingerprint() for number in (0, 1)}
-    blank = int(validation[0][0])
-    write(
-        tmp_path / f"{blank % 2}.tsv",
-        "".join([*lines[blank % 2 : blank : 2], f"{blank}\t \n", *lines[blank + 2 :: 2]]).encode(),
-    )
-    assert list(part(0).pairs()) == validation[1:]
-    assert len({*fingerprints, part(0).fingerprint()}) == 3
-
-
-def test_too_few_pairs_to_draw_from_are_refused(tmp_path: Path) -> None:
-    few = one_file(write(tmp_path / "few.tsv", b"a\tb\n" * 19))
-    with pytest.raises(UserError, match=r"^data\.train: 19 pairs are too few to hold some out; give data\.validation"):
-        DrawnCorpus("drawn", [few], 0).count_pairs()
 
 
 def test_the_built_in_corpus_is_what_its_page_says() -> None:

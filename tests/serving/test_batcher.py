@@ -60,9 +60,13 @@ def test_a_batch_holds_what_fits_and_a_longer_text_is_alone(model: Model, batche
 
 
 class Stepping:
-    """Translates in three steps, before each of which something may come; of each batch, its first text is noted."""
+    """Translates in steps of a second, lines in three, before each of which something may come.
+
+    Of each batch, its first text is noted.
+    """
 
     def __init__(self) -> None:
+        self.now = 0.0
         self.coming: list[Callable[[], object]] = []
         self.began: list[str] = []
         self.ended: list[str] = []
@@ -70,7 +74,8 @@ class Stepping:
     def __call__(self, key: Any, texts: list[str], stop: Callable[[], bool]) -> Sequence[Any]:
         del key
         self.began.append(texts[0])
-        for _ in range(3):
+        for _ in range(12 if texts[0].startswith("d") else 3):
+            self.now += 1
             if self.coming:
                 self.coming.pop(0)()
             assert not stop()
@@ -79,8 +84,10 @@ class Stepping:
 
 
 @pytest.fixture
-def stepping() -> Stepping:
-    return Stepping()
+def stepping(monkeypatch: pytest.MonkeyPatch) -> Stepping:
+    stepping = Stepping()
+    monkeypatch.setattr("mt.serving.batcher.time.monotonic", lambda: stepping.now)
+    return stepping
 
 
 @pytest.fixture
@@ -92,26 +99,28 @@ def stepped(stepping: Stepping) -> Iterator[Batcher]:
 
 @pytest.mark.parametrize("key", ["k", "other"])
 def test_lines_are_let_in_between_the_steps_of_a_document(stepping: Stepping, stepped: Batcher, key: str) -> None:
-    """Not between those of another line; and each time the document comes a step further."""
+    """In the order in which they came, and not between the steps of another line."""
     lines: list[Future[list[Any]]] = []
-    for name in ("one", "two", "three"):
-        stepping.coming.append(lambda name=name: lines.append(stepped.submit(key, [name], [2])))
+    for texts in (["one", "two"], ["three"], ["four"]):
+        stepping.coming.append(lambda texts=texts: lines.append(stepped.submit(key, texts, [1 for _ in texts])))
     document = stepped.submit("k", [f"d{number}" for number in range(8)], [2] * 8)
     assert document.result(20) == [f"D{number}" for number in range(8)]
-    assert [line.result(20) for line in lines] == [["ONE"], ["TWO"], ["THREE"]]
-    assert stepping.began == ["d0", "one", "two", "three"]
-    assert stepping.ended == ["one", "two", "three", "d0"]
+    assert [line.result(20) for line in lines] == [["ONE", "TWO"], ["THREE"], ["FOUR"]]
+    assert stepping.began == ["d0", "one", "three"]
+    assert stepping.ended == ["one", "three", "d0"]
 
 
-def test_a_document_is_finished_although_lines_keep_coming(stepping: Stepping, stepped: Batcher) -> None:
+def test_a_document_has_half_of_the_time_while_lines_keep_coming(stepping: Stepping, stepped: Batcher) -> None:
+    """Of its twelve steps the first and every third is followed by a line, which takes three."""
+
     def come() -> None:
         stepping.coming.append(come)
-        if len(stepping.began) < 9:
+        if len(stepping.began) < 20:
             stepped.submit("k", ["line"], [2])
 
     stepping.coming.append(come)
     stepped.submit("k", [f"d{number}" for number in range(8)], [2] * 8).result(20)
-    assert stepping.ended[:4] == ["line", "line", "line", "d0"]
+    assert stepping.ended.index("d0") == 5
 
 
 class Pair(Model):

@@ -1,0 +1,71 @@
+"""Validation and test pairs for who has none: drawn from the training corpora, which lose them to the filters."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from mt.data.corpus import Corpus
+from mt.data.filters import Pair, normalise
+from mt.errors import UserError
+
+PAIRS = 1000  # for a split, at most
+SHARE = 0.05  # of the training pairs, at most
+
+
+@dataclass(frozen=True)
+class DrawnCorpus:
+    """Pairs of the training corpora, held out for a split that was not given: always the same of the same text.
+
+    1,000, or a twentieth where there are fewer: those whose normalised text has the smallest hash, so that neither
+    their order nor what stands beside them matters. Equal pairs are drawn once; none is of a corpus in `given`.
+    """
+
+    name: str
+    corpora: Sequence[Corpus]
+    given: Sequence[Corpus]
+    """The other corpora that are held out."""
+    part: int
+    """0 or 1: no part has pairs of the other."""
+
+    def fingerprint(self) -> str:
+        """Return those of the corpora, and which pairs are drawn."""
+        return f"drawn {self.part} of {[corpus.fingerprint() for corpus in (*self.corpora, *self.given)]!r}"
+
+    def count_pairs(self) -> int:
+        """Return the number of pairs. Raises UserError where there are too few to draw from."""
+        return len(self._pairs)
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield the pairs in the order of the corpora."""
+        return iter(self._pairs)
+
+    @cached_property
+    def _pairs(self) -> list[Pair]:
+        held_out = {_mark(pair) for corpus in self.given for pair in corpus.pairs()}
+        smallest: dict[bytes, tuple[int, Pair]] = {}
+        count = 0
+        for corpus in self.corpora:
+            for pair in corpus.pairs():
+                mark = _mark(pair)
+                if mark is not None and mark not in held_out:
+                    smallest.setdefault(mark, (count, pair))
+                    count += 1
+                if len(smallest) >= 4 * PAIRS:
+                    smallest = dict(sorted(smallest.items())[: 2 * PAIRS])
+        size = min(PAIRS, int(SHARE * count), len(smallest) // 2)
+        if not size:
+            need = f"{1 / SHARE:.0f} with text on both sides"
+            raise UserError(
+                f"data.train: too few pairs to hold some out, less than {need}; give data.validation={{...}}"
+            )
+        drawn = [one for _, one in sorted(smallest.items())[self.part * size :][:size]]
+        return [pair for _, pair in sorted(drawn)]
+
+
+def _mark(pair: Pair) -> bytes | None:
+    """A hash of the pair's text, case and punctuation aside; None where a side has none."""
+    source, target = map(normalise, pair)
+    if not (source and target):
+        return None
+    return hashlib.blake2b(f"{source}\t{target}".encode(errors="replace"), digest_size=16).digest()
