@@ -18,7 +18,7 @@ class DrawnCorpus:
     """Pairs of the training corpora, held out for a split that was not given: always the same of the same text.
 
     1,000, or a twentieth where there are fewer: those whose normalised text has the smallest hash, so that neither
-    their order nor what stands beside them matters. Equal pairs are drawn once; none is of a corpus in `given`.
+    their order nor what is beside them matters. Equal pairs are drawn once; none is of a corpus in `given`.
     """
 
     name: str
