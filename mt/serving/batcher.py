@@ -17,6 +17,8 @@ Translate = Callable[[Any, list[str], Callable[[], bool]], Sequence[Any]]
 
 _LONGEST_RETRY_SECONDS = 60
 _NEWEST_SHARE = 0.3  # of the newest batch in the mean speed
+_TOKENS_OF_A_SECOND = 12  # who has waited for one is quick before who comes with so many tokens less
+_LARGE_SHARE = 1 / 4  # of a thread's time, which a large batch has while quick ones keep coming
 _QUICK_SHARE = 1 / 8  # of the largest batch: who waits for no more than that is let in between
 
 
@@ -70,11 +72,12 @@ Batch = list[tuple[_Job, int]]  # requests, each with the number of one of its t
 class Batcher:
     """Collects texts of requests into batches of at most `batch_tokens`, or of a single longer text.
 
-    Requests with little left are quick, and are translated in small batches; documents in large ones, which cost less a
-    text; both in the order of arrival. Between the steps of a large batch its thread lets quick ones in, so that a
-    document does not hold up a line that comes after it, but for no longer than it has worked on the large one: while
-    lines keep coming, documents have half of its time. Groups of texts with one key take turns. A future that is
-    cancelled takes its texts out of the queue, and a batch whose futures are all cancelled stops.
+    Requests with little left are quick, and are translated in small batches, the shortest first unless others have
+    waited for long; documents in large ones, which cost less a text, and which the first of them share. Between the
+    steps of a large batch its thread lets quick ones in, so that a document does not hold up a line that comes after
+    it, but not for ever: while lines keep coming, documents have a quarter of its time. Groups of texts with one key
+    take turns. A future that is cancelled takes its texts out of the queue, and a batch whose futures are all cancelled
+    stops.
     """
 
     def __init__(
@@ -166,10 +169,22 @@ class Batcher:
     def _large_batch(self, jobs: list[_Job]) -> Batch:
         large = [job for job in jobs if not self._is_quick(job)]
         fair = sum(job.left for job in large) / len(self._threads)
-        return self._taken(large, min(max(fair, self._quick_tokens), self._batch_tokens))
+        room = min(max(fair, self._quick_tokens), self._batch_tokens)
+        share = max(room / max(1, len(large)), self._quick_tokens)
+        batch: Batch = []
+        for job in large:
+            if not batch or job.tokens[job.taken] <= room:
+                taken = self._taken([job], min(share, room))
+                room -= sum(job.tokens[index] for _, index in taken)
+                batch += taken
+        return batch
 
     def _quick_batch(self, jobs: list[_Job]) -> Batch:
-        return self._taken(filter(self._is_quick, jobs), self._quick_tokens)
+        now = time.monotonic()
+        quick = sorted(
+            filter(self._is_quick, jobs), key=lambda job: job.left - _TOKENS_OF_A_SECOND * (now - job.arrived)
+        )
+        return self._taken(quick, self._quick_tokens)
 
     def _taken(self, jobs: Iterable[_Job], room: float) -> Batch:
         """Take what fits of each, and if nothing else does, a first text alone."""
@@ -191,7 +206,7 @@ class Batcher:
             """Let a quick batch in between; whether nobody waits for this one."""
             nonlocal elsewhere
             before = time.monotonic()
-            if tokens > self._quick_tokens and 2 * elsewhere <= before - start:
+            if tokens > self._quick_tokens and elsewhere <= (1 - _LARGE_SHARE) * (before - start):
                 with self._changed:
                     between = self._take(self._quick_batch)
                 if between:

@@ -99,7 +99,7 @@ def stepped(stepping: Stepping) -> Iterator[Batcher]:
 
 @pytest.mark.parametrize("key", ["k", "other"])
 def test_lines_are_let_in_between_the_steps_of_a_document(stepping: Stepping, stepped: Batcher, key: str) -> None:
-    """In the order in which they came, and not between the steps of another line."""
+    """The shortest first, and not between the steps of another line."""
     lines: list[Future[list[Any]]] = []
     for texts in (["one", "two"], ["three"], ["four"]):
         stepping.coming.append(lambda texts=texts: lines.append(stepped.submit(key, texts, [1 for _ in texts])))
@@ -110,17 +110,38 @@ def test_lines_are_let_in_between_the_steps_of_a_document(stepping: Stepping, st
     assert stepping.ended == ["one", "three", "d0"]
 
 
-def test_a_document_has_half_of_the_time_while_lines_keep_coming(stepping: Stepping, stepped: Batcher) -> None:
-    """Of its twelve steps the first and every third is followed by a line, which takes three."""
+def test_a_document_has_a_quarter_of_the_time_while_lines_keep_coming(stepping: Stepping, stepped: Batcher) -> None:
+    """Each of its twelve steps is followed by a line, which takes three."""
 
     def come() -> None:
         stepping.coming.append(come)
-        if len(stepping.began) < 20:
+        if len(stepping.began) < 40:
             stepped.submit("k", ["line"], [2])
 
     stepping.coming.append(come)
     stepped.submit("k", [f"d{number}" for number in range(8)], [2] * 8).result(20)
-    assert stepping.ended.index("d0") == 5
+    assert stepping.ended.index("d0") == 12
+
+
+def test_who_has_waited_is_quick_before_who_is_shorter(stepping: Stepping) -> None:
+    batcher = Batcher(stepping, batch_tokens=80, queue_tokens=99, report=lambda _: None)
+    stepping.coming = [
+        lambda: [batcher.submit("k", [text], [tokens]) for text, tokens in (("longer", 10), ("shorter", 2))],
+        *[lambda: None] * 2,
+        lambda: batcher.submit("k", ["new"], [9]),
+    ]
+    batcher.submit("k", ["first"], [1]).result(20)
+    batcher.close()
+    assert stepping.began == ["first", "shorter", "longer", "new"]
+
+
+def test_documents_share_a_large_batch(model: Model, batcher: Batcher) -> None:
+    documents = [batcher.submit("k", [f"{name}{number}" for number in range(5)], [1] * 5) for name in "ab"]
+    finished(model, *documents)
+    assert [texts for _, texts in model.batches[1:]] == [
+        ["a0", "a1", "a2", "b0", "b1", "b2"],
+        ["a3", "a4", "b3", "b4"],
+    ]
 
 
 class Pair(Model):
