@@ -14,6 +14,7 @@ import small_runs
 from mt.model.architecture import Architecture
 from mt.model.transformer import Transformer
 from mt.runs.checkpoint import Checkpoints, TrainingState
+from mt.runs.folder import run_identity
 
 PAPER_INTERVAL_SECONDS = 600.0  # 1,500 steps of 0.4 s for base, 600 of 1.0 s for big
 REPETITIONS = 7
@@ -87,7 +88,7 @@ def test_the_default_training_slows_by_less_than_one_percent(
     monkeypatch.setattr(Checkpoints, "save", timed)
     words = [f"run_dir={tmp_path}/run", f"data.cache_dir={tmp_path}/cache", "training.max_steps=600"]
     assert small_runs.train(words) == 0
-    trained = Checkpoints(tmp_path / "run/checkpoints", keep=5, run="a")
+    trained = Checkpoints(tmp_path / "run/checkpoints", keep=5, run=run_identity(tmp_path / "run"))
     state = trained.load_newest(*_empty(tmp_path / "run"))
     assert state is not None
     share = sum(spent) / (state[0].training_seconds - sum(spent))

@@ -76,7 +76,7 @@ def test_a_body_that_is_not_json_of_the_right_shape_is_refused(body: bytes, capl
 
 def test_requests_that_wait_share_a_batch_and_one_bad_text_fails_alone() -> None:
     translator = Capitals()
-    with serving(("en", "de", translator)) as client, ThreadPoolExecutor(12) as pool:
+    with serving(("en", "de", translator), batch_tokens=240) as client, ThreadPoolExecutor(12) as pool:
         translator.batches.clear()
         translator.free.clear()
         first = pool.submit(client.post, "/translate", json=ASKED)
