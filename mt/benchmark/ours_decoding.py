@@ -11,14 +11,14 @@ from mt.api import translator_of_run
 from mt.benchmark.timed_translation import Subwords, timed_translation
 from mt.benchmark.worker import Answer, Handler, Request, serve, versions
 from mt.config.schema import Decoding
-from mt.fast.memory import LARGE_BYTES, give_back_freed_memory, keep_freed_memory
+from mt.fast.memory import give_back_freed_memory, keep_freed_memory
 from mt.translation.segments import Segment
 from mt.translation.translator import Translator
 
 
 def prepare(task: Request) -> tuple[Answer, Handler]:
     """Take `folder` (a run), `search`, `precision`, `threads` and `device`, and what every system takes."""
-    keep_freed_memory(below_bytes=LARGE_BYTES)
+    keep_freed_memory(large=False)
     torch.set_num_threads(task["threads"])
     of_text = {"as_typed": False, "spelling": False}  # subwords are given, as to the other systems
     settings = Decoding(**{**task["search"], **of_text, "precision": task["precision"]})

@@ -10,7 +10,7 @@ from mt.config.schema import EvaluateConfig, LabelledData, TrainConfig
 from mt.data.lines import read_lines
 from mt.doctor.languages import recognise
 from mt.errors import UserError
-from mt.fast.memory import LARGE_BYTES, keep_freed_memory
+from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
 from mt.runs.folder import load_run
 from mt.translation.evaluation import check_scorable, corpus_scores, format_scores
@@ -37,7 +37,7 @@ def evaluate(config: EvaluateConfig) -> None:
         print(format_scores(scores), flush=True)
         return
     assert run is not None  # without a hypothesis a run is given, or the newest taken
-    keep_freed_memory(below_bytes=LARGE_BYTES)
+    keep_freed_memory(large=False)
     run_dir = Path(str(config.run_dir))
     if isinstance(run.data, LabelledData):
         _evaluate_labels(config, run_dir, run, run.data.labels or [])

@@ -26,21 +26,21 @@ def inspect(config: InspectConfig) -> None:
             "data=labelled has no pairs of sentences to examine; mt-train counts its texts and checks its labels"
         )
     splits = build.corpora(config.data).items()
-    corpora = {split: given for split, given in splits if not isinstance(given[0], DrawnCorpus)}
-    examination = examine(corpora, max_length_ratio=config.data.filters.max_length_ratio)
-    examined = examination.corpora
+    given = {split: corpora for split, corpora in splits if not isinstance(corpora[0], DrawnCorpus)}
+    examination = examine(given, max_length_ratio=config.data.filters.max_length_ratio)
+    corpora = examination.corpora
     found = findings(examination, declared=(config.data.source_language, config.data.target_language))
-    print(text(examined, found), flush=True)
+    print(text(corpora, found), flush=True)
     output = Path(config.output)
     output.mkdir(parents=True, exist_ok=True)
     suspects = [
         {"split": one.split, "corpus": one.name, "kind": kind, "side": side, "lines": lines}
-        for one in examined
+        for one in corpora
         for (kind, side), lines in one.suspects.items()
     ]
     values = {"findings": [vars(finding) for finding in found], "suspects": suspects}
     replace_file(output / "report.json", json.dumps(values).encode(), key="output")
-    shown = page(examined, found, f"Corpora of {config.name}")
+    shown = page(corpora, found, f"Corpora of {config.name}")
     replace_file(output / "report.html", shown.encode(errors="replace"), key="output")
     svg = architecture_svg(config.model, shared_vocab=config.tokenizer.shared_vocab)
     replace_file(output / "architecture.svg", svg.encode(), key="output")

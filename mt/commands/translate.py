@@ -19,7 +19,7 @@ from mt.config.checks import shard_numbers
 from mt.config.schema import LabelledData, TranslateConfig
 from mt.data.lines import count_lines, read_lines
 from mt.errors import UserError
-from mt.fast.memory import LARGE_BYTES, keep_freed_memory
+from mt.fast.memory import keep_freed_memory
 from mt.reporting import Progress, format_seconds, report
 from mt.runs.atomic import replace_file
 from mt.runs.folder import MODEL, load_run, source_words
@@ -38,7 +38,7 @@ def translate(config: TranslateConfig) -> None:
 
     Raises UserError for what is not UTF-8 or does not fit its format, and as `translator_of_run` does.
     """
-    keep_freed_memory(below_bytes=LARGE_BYTES)
+    keep_freed_memory(large=False)
     labels = isinstance(load_run(config.run_dir).data, LabelledData)
     if labels:
         config = _for_labels(config)

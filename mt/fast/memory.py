@@ -8,16 +8,16 @@ from pathlib import Path
 # mallopt(3)
 _MMAP_MAX, _MMAP_THRESHOLD = -4, -3
 _KEEP_FREED_MEMORY = ((-8, 1), (-1, -1))  # M_ARENA_MAX: threads share the one heap; M_TRIM_THRESHOLD: never give back
-LARGE_BYTES = 16 * 2**20  # of a KV cache: kept, it would leave holes that the next one does not fit into
+_LARGE_BYTES = 16 * 2**20  # of a KV cache: kept, it would leave holes that the next one does not fit into
 _HEAP_BYTES = 16 * 2**30  # at most; a big model in training fits
 _HUGE_PAGE_BYTES = 2**21
 _MADV_HUGEPAGE = 14
 
 
-def keep_freed_memory(*, below_bytes: int | None = None) -> bool:
+def keep_freed_memory(*, large: bool = True) -> bool:
     """Let the C library keep the memory of freed tensors for the next ones; returns whether it does.
 
-    With `below_bytes` only that of smaller tensors, and without huge pages, which hold more than is used.
+    Without `large` that of large tensors is given back, and no huge pages are asked for, which hold more than is used.
 
     Otherwise glibc requests each block of some megabytes, of which a training step takes hundreds, from the system and
     returns it at once, and the system clears every page again. It holds for the whole process; other C libraries are
@@ -26,9 +26,9 @@ def keep_freed_memory(*, below_bytes: int | None = None) -> bool:
     if platform.libc_ver()[0] != "glibc":
         return False
     library = ctypes.CDLL(None)
-    limit = (_MMAP_MAX, 0) if below_bytes is None else (_MMAP_THRESHOLD, below_bytes)
+    limit = (_MMAP_MAX, 0) if large else (_MMAP_THRESHOLD, _LARGE_BYTES)
     kept = all(library.mallopt(option, value) for option, value in (*_KEEP_FREED_MEMORY, limit))
-    if kept and below_bytes is None:
+    if kept and large:
         _ask_for_huge_pages(library)
     return kept
 

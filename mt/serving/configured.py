@@ -8,7 +8,7 @@ import torch
 from mt.api import Translator
 from mt.config.schema import ServeConfig
 from mt.data.lines import read_lines
-from mt.fast.memory import LARGE_BYTES, keep_freed_memory
+from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
 from mt.runs.folder import load_run, source_words
 from mt.runtime import choose_device
@@ -27,7 +27,7 @@ _GPU_BATCH_TOKENS = 2048
 
 def application_of(config: ServeConfig) -> Observed:
     """The application. Raises UserError and BadFileError."""
-    keep_freed_memory(below_bytes=LARGE_BYTES)
+    keep_freed_memory(large=False)
     keys = None if config.api_keys is None else ApiKeys(read_lines(config.api_keys), origin=config.api_keys)
     gate = Gate(keys, RateLimit(config.requests_per_minute), timeout_seconds=config.timeout_seconds)
     limits = Limits(

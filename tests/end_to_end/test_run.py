@@ -115,7 +115,7 @@ def test_two_files_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     )
     run_dir = tmp_path / "run"
     assert small_runs.train(corpus, f"run_dir={run_dir}", "training.max_steps=2") == 0
-    assert not re.search("warning: .*(validation|test) pairs", capsys.readouterr().err)
+    assert "no data.validation is given: pairs are held out of data.train" in capsys.readouterr().err
     held_out = [(run_dir / f"data/{split}.source").read_text().split("\n")[:-1] for split in ("validation", "test")]
     assert list(map(len, held_out)) == [4, 4]
     [cached] = {path.parent for path in tmp_path.rglob("train.source")}
