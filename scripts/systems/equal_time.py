@@ -36,8 +36,11 @@ _WARMUP = 0.06
 _SENTENCES = 32
 
 
-def main(run_dir: str, minutes: str, learning_rate: str = "1e-3") -> None:
-    """Train for `minutes` of wall-clock time, then print the score."""
+def main(run_dir: str, minutes: str, learning_rate: str = "1e-3", init_std: str = "0.02") -> None:
+    """Train for `minutes` of wall-clock time, then print the score.
+
+    `init_std` is the deviation of MarianMTModel's initial weights; 0.02 is its default, made for d_model 1,024.
+    """
     config = load_run(Path(run_dir))
     torch.manual_seed(config.seed)
     tokenizer, _ = load_tokenizers(config, Path(run_dir))
@@ -47,7 +50,7 @@ def main(run_dir: str, minutes: str, learning_rate: str = "1e-3") -> None:
         model = _gpt2(config, config.data.block_tokens, tokenizer.vocab_size)
         forward = partial(_text_logits, model)
     else:
-        model = _marian(config, tokenizer.vocab_size)
+        model = _marian(config, tokenizer.vocab_size, float(init_std))
         forward = partial(_pair_logits, model)
     parameters = sum(each.numel() for each in model.parameters())
     print(f"{type(model).__name__}: {parameters:,} parameters, peak rate {learning_rate}", flush=True)
@@ -104,9 +107,9 @@ def train(
     print(f"{steps:,} steps, {tokens:,} target tokens in {time.monotonic() - began:.0f} s", flush=True)
 
 
-def _marian(config: TrainConfig, vocab_size: int) -> MarianMT:
+def _marian(config: TrainConfig, vocab_size: int, init_std: float) -> MarianMT:
     sizes = {name: getattr(config.model, name) for name in ("num_layers", "d_model", "d_ff", "num_heads")}
-    return MarianMT({**sizes, "vocab_size": vocab_size, "dropout": 0.3})
+    return MarianMT({**sizes, "vocab_size": vocab_size, "dropout": 0.3, "init_std": init_std})
 
 
 def _gpt2(config: TrainConfig, block_tokens: int, vocab_size: int) -> GPT2LMHeadModel:

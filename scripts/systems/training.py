@@ -85,6 +85,7 @@ class MarianMT(nn.Module):
             activation_dropout=0.0,
             activation_function="relu",
             scale_embedding=True,
+            init_std=sizes.get("init_std", 0.02),
             use_cache=False,
             pad_token_id=PAD,
             bos_token_id=BOS,
