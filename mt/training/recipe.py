@@ -24,6 +24,7 @@ _GREEDY_SPEED = 0.4  # of a validation's translations, against training
 _VALIDATION_SHARE = 0.05  # of the time, at most
 _SAMPLE_LINES, _LEAST_SHARE = 2000, 0.1
 _MANY_CHARACTERS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
+_MUCH_LONGER, _MOST_JOINED = 1.2, 0.8  # a share of 0.8 makes sentences 1.8 times as long
 _STEPS = 4000  # of a training with time for them; with less, batches are smaller
 
 
@@ -37,6 +38,7 @@ class CorpusStatistics:
     shares_script: bool  # the sides are written with the same letters
     many_characters: bool  # one of them in Chinese, Japanese or Korean
     validation_bytes: int  # of the target side of the validation split, 1 without it
+    validation_pairs: int
 
     @classmethod
     def of_text(cls, text: PreparedText) -> "CorpusStatistics":
@@ -51,12 +53,20 @@ class CorpusStatistics:
             shares_script=bool(source & target) or not (source and target),
             many_characters=bool((source | target) & _MANY_CHARACTERS),
             validation_bytes=validation.stat().st_size if validation.exists() else 1,
+            validation_pairs=text.sizes.get("validation", 0),
         )
 
     @property
     def tokens(self) -> int:
         """About how many tokens one pass over the corpus has."""
         return self.pairs + round(self.target_bytes / _BYTES_PER_SUBWORD)
+
+    @property
+    def length_ratio(self) -> float:
+        """How many times as long as the training sentences those of validation are; 1.0 without validation."""
+        if not self.validation_pairs:
+            return 1.0
+        return (self.validation_bytes / self.validation_pairs) / (self.target_bytes / self.pairs)
 
 
 def _scripts(path: Path) -> set[str]:
@@ -126,7 +136,7 @@ def recipe(corpus: CorpusStatistics, speed: Speed, seconds: float, given: Mappin
     dropout, joined, bpe_dropout, consistency = next(row[1:] for row in REGULARISATION if passes < row[0])
     about = f"about {passes:,.0f} passes over the corpus"
     made.choose({"model.dropout": dropout}, f"{about} (Araabi and Monz 2020: 0.3 below 80,000 pairs; paper: 0.1)")
-    made.choose({"data.augmentation.joined": joined}, f"{about} (Nguyen et al. 2021; after 40 it helped here)")
+    _choose_joined(made, corpus, joined, about)
     made.choose({"training.label_smoothing": 0.1}, "the paper's; other values were not better here")
     made.choose({"tokenizer.bpe_dropout": bpe_dropout}, f"{about} (Provilkov et al. 2020: 0.1; after 40 it hurt here)")
     reason = "it doubles the time of a step, and pays where the corpus is seen hundreds of times (Gao et al. 2022)"
@@ -171,6 +181,15 @@ def _choose_size(made: Recipe, corpus: CorpusStatistics, speed: Speed, seconds: 
         f"trained on, {per_second:,.0f} a second ({best.source})",
     )
     return per_second
+
+
+def _choose_joined(made: Recipe, corpus: CorpusStatistics, joined: float, about: str) -> None:
+    """Choose the share of pairs that are joined: for many passes, or until they are about as long as those to translate."""
+    reason, ratio = f"{about} (Nguyen et al. 2021; after 40 it helped here)", corpus.length_ratio
+    if ratio > _MUCH_LONGER:
+        joined = max(joined, round(min(ratio - 1, _MOST_JOINED), 2))
+        reason = f"validation's sentences are {ratio:.1f} times as long as those of training (Nguyen et al. 2021)"
+    made.choose({"data.augmentation.joined": joined}, reason)
 
 
 def _choose_steps(made: Recipe, corpus: CorpusStatistics, trained: float, seconds: float) -> None:

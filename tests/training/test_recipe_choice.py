@@ -16,7 +16,7 @@ MINUTES = [5, 20, 60, 180, 600, 2880]
 
 def corpus(pairs: int, **changes: Any) -> CorpusStatistics:
     facts = {"source_bytes": 60 * pairs, "target_bytes": 66 * pairs, "shares_script": True, "many_characters": False}
-    return CorpusStatistics(**{"pairs": pairs, "validation_bytes": 70_000, **facts, **changes})
+    return CorpusStatistics(**{"pairs": pairs, "validation_bytes": 66_000, "validation_pairs": 1000, **facts, **changes})
 
 
 def two_cores(options: Options, vocab_size: int) -> float:
@@ -96,10 +96,29 @@ def test_what_is_given_stays_and_decides_the_rest() -> None:
 
 def test_a_large_validation_split_is_looked_at_seldom() -> None:
     intervals = [
-        recipe(corpus(29_000, validation_bytes=size), two_cores, 1200, {}).options for size in (1, 70_000, 10**6)
+        recipe(corpus(29_000, validation_bytes=size), two_cores, 1200, {}).options for size in (1, 66_000, 10**6)
     ]
     number = [round(one["training.max_steps"] / one["training.validate_every_steps"]) for one in intervals]
     assert number == [7, 7, 3]
+
+
+@pytest.mark.parametrize(
+    ("validation_bytes", "minutes", "joined"),
+    [(66_000, 2, 0.0), (78_000, 2, 0.0), (99_000, 2, 0.5), (660_000, 2, 0.8), (76_000, 600, 0.3), (85_000, 600, 0.3)],
+)
+def test_pairs_are_joined_until_they_are_as_long_as_those_of_validation(
+    validation_bytes: int, minutes: float, joined: float
+) -> None:
+    facts = corpus(29_000, validation_bytes=validation_bytes)
+    chosen = recipe(facts, two_cores, 60 * minutes, {})
+    assert chosen.options["data.augmentation.joined"] == joined
+    reason = next(line for line in chosen.reasons if line.startswith("data.augmentation.joined="))
+    assert ("times as long" in reason) == (validation_bytes > 1.2 * 66_000)
+
+
+def test_without_validation_nothing_is_known_of_lengths() -> None:
+    facts = corpus(29_000, validation_bytes=1, validation_pairs=0)
+    assert recipe(facts, two_cores, 120, {}).options["data.augmentation.joined"] == 0.0
 
 
 def test_scripts_decide_the_vocabulary() -> None:
