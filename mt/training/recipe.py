@@ -184,7 +184,7 @@ def _choose_size(made: Recipe, corpus: CorpusStatistics, speed: Speed, seconds: 
 
 
 def _choose_joined(made: Recipe, corpus: CorpusStatistics, joined: float, about: str) -> None:
-    """Choose the share of pairs that are joined: for many passes, or until they are about as long as those to translate."""
+    """Choose how many pairs are joined: some for many passes, else until they are as long as those of validation."""
     reason, ratio = f"{about} (Nguyen et al. 2021; after 40 it helped here)", corpus.length_ratio
     if ratio > _MUCH_LONGER:
         joined = max(joined, round(min(ratio - 1, _MOST_JOINED), 2))

@@ -16,7 +16,8 @@ MINUTES = [5, 20, 60, 180, 600, 2880]
 
 def corpus(pairs: int, **changes: Any) -> CorpusStatistics:
     facts = {"source_bytes": 60 * pairs, "target_bytes": 66 * pairs, "shares_script": True, "many_characters": False}
-    return CorpusStatistics(**{"pairs": pairs, "validation_bytes": 66_000, "validation_pairs": 1000, **facts, **changes})
+    held_out = {"validation_bytes": 66_000, "validation_pairs": 1000}
+    return CorpusStatistics(**{"pairs": pairs, **held_out, **facts, **changes})
 
 
 def two_cores(options: Options, vocab_size: int) -> float:
