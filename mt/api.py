@@ -12,7 +12,7 @@ import torch
 from mt import build
 from mt.config.checks import classifies_pairs
 from mt.config.loading import checked
-from mt.config.schema import Decoding, LabelledData, TextData, TrainConfig
+from mt.config.schema import Decoding, LabelledData, TaskData, TextData, TrainConfig
 from mt.data.tokenizer import Tokenizer
 from mt.errors import BadFileError, MtError, SearchStoppedError, UserError
 from mt.model.decoder_only import AnyTransformer
@@ -210,6 +210,9 @@ def translator_of_run(
     models = [trained_model(each, choose_device(device)) for each in (run_dir, *ensemble)]
     decoding, data = decoding or config.decoding, config.data
     known = load_known_words(source_words(run_dir))
+    as_typed, spelling = decoding.as_typed, decoding.spelling
+    if isinstance(data, TaskData):  # its sequences are not language: they are taken as they are
+        as_typed = spelling = False
     return build.translator(
         config,
         decoding,
@@ -219,8 +222,8 @@ def translator_of_run(
         alignments=alignments,
         probabilities=probabilities,
         processes=processes,
-        as_typed=AsTyped(known, data.source_language, data.target_language) if decoding.as_typed else None,
-        spelling=Spelling(known, data.source_language) if known and decoding.spelling else None,
+        as_typed=AsTyped(known, data.source_language, data.target_language) if as_typed else None,
+        spelling=Spelling(known, data.source_language) if known and spelling else None,
     )
 
 

@@ -31,6 +31,7 @@ def test_exact_matches_are_those_of_the_files(tmp_path: Path, capfd: pytest.Capt
     right = sum(map(str.__eq__, hypotheses, references))
     scores = json.loads((run_dir / "evaluation.json").read_text("utf-8"))
     assert scores["exact_match"] == pytest.approx(100 * right / 20)
+    assert all(line.isdecimal() for line in hypotheses)  # the model's one token, without numbers copied around it
     assert printed == f"exact match {5 * right:.2f} %  ({right} of 20)\n"
     found = [line for line in map(json.loads, lines(run_dir / "metrics.jsonl")) if line["kind"] == "validation"]
     assert [line["bleu"] for line in found] == [None, None]
