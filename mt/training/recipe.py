@@ -96,7 +96,7 @@ class Size:
 
 
 SIZES = (
-    Size(2, 128, 256, 4, 0, 0, "better than twice as many layers in a few minutes here"),
+    Size(2, 128, 256, 4, 0, 0, "in a few minutes better here than four layers"),
     Size(4, 128, 256, 4, 0, 8e6, "Wu et al. 2021: the best of their sizes for 29,000 pairs"),
     Size(3, 256, 1024, 4, 1e6, 6e6, "model=small"),
     Size(6, 256, 1024, 4, 5e6, 40e6, "model=small, as deep as the paper's base"),

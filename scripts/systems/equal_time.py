@@ -39,7 +39,7 @@ _SENTENCES = 32
 def main(run_dir: str, minutes: str, learning_rate: str = "1e-3", init_std: str = "0.02") -> None:
     """Train for `minutes` of wall-clock time, then print the score.
 
-    `init_std` is the deviation of MarianMTModel's initial weights; 0.02 is its default, beside a d_model of 1,024.
+    `init_std` is the deviation of MarianMTModel's initial weights; 0.02 is its default, with a d_model of 1,024.
     """
     config = load_run(Path(run_dir))
     torch.manual_seed(config.seed)
