@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mt.search.beam import beam_search
-from mt.search.constraints import Constraint, forced_prefix, minimum_length, no_repeated_ngrams
+from mt.search.constraints import Constraint, forced_prefix, no_repeated_ngrams
 from mt.search.finished import Hypothesis
 from mt.search.sampling import Sampling, sample
 
@@ -34,7 +34,7 @@ class Case:
         self.alpha = draw.choice((0.0, 0.6, 1.0, 2.5, -0.5))
         self.forbidden = draw.choice(((PAD, BOS), (PAD,), ()))
         self.inner = [t for t in range(self.vocab_size) if t not in (EOS, *self.forbidden)]
-        self.min_lengths = [draw.randint(1, longest) if MINIMUM in rules else 1 for longest in self.max_lengths]
+        self.min_length = draw.randint(1, min(self.max_lengths)) if MINIMUM in rules else 1
         forced = PREFIX in rules and bool(self.inner)
         prefix_lengths = [draw.randrange(longest) if forced else 0 for longest in self.max_lengths]
         self.forced = [tuple(draw.choices(self.inner, k=length)) for length in prefix_lengths]
@@ -62,7 +62,7 @@ class Case:
         if len(prefix) < len(forced):
             return token == forced[len(prefix)]
         if token == EOS:
-            return len(prefix) + 1 >= self.min_lengths[sentence]
+            return len(prefix) + 1 >= self.min_length
         if self.ngram_size is None:
             return True
         earlier = {prefix[i : i + self.ngram_size] for i in range(len(prefix) - self.ngram_size + 1)}
@@ -116,12 +116,9 @@ class Case:
 
     def constraints(self) -> list[Constraint]:
         """The case's rules, for its sentences."""
-        min_lengths = torch.tensor([self.min_lengths[sentence] for sentence in self.sentences])
         lengths = torch.tensor([len(self.forced[sentence]) for sentence in self.sentences])
         padded = [[*self.forced[sentence], *[0] * 5][:5] for sentence in self.sentences]
         constraints: list[Constraint] = []
-        if any(length > 1 for length in self.min_lengths):
-            constraints.append(partial(minimum_length, min_lengths=min_lengths, eos=EOS))
         if any(self.forced):
             constraints.append(partial(forced_prefix, tokens=torch.tensor(padded), lengths=lengths))
         if self.ngram_size is not None:
@@ -136,6 +133,7 @@ class Case:
             "bos": BOS,
             "eos": EOS,
             "forbidden": self.forbidden,
+            "min_length": self.min_length,
             "constraints": self.constraints(),
         }
 

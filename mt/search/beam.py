@@ -7,8 +7,8 @@ ranked by log-probability (of equals: lower index in the beam, then lower token 
 - Considered are the first 2 * beam_size - 1 candidates, so that beam_size - 1 prefixes live on even
   if every live prefix could end here. With beam_size 1 that is greedy search.
 - A candidate that ends with EOS is finished if it ranks among the first beam_size, as in fairseq
-  and Hugging Face: without this limit the improbable empty output, whose log-probability has only
-  one term, would too often win.
+  and Hugging Face: without this limit improbable short outputs, whose log-probabilities have few
+  terms, would too often win.
 - The best beam_size of the considered candidates without EOS live on.
 - A sentence's last permitted position takes EOS only, so that nothing is cut off.
 - A sentence stops when its best live prefix cannot beat the worst hypothesis to be returned, at the
@@ -44,6 +44,7 @@ def beam_search(
     bos: int,
     eos: int,
     forbidden: Sequence[int],
+    min_length: int = 1,
     num_hypotheses: int = 1,
     constraints: Sequence[Constraint] = (),
     early_stopping: bool = False,
@@ -51,8 +52,9 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Return the `num_hypotheses` best outputs of each sentence, best first (fewer if fewer exist).
 
-    `max_lengths` holds the longest |Y| of each sentence, at least 1 and counting EOS, on the host. `next_token` starts
-    with beam_size rows for each sentence. `forbidden` tokens are never produced, nor what `constraints` exclude.
+    `max_lengths` holds the longest |Y| of each sentence, counting EOS, on the host. None is below `min_length`, the
+    shortest, which is at least 1. `next_token` starts with beam_size rows for each sentence. `forbidden` tokens are
+    never produced, nor what `constraints` exclude.
 
     With `early_stopping` a sentence also stops once beam_size hypotheses have ended, as in CTranslate2, fairseq and
     Hugging Face's search of that name. A better one may then be missed, so the search is not exact.
@@ -81,7 +83,8 @@ def beam_search(
     )
     while len(beam.sentences):
         count, logits = len(beam.newest), next_token(torch.from_numpy(beam.newest))
-        candidates = _considered(beam, logits, rank, forbidden=forbidden, eos=eos, constraints=constraints)
+        excluded = [*forbidden, eos] if beam.length + 1 < min_length else forbidden
+        candidates = _considered(beam, logits, rank, forbidden=excluded, eos=eos, constraints=constraints)
         beam, rows = _step(beam, candidates, finished, eos=eos)
         if len(rows) and (len(rows) < count or np.count_nonzero(rows != np.arange(count))):
             next_token.reorder(torch.from_numpy(rows))

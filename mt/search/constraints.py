@@ -26,17 +26,6 @@ class Prefixes:
 Constraint = Callable[[Float[Tensor, "rows vocabulary"], Prefixes], None]  # one of the rules below and its settings
 
 
-def minimum_length(
-    scores: Float[Tensor, "rows vocabulary"], prefixes: Prefixes, *, min_lengths: Int[Tensor, " sentences"], eos: int
-) -> None:
-    """No output of sentence i has fewer than `min_lengths[i]` tokens, EOS counted, as |Y| is.
-
-    It may not exceed the sentence's longest length, or no output is left.
-    """
-    too_short = prefixes.tokens.shape[1] + 1 < min_lengths[prefixes.sentences]
-    scores[:, eos].masked_fill_(too_short.to(scores.device, non_blocking=True), -torch.inf)
-
-
 def forced_prefix(
     scores: Float[Tensor, "rows vocabulary"],
     prefixes: Prefixes,

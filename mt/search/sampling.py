@@ -41,6 +41,7 @@ def sample(
     bos: int,
     eos: int,
     forbidden: Sequence[int],
+    min_length: int = 1,
     constraints: Sequence[Constraint] = (),
 ) -> list[list[Hypothesis]]:
     """Return `num_samples` independent outputs of each sentence, most probable first; the same may come twice.
@@ -64,7 +65,8 @@ def sample(
     rows = torch.arange(len(row_limits), device=logits.device)  # those of unfinished sentences
     for length in range(1, longest + 1):
         end_only = row_limits[rows] == length if length in limits else None
-        log_probabilities = permitted_log_probabilities(logits, forbidden=forbidden, eos=eos, end_only=end_only)
+        excluded = [*forbidden, eos] if length < min_length else forbidden
+        log_probabilities = permitted_log_probabilities(logits, forbidden=excluded, eos=eos, end_only=end_only)
         for constraint in constraints:
             prefixes = Prefixes(tokens[rows, : length - 1].cpu(), (rows // num_samples).cpu())
             constraint(log_probabilities, prefixes)

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from mt.search.beam import beam_search
 from mt.search.candidates import RankExtensions, best_extensions
-from mt.search.constraints import Constraint, forced_prefix, minimum_length, no_repeated_ngrams
+from mt.search.constraints import Constraint, forced_prefix, no_repeated_ngrams
 from mt.search.finished import Hypothesis, LengthPenaltyForm
 from mt.search.next_token import NextToken
 from mt.search.sampling import Sampling, sample
@@ -65,6 +65,7 @@ class Search:
             "bos": self.bos,
             "eos": self.eos,
             "forbidden": self.forbidden,
+            "min_length": (self.min_output_tokens or 0) + 1,
             "constraints": self._constraints(prefixes),
         }
         if self.sampling is not None:
@@ -83,9 +84,6 @@ class Search:
     def _constraints(self, prefixes: Sequence[Sequence[int]]) -> list[Constraint]:
         lengths = torch.tensor([len(prefix) for prefix in prefixes])
         constraints: list[Constraint] = []
-        if self.min_output_tokens is not None:
-            min_lengths = torch.full_like(lengths, self.min_output_tokens + 1)
-            constraints.append(partial(minimum_length, min_lengths=min_lengths, eos=self.eos))
         if any(prefixes):
             forced = [torch.tensor(prefix, dtype=torch.int64) for prefix in prefixes]
             constraints.append(partial(forced_prefix, tokens=pad_sequence(forced, batch_first=True), lengths=lengths))

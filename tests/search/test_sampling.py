@@ -78,9 +78,7 @@ def alike(seed: int, rules: Sequence[str], count: int) -> Case:
     """A case whose sentences are all the same one."""
     case = Case(seed, rules)
     case.sentences = list(range(count))
-    case.max_lengths, case.min_lengths, case.forced = (
-        values[:1] * count for values in (case.max_lengths, case.min_lengths, case.forced)
-    )
+    case.max_lengths, case.forced = (values[:1] * count for values in (case.max_lengths, case.forced))
     case.logits = cache(lambda _, prefix: Case._logits(case, 0, prefix))
     return case
 
