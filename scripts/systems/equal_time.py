@@ -1,9 +1,10 @@
 """Hugging Face's models, trained on the data, subwords and batches of a finished run for as many minutes as one gives.
 
 `python -m scripts.systems.equal_time runs/mine 20`: a run of pairs against MarianMTModel, with BLEU on its test split;
-a language model against GPT2LMHeadModel, with bits per byte. Sizes are those of the run. The rest is from public
-recipes: AdamW with a rate that rises linearly over 6 % of the time and falls to zero (Hugging Face's examples); for
-pairs dropout 0.3, weight decay 1e-4 and label smoothing 0.1 (fairseq's for IWSLT14), for a text nanoGPT's.
+a language model against GPT2LMHeadModel, with bits per byte. Sizes are those of the run, and so is a MarianMTModel's
+dropout. The rest is from public recipes: AdamW with a rate that rises linearly over 6 % of the time and falls to zero
+(Hugging Face's examples); for pairs weight decay 1e-4 and label smoothing 0.1 (fairseq's for IWSLT14), for a text
+nanoGPT's.
 """
 
 import math
@@ -109,7 +110,7 @@ def train(
 
 def _marian(config: TrainConfig, vocab_size: int, init_std: float) -> MarianMT:
     sizes = {name: getattr(config.model, name) for name in ("num_layers", "d_model", "d_ff", "num_heads")}
-    return MarianMT({**sizes, "vocab_size": vocab_size, "dropout": 0.3, "init_std": init_std})
+    return MarianMT({**sizes, "vocab_size": vocab_size, "dropout": config.model.dropout, "init_std": init_std})
 
 
 def _gpt2(config: TrainConfig, block_tokens: int, vocab_size: int) -> GPT2LMHeadModel:
