@@ -1,7 +1,8 @@
 """Words that stay the same in a translation: left out of what the model reads, and put back where alignment says.
 
-URLs, e-mail addresses and emoji tell a model nothing; it spells them wrong and loses its way. Numbers it reads, as it
-may write them in another form; a line of which it lost the digits is translated again without that number.
+URLs, e-mail addresses and emoji tell a model nothing; it spells them wrong and loses its way, and of a line of
+punctuation alone it makes words. Numbers it reads, as it may write them in another form; a line of which it lost the
+digits is translated again without that number.
 """
 
 import re
@@ -28,7 +29,12 @@ class Copied:
 
 
 def leave_out(text: str, numbers: Collection[str] = ()) -> tuple[str, list[Copied]]:
-    """The text without URLs, e-mail addresses, emoji and the given numbers, each of which was a word of its own."""
+    """The text without URLs, e-mail addresses, emoji and the given numbers, each of which was a word of its own.
+
+    Of a text without a letter or digit nothing is left.
+    """
+    if not any(map(str.isalnum, text)):
+        return "", [Copied(word, before=0, marks="") for word in text.split()]
     kept, copied = list[str](), list[Copied]()
     for word in text.split():
         token = word.rstrip(_MARKS)

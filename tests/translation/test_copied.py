@@ -26,6 +26,8 @@ LINES = ["A dog runs in the garden.", "The house and the river."]
         ("😀 👍🏽🇩🇪 dog 👩‍👩‍👧", "dog", [Copied("😀", 0, ""), Copied("👍🏽🇩🇪", 0, ""), Copied("👩‍👩‍👧", 1, "")]),
         ("and/or e.g. T-shirt (www.dog.com) 25 x@y", "and/or e.g. T-shirt (www.dog.com) 25 x@y", []),
         ("dog.com/a", "", [Copied("dog.com/a", 0, "")]),
+        ("... – !", "", [Copied("...", 0, ""), Copied("–", 0, ""), Copied("!", 0, "")]),
+        ("... 7!", "... 7!", []),
         ("", "", []),
     ],
 )
