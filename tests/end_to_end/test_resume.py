@@ -17,7 +17,7 @@ import small_runs
 from mt.commands.entry_point import run
 from mt.runs.atomic import read_folder, write_folder
 
-SHORT, LONG = 10, 200
+SHORT, LONG = 6, 200
 VARIANTS = {
     "fp32": [],
     "bf16": ["training.precision=bf16"],

@@ -103,7 +103,7 @@ def test_no_positions_and_no_gradients_are_no_trouble() -> None:
     divergence = Divergence(4.0, (0.5, 0.5))
     for form in (projected_loss, chunked_loss.chunked_loss):
         sums = form(states[:0], weight, bias, labels[:0], label_smoothing=0.1, divergence=divergence)
-        assert float(sums.smoothed) == float(sums.divergence) == 0.0
+        assert sums.smoothed.item() == sums.divergence.item() == 0.0
         assert not torch.autograd.grad(sums.smoothed, weight)[0].any()
     with torch.no_grad():
         without = chunked_loss.chunked_loss(states, weight, bias, labels, label_smoothing=0.1, divergence=divergence)
@@ -158,7 +158,7 @@ def test_rdrop_is_half_of_both_cross_entropies_and_half_alpha_times_the_kl_both_
     loss = (twofold + 5.0 / 2 * both_ways) / 2 / len(labels)
     expected = torch.cat([one.flatten() for one in torch.autograd.grad(loss, list(model.parameters()))])
     assert relative(gradient, expected) < 1e-12
-    assert result.loss == pytest.approx(float(twofold) / 2 / len(labels), rel=1e-6)
+    assert result.loss == pytest.approx(twofold.item() / 2 / len(labels), rel=1e-6)
     assert result.consistency == pytest.approx(float(both_ways) / 2 / len(labels), rel=1e-6)
 
 
