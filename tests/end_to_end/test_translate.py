@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,10 @@ from mt.api import Translator
 from mt.commands.attention import attention
 from mt.commands.entry_point import run
 from mt.commands.translate import translate
+from mt.data.tokenizer import EOS
 from mt.errors import UserError
+from mt.runs.delivery import model_file, read_model
+from mt.runs.folder import run_identity
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator as LineTranslator
 
@@ -98,6 +102,23 @@ def test_words_that_training_never_saw_are_reported(finished: Path, capfd: pytes
     translated(finished, "source=elephant")
     words.rename(finished / "data/source_words.txt")
     assert "never saw" not in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.parametrize("choice", ["decoding.beam_size=1", "decoding.beam_size=4", "decoding=sampling"])
+def test_no_sentence_is_left_empty_unless_asked_for(finished: Path, tmp_path: Path, choice: str) -> None:
+    """The model would end every translation at once: what its last layer gives is the embedding of EOS."""
+    run_folder = Path(shutil.copytree(finished, tmp_path / "ends at once"))
+    weights = read_model(run_folder)
+    weights["decoder.layers.0.feed_forward_residual.norm.weight"].zero_()
+    last = weights["decoder.layers.0.feed_forward_residual.norm.bias"]
+    last.copy_(100 * weights["target_embedding.weight"][EOS] / weights["target_embedding.weight"][EOS].norm() ** 2)
+    file = model_file(weights, averaged_steps=[4], run=run_identity(run_folder))
+    (run_folder / "model.safetensors").write_bytes(file)
+    translated(run_folder, choice, "input=a.txt", "output=default")
+    assert [bool(line) for line in lines_of("default")] == [bool(line) for line in SENTENCES]
+    translated(run_folder, choice, "decoding.min_output_tokens=null", "input=a.txt", "output=empty")
+    assert not any(lines_of("empty"))
 
 
 @pytest.mark.usefixtures("inputs")
