@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from mt.api import empty_model, load_tokenizers
-from mt.commands.validation import loss_on_validation
+from mt.commands.validation import delivery_choice
 from mt.config.schema import AverageConfig
 from mt.runs.checkpoint import Checkpoints
 from mt.runs.delivery import deliver
@@ -20,8 +20,7 @@ def average(config: AverageConfig) -> None:
     checkpoints = Checkpoints(run_dir / CHECKPOINTS, keep=1, run=run_identity(run_dir))
     run = load_run(run_dir)
     check = partial(empty_model, run, load_tokenizers(run, run_dir), torch.device("meta"))
-    chosen: dict[str, Any] = {"count": config.checkpoints}
+    choice: dict[str, Any] = {"count": config.checkpoints}
     if config.checkpoints is None:
-        chosen = {"count": run.training.average_checkpoints, "warmup_steps": run.training.warmup_steps}
-        chosen["validation_loss"] = loss_on_validation(run, run_dir)
-    deliver(run_dir, checkpoints, check=check, **chosen)
+        choice = delivery_choice(run, run_dir, max(checkpoints.steps(), default=0))
+    deliver(run_dir, checkpoints, check=check, **choice)

@@ -22,7 +22,7 @@ from mt.commands.preparation import (
     training_order,
     with_labels,
 )
-from mt.commands.validation import loss_on_validation, score_text, validation
+from mt.commands.validation import delivery_choice, score_text, validation, warmup_of
 from mt.config.checks import budget_seconds, classifies
 from mt.config.schema import LabelledData, TextData, TrainConfig
 from mt.data.filters import FilterReport
@@ -104,14 +104,13 @@ def _complete(
     if outdated:
         for path in scores.values():
             path.unlink(missing_ok=True)  # those of an earlier model
-        training, loss = config.training, loss_on_validation(config, run_dir)
         check = partial(empty_model, config, load_tokenizers(config, run_dir), torch.device("meta"))
-        limits = {"count": training.average_checkpoints, "warmup_steps": _warmup_of(config, state.step)}
+        choice = delivery_choice(config, run_dir, state.step)
         draw_curves(run_dir)
-        deliver(run_dir, checkpoints, check=check, validation_loss=loss, **limits)  # last: it says that this is done
+        deliver(run_dir, checkpoints, check=check, **choice)  # last: it says that this is done
     seconds = format_seconds(state.training_seconds)
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
-    if state.step < (warmup := _warmup_of(config, state.step)):
+    if state.step < (warmup := warmup_of(config, state.step)):
         again = f"training.warmup_steps={max(1, state.step // 4)}"
         report(
             f"warning: the run ended inside its warm-up of {warmup:,} steps, so that the model has hardly learned: "
@@ -227,13 +226,6 @@ def _report_late_start(clock: Clock) -> None:
             f"warning: {format_seconds(max(0, left))} of {clock} are left for training after preparation: give more "
             "in a new run_dir, which reuses the text that is prepared"
         )
-
-
-def _warmup_of(config: TrainConfig, steps: int) -> int:
-    """The steps of the warm-up in a run of `steps`; where the schedule follows the time, the same share of it."""
-    training = config.training
-    share = 1.0 if config.budget is None else steps / training.max_steps
-    return max(1, round(share * training.warmup_steps))
 
 
 def _report_unfitting(config: TrainConfig, steps: int) -> None:

@@ -90,7 +90,20 @@ def _greedy_figures(config: TrainConfig, run_dir: Path, model: AnyTransformer) -
     return figures
 
 
-def loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping[str, Tensor]], float] | None:
+def warmup_of(config: TrainConfig, steps: int) -> int:
+    """The steps of the warm-up in a run of `steps`; where the schedule follows the time, the same share of it."""
+    training = config.training
+    share = 1.0 if config.budget is None else steps / training.max_steps
+    return max(1, round(share * training.warmup_steps))
+
+
+def delivery_choice(config: TrainConfig, run_dir: Path, steps: int) -> dict[str, Any]:
+    """How many checkpoints of a run of `steps` its model is the mean of, from which step on, and what judges it."""
+    limits = {"count": config.training.average_checkpoints, "warmup_steps": warmup_of(config, steps)}
+    return {**limits, "validation_loss": _loss_on_validation(config, run_dir)}
+
+
+def _loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping[str, Tensor]], float] | None:
     """The loss of a model's parameters on the run's validation text, in nats per token; None without such text."""
     pairs = held_out_pairs(config, run_dir)
     if pairs is None:

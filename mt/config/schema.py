@@ -187,7 +187,7 @@ class Tokenizer:
 class Model:
     """Section 3, with the symbols of table 3: N, d_model, d_ff, h, P_drop."""
 
-    family: Literal["encoder_decoder", "decoder", "encoder"]  # GPT's, source and target in one row; BERT's
+    family: Literal["encoder_decoder", "decoder", "encoder"]  # decoder: GPT, both sides in one row; encoder: BERT
     num_layers: Layers  # N, of the encoder and of the decoder
     num_encoder_layers: Layers | None  # null: num_layers
     num_decoder_layers: Layers | None  # null: num_layers; a shallow decoder translates faster

@@ -1,4 +1,4 @@
-"""The encoder of figure 1 alone, as in BERT (Devlin et al. 2018): every token sees all of its row, in both directions.
+"""The encoder of figure 1 alone, as in BERT (Devlin et al. 2019): every token sees all of its row, in both directions.
 
 A row holds one text or two, the first of which ends in EOS. What is asked of the model is a position: of a hidden
 token, to predict it, or the first position, which represents the whole row.

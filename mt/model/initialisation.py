@@ -14,9 +14,9 @@ Initialisation = Literal["glorot", "fan_in"]
 
 
 def initialise(model: nn.Module, initialisation: Initialisation) -> None:
-    """Embeddings are N(0, d_model^-½), so that scaled embeddings and the first logits have unit variance.
+    """Embeddings are N(0, 1/d_model), so that scaled embeddings and the first logits have unit variance.
 
-    Learned positions are N(0, d_model^-½) too, as in fairseq.
+    Learned positions are so too, as in fairseq.
 
     `glorot` is what Tensor2Tensor does: Glorot-uniform matrices, each of Q, K, V and the output on its own, and zero
     biases. `fan_in` is torch's own for nn.Linear: matrices and biases uniform within ±1/√fan_in. They are smaller, so

@@ -15,7 +15,7 @@ from typing import Any
 from mt.data.lines import read_lines
 from mt.data.text_cache import PreparedText
 
-Options = dict[str, Any]  # as they are typed, without their values' units
+Options = dict[str, Any]  # their names, as they are typed, and values
 Speed = Callable[[Options, int], float]  # tokens a second of a model with these sizes and this vocabulary
 
 _BYTES_PER_SUBWORD = 4.5

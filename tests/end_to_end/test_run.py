@@ -14,6 +14,7 @@ import torch
 import yaml
 
 import small_runs
+from mt.commands import average as averaging
 from mt.commands.average import average
 from mt.commands.compare import compare
 from mt.commands.entry_point import run
@@ -341,6 +342,21 @@ def test_checkpoints_are_averaged_on_request(finished: tuple[Path, list[str]], t
     assert averaged_steps(run_dir / "model.safetensors") == [12, 16, 20]
     assert run("average", average, [f"run_dir={run_dir}"]) == 0  # as the training did
     assert (run_dir / "model.safetensors").read_bytes() == (finished[0] / "model.safetensors").read_bytes()
+
+
+def test_of_a_run_with_a_budget_the_warm_up_is_a_share_of_the_steps_made(
+    finished: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`training.warmup_steps` counts those of a longer run than the time was enough for."""
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(averaging, "deliver", lambda *_, **choice: given.update(choice))
+    run_dir = Path(shutil.copytree(finished[0], tmp_path / "run"))
+    for budget, warmup_steps in (("null", 10), ("2h", 1)):
+        written = (finished[0] / "config.yaml").read_text(encoding="utf-8")
+        written = written.replace("budget: null", f"budget: {budget}").replace("max_steps: 20", "max_steps: 200")
+        (run_dir / "config.yaml").write_text(written, encoding="utf-8")
+        assert run("average", averaging.average, [f"run_dir={run_dir}"]) == 0
+        assert (given["count"], given["warmup_steps"]) == (3, warmup_steps)
 
 
 @pytest.mark.reliability(19)

@@ -40,7 +40,7 @@ def relative_error(value: Tensor, expected: Tensor) -> float:
 
 @smoothings
 def test_the_loss_is_cross_entropy_against_the_smoothed_distribution(label_smoothing: float) -> None:
-    """(1 - ε) · one-hot + ε / V on every class: form B of three in use."""
+    """(1 - ε) · one-hot + ε / V on every class, the label included."""
     hidden, weight, gold = random_inputs()
     logits = (hidden @ weight.T).detach()
     log_probabilities = logits.log_softmax(-1)
