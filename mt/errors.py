@@ -24,7 +24,6 @@ _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG,
 _PERMISSION_ERRORS = {errno.EACCES, errno.EPERM}
 # Of a CPU's allocator; of a GPU's libraries, such as CUBLAS_STATUS_ALLOC_FAILED, and of its driver.
 _OUT_OF_MEMORY = ("can't allocate memory", "STATUS_ALLOC_FAILED", "CUDA error: out of memory")
-_PATH_ERRORS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP}
 
 if sys.platform == "win32":  # has no file locks, signals and timers of Unix
     sys.stderr.write("error: Windows is not supported: use Linux in WSL 2, or macOS\n")
@@ -100,7 +99,7 @@ def from_system(error: Exception) -> MtError | None:
             return DiskError(f"cannot write {path}: {error.strerror}; free some space and run it again")
         if error.errno in _PERMISSION_ERRORS:
             return DiskError(f"{error.filename or 'the output'}: {error.strerror}; check who may read and write it")
-        if error.errno in _PATH_ERRORS and error.filename:
+        if error.filename:
             return UserError(f"{error.filename}: {error.strerror}; check the path")
     if out_of_memory(error):
         return UserError(

@@ -141,12 +141,9 @@ def _(data: HubData) -> None:
 @check_combinations.register
 def _(config: TrainConfig) -> None:
     training = config.training
-    if config.budget is not None and budget_seconds(config.budget) and training.max_minutes is not None:
-        raise UserError("training.max_minutes: budget already limits the time; give one of them")
-    if config.automatic and config.budget is None:
-        raise UserError("experiment=auto also needs budget, for example budget=2h")
-    if config.automatic and config.finetune_from is not None:
-        raise UserError("finetune_from: experiment=auto chooses a recipe for a new model; leave one of them out")
+    if re.search(r"^/|(^|/)\.\.(/|$)|[\x00-\x1f]", config.name):
+        raise UserError(f"name: expected the name of a folder under runs/; got {config.name!r}")
+    _check_budget(config)
     if config.model.family != "encoder_decoder" and training.fsdp:
         raise UserError("training.fsdp: serves model.family=encoder_decoder only")
     if training.consistency == "rdrop" and config.model.dropout == 0:
@@ -168,6 +165,15 @@ def _(config: TrainConfig) -> None:
         _check_classifier(config)
     else:
         _check_translation(config)
+
+
+def _check_budget(config: TrainConfig) -> None:
+    if config.budget is not None and budget_seconds(config.budget) and config.training.max_minutes is not None:
+        raise UserError("training.max_minutes: budget already limits the time; give one of them")
+    if config.automatic and config.budget is None:
+        raise UserError("experiment=auto also needs budget, for example budget=2h")
+    if config.automatic and config.finetune_from is not None:
+        raise UserError("finetune_from: experiment=auto chooses a recipe for a new model; leave one of them out")
 
 
 def _check_language_model(config: TrainConfig, block_tokens: int) -> None:
@@ -339,7 +345,9 @@ def budget_seconds(budget: str) -> float:
     """The seconds of a time such as 90s, 30m, 2h or 1.5d. Raises UserError for anything else."""
     match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smhd])", budget)
     if match is None or not (seconds := float(match[1]) * _UNIT_SECONDS[match[2]]):
-        raise UserError(f"budget: expected a time with its unit, such as 30m, 2h or 1d; got {budget}")
+        raise UserError(
+            f"budget: expected a time with its unit, one of s, m, h and d, such as 90s, 30m, 1.5h or 1d; got {budget!r}"
+        )
     return seconds
 
 

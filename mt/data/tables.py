@@ -135,7 +135,7 @@ def one_line(value: object, where: str) -> str:
         return without_surrogates(value)
     if value is None:
         return ""
-    raise UserError(f"{where}: found {type(value).__name__} where text belongs; name the columns that hold text")
+    raise UserError(f"{where}: found {type(value).__name__} where text belongs; make it text, or name what holds text")
 
 
 def tsv_index(column: str, header: list[str], *, path: str) -> int:

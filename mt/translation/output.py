@@ -15,12 +15,17 @@ from mt.reporting import report
 
 
 class StreamOutput:
-    """Standard output, or a special file such as a pipe: lines are handed to the system at once, none is continued."""
+    """Standard output, or a special file such as a pipe: lines are handed to the system at once, none is continued.
+
+    Raises DiskError where standard output is closed.
+    """
 
     finished_lines = 0
 
     def __init__(self, path: str, *, mode: Literal["wb", "a+b"] = "wb") -> None:
         self._name = "standard output" if path == "-" else path
+        if path == "-" and sys.__stdout__ is None:
+            raise DiskError("cannot write standard output: it is closed; give output=FILE")
         self._stream: BinaryIO = sys.stdout.buffer if path == "-" else Path(path).open(mode)  # noqa: SIM115
 
     def write(self, lines: Sequence[str]) -> None:
@@ -48,7 +53,8 @@ class FileOutput(StreamOutput):
     An existing part with the same key is continued after the last input line that is certainly finished;
     `finished_lines` counts these lines. `key` identifies everything that the lines depend on; without it the file
     starts empty. With `numbered` several lines may belong to one input line, whose number they begin with.
-    The permissions are those of the file that will be replaced, and its owner may always write.
+    The permissions are those of the file that will be replaced, and its owner may always write. A part without a line
+    is removed.
 
     Raises LockedError while another process writes the same part.
     """
@@ -71,6 +77,8 @@ class FileOutput(StreamOutput):
         if error is None:
             os.fsync(self._stream.fileno())
             self._part.replace(self._path)
+        elif not os.fstat(self._stream.fileno()).st_size:
+            self._part.unlink(missing_ok=True)
         else:
             advice = "; the same command continues there" if self._continued else ""
             report(f"{self._part} holds the lines that are finished{advice}")

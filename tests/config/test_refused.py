@@ -75,7 +75,7 @@ WRONG = [
     (["model.dropout=high"], ["model.dropout:", "a number"]),
     (["model.dropout=nan"], ["model.dropout:"]),
     (["training.max_minutes=inf"], ["training.max_minutes:"]),
-    (["budget=30"], ["budget: expected a time with its unit, such as 30m, 2h or 1d; got 30"]),
+    (["budget=30"], ["budget: expected a time with its unit, one of s, m, h and d, such as 90s", "got '30'"]),
     (["budget=0m"], ["budget: expected a time with its unit"]),
     (["budget=1h30m"], ["budget: expected a time with its unit"]),
     (["budget=2h", "training.max_minutes=5"], ["training.max_minutes: budget already limits the time"]),
@@ -86,6 +86,9 @@ WRONG = [
     (["data.filters=none"], ["data.filters"]),
     (["run_dir=[a,b]", "name={a: 1}", "seed=x"], ["seed:"]),
     (["name=${nme}"], ["nme"]),
+    (["name=../../elsewhere"], ["name: expected the name of a folder under runs/; got '../../elsewhere'"]),
+    (["name=/elsewhere"], ["name: expected the name of a folder"]),
+    (["name='a\nb'"], ["name: expected the name of a folder under runs/; got 'a\\nb'"]),
     (["~training.max_steps"], ["training.max_steps: is missing"]),
     # out of bounds
     (["seed=-1"], ["seed:", "at least 0"]),

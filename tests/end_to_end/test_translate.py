@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -102,6 +103,14 @@ def test_words_that_training_never_saw_are_reported(finished: Path, capfd: pytes
     translated(finished, "source=elephant")
     words.rename(finished / "data/source_words.txt")
     assert "never saw" not in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("inputs")
+def test_an_output_that_cannot_be_opened_is_named(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("socket")
+        translated(finished, "input=a.txt", "output=socket", code=2)
+    assert capfd.readouterr().err == "error: socket: No such device or address; check the path\n"
 
 
 @pytest.mark.usefixtures("inputs")

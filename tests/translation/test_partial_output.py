@@ -1,12 +1,13 @@
 """A partial output is continued after what is certainly finished, wherever the process died."""
 
 import random
+import sys
 from pathlib import Path
 
 import pytest
 
-from mt.errors import LockedError
-from mt.translation.output import FileOutput, finished
+from mt.errors import DiskError, LockedError, UserError
+from mt.translation.output import FileOutput, StreamOutput, finished
 
 
 def lines_of(number: int, *, numbered: bool) -> list[str]:
@@ -52,6 +53,21 @@ def test_an_interrupted_output_is_clearly_partial(tmp_path: Path, capsys: pytest
     assert path.read_text(encoding="utf-8") == "an older one\n"
     assert (tmp_path / "out.abc.part").read_text(encoding="utf-8") == "one\ntwo\n"
     assert "out.abc.part holds the lines that are finished; the same command continues there" in capsys.readouterr().err
+
+
+def test_no_part_is_left_of_an_input_that_was_refused_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UserError), FileOutput(tmp_path / "out", key="abc", numbered=False):
+        raise UserError
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().err == ""
+
+
+def test_a_closed_standard_output_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "__stdout__", None)  # as Python finds it after >&-
+    with pytest.raises(DiskError, match="cannot write standard output: it is closed; give output=FILE"):
+        StreamOutput("-")
 
 
 def test_the_output_keeps_the_permissions_of_the_older_one(tmp_path: Path) -> None:
