@@ -159,7 +159,7 @@ def test_rdrop_is_half_of_both_cross_entropies_and_half_alpha_times_the_kl_both_
     expected = torch.cat([one.flatten() for one in torch.autograd.grad(loss, list(model.parameters()))])
     assert relative(gradient, expected) < 1e-12
     assert result.loss == pytest.approx(twofold.item() / 2 / len(labels), rel=1e-6)
-    assert result.consistency == pytest.approx(float(both_ways) / 2 / len(labels), rel=1e-6)
+    assert result.consistency == pytest.approx(both_ways.item() / 2 / len(labels), rel=1e-6)
 
 
 def test_simcut_is_the_cross_entropy_of_the_first_pass_and_alpha_times_the_kl_from_it() -> None:
