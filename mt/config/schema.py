@@ -265,7 +265,7 @@ class Decoding:
     max_extra_tokens: Annotated[int, Bounds(0, 100_000)]  # longest output = source length + this
     batch_tokens: Count  # padded source tokens times beam_size
     max_source_tokens: Count  # longer lines are translated in segments
-    min_output_tokens: Count | None  # the end not counted; more than max_extra_tokens permits wins over it
+    min_output_tokens: Count | None  # the end not counted; wins over max_extra_tokens
     max_output_tokens: Count | None  # the end not counted; the longest output for any source
     precision: Literal["auto", "fp32", "bf16", "int8"]  # of matrix products; auto: bf16 on a GPU that has it, else fp32
     no_repeat_ngram_size: Count | None  # no n-gram of this length occurs twice in an output

@@ -55,7 +55,7 @@ class DrawnCorpus:
                     smallest = dict(sorted(smallest.items())[: 2 * PAIRS])
         size = min(PAIRS, int(SHARE * count), len(smallest) // 2)
         if not size:
-            need = f"{1 / SHARE:.0f} different ones with text on both sides"
+            need = f"{1 / SHARE:.0f} with text on both sides, or all of them the same"
             raise UserError(
                 f"data.train: too few pairs to hold some out, less than {need}; give data.validation={{...}}"
             )

@@ -25,7 +25,7 @@ class Architecture:
     """The sizes and choices of a Transformer; `mt/config/schema.py` says what each of them means.
 
     With separate vocabularies (`source_vocab_size` is not None) the source has an embedding matrix of its own.
-    An encoder alone predicts one of `num_classes`, or tokens where that is None; the first `eos` parts a row's texts.
+    An encoder alone predicts one of `num_classes`, or tokens where that is None; `eos` ends the first of two texts.
     `attention` and `make_dropout` may be faster forms of the same.
     """
 

@@ -16,7 +16,7 @@ Initialisation = Literal["glorot", "fan_in"]
 def initialise(model: nn.Module, initialisation: Initialisation) -> None:
     """Embeddings are N(0, 1/d_model), so that scaled embeddings and the first logits have unit variance.
 
-    Learned positions are so too, as in fairseq.
+    So are learned positions, as in fairseq.
 
     `glorot` is what Tensor2Tensor does: Glorot-uniform matrices, each of Q, K, V and the output on its own, and zero
     biases. `fan_in` is torch's own for nn.Linear: matrices and biases uniform within ±1/√fan_in. They are smaller, so

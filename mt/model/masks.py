@@ -54,7 +54,7 @@ def packed(source_segments: Int[Tensor, "batch source"], target_segments: Int[Te
 def joined(layout: Layout) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length length"]]:
     """Position ids and mask of rows that hold their source and then their target, each token seeing no later one.
 
-    A target's positions continue after those of its own source, which has as many as it may attend to.
+    A target's positions continue where those of its own source end: after as many as it may attend to.
     """
     own, to_source = layout.target_mask, layout.memory_mask
     assert own is not None

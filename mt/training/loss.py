@@ -35,9 +35,8 @@ def label_smoothed_loss(
     """Cross-entropy against (1 - ε) · one-hot + ε / V · ones, summed; ε is `label_smoothing`.
 
     The form of PyTorch, Marian and Hugging Face (Szegedy et al. 2016, equation 5): every class, the label included,
-    gets ε / V. With z the logits it equals
-    logsumexp(z) - (1 - ε) z_label - ε mean(z), which needs no table of log-probabilities.
-    `logits` hold real positions only, so padding can never count.
+    gets ε / V. With z the logits it equals logsumexp(z) - (1 - ε) z_label - ε mean(z), which needs no table of
+    log-probabilities. `logits` hold real positions only, so padding can never count.
     """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     normaliser = logits.logsumexp(dim=-1)
