@@ -4,8 +4,10 @@ Every message is one line: what is wrong, where, and what to do about it.
 """
 
 import errno
+import functools
 import signal
 import sys
+from typing import Any
 
 EXIT_CODES = {
     0: "done",
@@ -77,6 +79,9 @@ class StoppedError(MtError):
         super().__init__(message)
         self.signal_number = signal_number
         self.exit_code = 128 + signal_number
+
+    def __reduce__(self) -> tuple[Any, ...]:  # ranks hand it to each other
+        return functools.partial(StoppedError, signal_number=self.signal_number), self.args
 
 
 class SearchStoppedError(MtError):

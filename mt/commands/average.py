@@ -11,7 +11,7 @@ from mt.commands.validation import delivery_choice
 from mt.config.schema import AverageConfig
 from mt.runs.checkpoint import Checkpoints
 from mt.runs.delivery import deliver
-from mt.runs.folder import CHECKPOINTS, load_run, run_identity
+from mt.runs.folder import CHECKPOINTS, load_run, run_identity, scored_splits, scores_path
 
 
 def average(config: AverageConfig) -> None:
@@ -23,4 +23,6 @@ def average(config: AverageConfig) -> None:
     choice: dict[str, Any] = {"count": config.checkpoints}
     if config.checkpoints is None:
         choice = delivery_choice(run, run_dir, max(checkpoints.steps(), default=0))
+    for split in scored_splits(run):
+        scores_path(run_dir, split).unlink(missing_ok=True)  # those of an earlier model
     deliver(run_dir, checkpoints, check=check, **choice)

@@ -68,6 +68,7 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
         refused = exit_code(lambda: configs.append(load(name, composed, typed)), reports=reports)
         if code := refused or exit_code(lambda: job(configs[0])):
             raise SystemExit(code)  # Hydra would add a line to another exception
+        begin_command()  # the next job of a sweep begins now
 
     def compose() -> None:
         sys.argv = [f"mt-{name}", *readable(arguments, COMMANDS[name], groups)]

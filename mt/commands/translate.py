@@ -183,7 +183,9 @@ def _records(config: TranslateConfig, lines: Iterator[str]) -> tuple[Records, It
 
 def _shard(config: TranslateConfig) -> tuple[int, int | None]:
     """The number of lines before those of this shard, and the number of its lines where that is known."""
-    if config.source is not None or not Path(str(config.input)).is_file():
+    if config.source is not None or config.input == "-" or not Path(str(config.input)).is_file():
+        if config.shard is not None:
+            raise UserError("shard: needs an input that is a regular file, because its lines are counted first")
         return 0, None
     total = count_lines(str(config.input))
     number, count = (1, 1) if config.shard is None else shard_numbers(config.shard)

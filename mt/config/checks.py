@@ -141,7 +141,7 @@ def _(data: HubData) -> None:
 @check_combinations.register
 def _(config: TrainConfig) -> None:
     training = config.training
-    if re.search(r"^/|(^|/)\.\.(/|$)|[\x00-\x1f]", config.name):
+    if re.search(r"^\.?$|^/|(^|/)\.\.(/|$)|[\x00-\x1f]", config.name):
         raise UserError(f"name: expected the name of a folder under runs/; got {config.name!r}")
     _check_budget(config)
     if config.model.family != "encoder_decoder" and training.fsdp:

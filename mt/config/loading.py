@@ -195,7 +195,10 @@ def _convert_scalar(kind: Any, value: Any, key: str) -> Any:
 def _within(value: Any, marks: Sequence[Any], key: str) -> Any:
     for mark in marks:
         if isinstance(mark, FilePath):
-            value = str(Path(value).expanduser().absolute())
+            try:
+                value = str(Path(value).expanduser().absolute())
+            except RuntimeError:
+                raise UserError(f"{key}: {value}: its home folder does not exist") from None
         if isinstance(mark, Bounds) and not mark.hold(value):
             raise UserError(f"{key}: must be {mark}, got {value}")
     return value

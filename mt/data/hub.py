@@ -90,6 +90,8 @@ def _explained(name: str, error: Exception) -> MtError:
     causes = [error]
     while isinstance(cause := causes[-1].__cause__, Exception):
         causes.append(cause)
+    if stopped := next((cause for cause in causes if isinstance(cause, MtError)), None):
+        return stopped
     if any(isinstance(cause, OSError) and cause.errno in _DISK_ERRORS for cause in causes):
         return DiskError(f"{name}: cannot be stored ({causes[-1]}); free some space, or set HF_HOME to another folder")
     kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}

@@ -27,6 +27,8 @@ class Archive:
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 for info in archive.infolist()[: MOST_FILES + 1]:
+                    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                        raise ValueError("compressed in a way that no Word document is")  # and that has no limit
                     with archive.open(info) as file:
                         self._files.append((info, file.read(left + 1)))
                     left -= len(self._files[-1][1])

@@ -14,6 +14,7 @@ from mt.errors import BadFileError, DiskError
 
 MANIFEST = "manifest.json"
 LARGEST_JSON_BYTES = 1_000_000
+LARGEST_SCORES_BYTES = 1 << 24  # a thousand classes have a million counts of which was taken for which
 LARGEST_TOKENIZER_BYTES = 1 << 26
 
 Content = bytes | Sequence[memoryview]  # of a file, whole or in parts

@@ -10,6 +10,7 @@ from fastapi import Request
 from fastapi.exceptions import HTTPException
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
+from starlette.requests import ClientDisconnect
 
 from mt.data.lines import without_surrogates
 from mt.serving.access import ApiKeys, RateLimit
@@ -43,10 +44,15 @@ class Parameters:
         values = _grouped(request.query_params.multi_items())
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json" or kind.endswith("+json"):
-            return cls(values | _json_object(await request.body()))
+            try:
+                return cls(values | _json_object(await request.body()))
+            except ClientDisconnect as error:
+                raise RequestError(CLIENT_GONE, "the client hung up") from error
         if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
             try:
                 items = (await request.form(max_fields=_MOST_FIELDS, max_part_size=1 << 30)).multi_items()
+            except ClientDisconnect as error:
+                raise RequestError(CLIENT_GONE, "the client hung up") from error
             except (MultiPartException, HTTPException, ValueError) as error:
                 raise RequestError(400, "Invalid request: the form cannot be read") from error
             files = {key: value for key, value in items if isinstance(value, UploadFile)}

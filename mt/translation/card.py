@@ -10,7 +10,7 @@ import torch
 from mt.config.schema import TrainConfig
 from mt.data.filters import FilterReport
 from mt.data.lines import read_lines
-from mt.runs.atomic import LARGEST_JSON_BYTES, read_file, replace_file
+from mt.runs.atomic import LARGEST_SCORES_BYTES, read_file, replace_file
 from mt.runs.checkpoint import TrainingState
 from mt.runs.folder import CARD, CONFIG, HYPOTHESES, held_out_text, scored_splits, scores_path
 from mt.runtime import processor
@@ -54,11 +54,11 @@ def write_card(
 
 
 def _scores(path: Path) -> dict[str, Any]:
-    return dict(json.loads(read_file(path, LARGEST_JSON_BYTES))) if path.exists() else {}
+    return dict(json.loads(read_file(path, LARGEST_SCORES_BYTES))) if path.exists() else {}
 
 
 def _metadata(config: TrainConfig, scores: dict[str, dict[str, Any]]) -> str:
-    lines = ["---", f"language: [{config.data.source_language}, {config.data.target_language}]"]
+    lines = ["---", f"language: {json.dumps([config.data.source_language, config.data.target_language])}"]
     lines += ["pipeline_tag: translation", "metrics: [bleu, chrf]"]
     if scores:
         lines += ["model-index:", f"- name: {json.dumps(config.name)}", "  results:"]

@@ -17,7 +17,7 @@ from mt.config.schema import Decoding, Expected, TaskData, TrainConfig
 from mt.data.lines import encode_lines, read_lines
 from mt.errors import UserError
 from mt.reporting import report
-from mt.runs.atomic import LARGEST_JSON_BYTES, check_file, disk_error, read_file, replace_file
+from mt.runs.atomic import LARGEST_SCORES_BYTES, check_file, disk_error, read_file, replace_file
 from mt.runs.folder import EVALUATIONS, HYPOTHESES, SCORES, held_out_text, scores_path
 from mt.translation.evaluation import Scores, corpus_scores, format_exact_match, format_scores
 from mt.translation.translator import Translator
@@ -89,7 +89,7 @@ def own_folder(run_dir: Path, name: str, about: Mapping[str, object], *, first: 
         if not (folder / SCORES).exists():
             break
         try:
-            scores = dict(json.loads(read_file(folder / SCORES, LARGEST_JSON_BYTES)))
+            scores = dict(json.loads(read_file(folder / SCORES, LARGEST_SCORES_BYTES)))
         except (ValueError, TypeError, RecursionError):
             break
         if {key: scores.get(key) for key in about} == about:

@@ -1,6 +1,7 @@
 """What a right command line becomes: defaults, precedence, free text, sweeps, flags, exit codes, the run's copy."""
 
 import contextlib
+import copy
 import errno
 import os
 import random
@@ -217,6 +218,7 @@ ERRORS = [
         "error: cannot write b: File too large; free some space and run it again\n",
     ),
     (StoppedError("stopped", signal_number=signal.SIGTERM), 143, "stopped\n"),
+    (copy.copy(StoppedError("of rank 0", signal_number=signal.SIGTERM)), 143, "of rank 0\n"),
 ]
 
 

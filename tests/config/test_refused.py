@@ -56,6 +56,7 @@ WRONG = [
     (["decoding=beem"], ["decoding=beem does not exist; did you mean beam?"]),
     (["+model=base"], ["model"]),
     (["data=null"], ["data: expected the name of a choice"]),
+    (["data=text", "data.text=~nobody_of_this_name/a"], ["data.text:", "home folder"]),
     # not an override
     (["seed"], ["seed: options are written key=value"]),
     (["seed:1"], ["seed:1"]),
