@@ -23,6 +23,5 @@ def average(config: AverageConfig) -> None:
     choice: dict[str, Any] = {"count": config.checkpoints}
     if config.checkpoints is None:
         choice = delivery_choice(run, run_dir, max(checkpoints.steps(), default=0))
-    for split in scored_splits(run):
-        scores_path(run_dir, split).unlink(missing_ok=True)  # those of an earlier model
-    deliver(run_dir, checkpoints, check=check, **choice)
+    scores = [scores_path(run_dir, split) for split in scored_splits(run)]
+    deliver(run_dir, checkpoints, check=check, scores=scores, **choice)

@@ -102,12 +102,10 @@ def _complete(
     scores = {split: scores_path(run_dir, split) for split in scored_splits(config)}
     outdated = averaged_steps(run_dir / MODEL)[-1:] != [state.step]
     if outdated:
-        for path in scores.values():
-            path.unlink(missing_ok=True)  # those of an earlier model
         check = partial(empty_model, config, load_tokenizers(config, run_dir), torch.device("meta"))
         choice = delivery_choice(config, run_dir, state.step)
         draw_curves(run_dir)
-        deliver(run_dir, checkpoints, check=check, **choice)  # last: it says that this is done
+        deliver(run_dir, checkpoints, check=check, scores=scores.values(), **choice)  # last: it says that this is done
     seconds = format_seconds(state.training_seconds)
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
     if state.step < (warmup := warmup_of(config, state.step)):

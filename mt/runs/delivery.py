@@ -7,7 +7,7 @@ Fine-tuning begins with another run's model and tokenizers instead of random par
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,11 +37,13 @@ def deliver(
     check: Callable[..., object],
     warmup_steps: int = 0,
     validation_loss: Callable[[Mapping[str, Tensor]], float] | None = None,
+    scores: Iterable[Path] = (),
 ) -> None:
     """Write the mean of the parameters of the newest whole checkpoints as the run's model; `check` is `newest_whole`'s.
 
-    Those of the first `warmup_steps` are left out of it, and so are all but the newest where the mean's
-    `validation_loss` is more than a hundredth higher. Raises UserError where there is none, BadFileError where all are
+    The files of `scores`, which are of an earlier model, go when the new one is ready. The checkpoints of the first
+    `warmup_steps` are left out, and so are all but the newest where the mean's `validation_loss` is more than a
+    hundredth higher. Raises UserError where there is none, BadFileError where all are
     damaged or of different models or a tokenizer was exchanged, DiskError.
     """
     if not checkpoints.steps():
@@ -61,6 +63,8 @@ def deliver(
         if losses[0] > _WORSE * losses[1]:
             steps, weights = steps[-1:], newest
     path = run_dir / MODEL
+    for outdated in scores:
+        outdated.unlink(missing_ok=True)
     replace_file(path, model_file(weights, averaged_steps=steps, run=run))
     wanted = f" ({count} were asked for)" if len(steps) < count else ""
     what = "the mean of the checkpoints at steps" if len(steps) > 1 else "the checkpoint at step"

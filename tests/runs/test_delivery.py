@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from mt.errors import UserError
 from mt.runs.checkpoint import Checkpoints, TrainingState
 from mt.runs.delivery import averaged_steps, deliver, read_model
 from mt.runs.folder import run_identity
@@ -63,3 +64,14 @@ def test_what_is_delivered(
 def test_without_validation_the_mean_is_delivered(run_dir: Path) -> None:
     deliver(run_dir, checkpoints_of(run_dir), check=lambda **_: None, count=2)
     assert averaged_steps(run_dir / "model.safetensors") == [300, 400]
+
+
+def test_scores_of_an_earlier_model_go_with_it_and_not_before(run_dir: Path) -> None:
+    scores = run_dir / "scores.json"
+    scores.write_text("{}")
+    nothing = Checkpoints(run_dir / "none", keep=9, run="")
+    with pytest.raises(UserError):
+        deliver(run_dir, nothing, check=lambda **_: None, count=2, scores=[scores])
+    assert scores.exists()
+    deliver(run_dir, checkpoints_of(run_dir), check=lambda **_: None, count=2, scores=[scores])
+    assert not scores.exists()
