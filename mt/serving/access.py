@@ -42,7 +42,7 @@ class RateLimit:
         """Count a request and return whether it is within the limit."""
         if self._per_minute is None:
             return True
-        now = time.monotonic()
+        client, now = hashlib.sha256(client.encode("utf-8", "replace")).hexdigest(), time.monotonic()
         left, before = self._clients.pop(client, (float(self._per_minute), now))
         left = min(self._per_minute, left + (now - before) * self._per_minute / 60)
         allowed = left >= 1

@@ -142,6 +142,7 @@ class Batcher:
     def _run(self) -> None:
         while batch := self._next_batch():
             self._translate_batch(batch)
+            del batch  # while it waits for the next one, the thread holds on to no model
 
     def _next_batch(self) -> Batch:
         """Wait for texts and take those of the next batch; nothing when the batcher is closed and nothing waits."""

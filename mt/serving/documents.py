@@ -18,12 +18,13 @@ _MOST_KEPT = 20  # documents of the largest size
 class Kept:
     """A document on its way; without what the client called it."""
 
+    name: str
     ending: str
     size: int
     task: "asyncio.Task[bytes]"
-    name: str = field(default_factory=lambda: secrets.token_hex(16))
+    expiry: asyncio.TimerHandle
+    characters: int
     key: str = field(default_factory=lambda: secrets.token_hex(32))
-    characters: int = 0
 
 
 class Documents:
@@ -34,6 +35,7 @@ class Documents:
         self.most_bytes, self.seconds = most_bytes, seconds
         self._service = service
         self._kept: dict[str, Kept] = {}
+        self._arriving = 0  # bytes that are being read
 
     async def start(self, parameters: Parameters, source: str | None, target: str) -> Kept:
         """Begin to translate the field `file`. Raises UserError for what cannot be translated, RequestError."""
@@ -44,23 +46,30 @@ class Documents:
         await upload.close()
         if len(data) > self.most_bytes:
             raise RequestError(413, f"the document is larger than {self.most_bytes:,} bytes")
-        if len(data) + sum(one.size for one in self._kept.values()) > _MOST_KEPT * self.most_bytes:
+        if len(data) + self._arriving + sum(one.size for one in self._kept.values()) > _MOST_KEPT * self.most_bytes:
             raise RequestError(503, "too many documents wait", retry_seconds=60)
         ending = ending_of(name)
-        document = await asyncio.to_thread(parse, f"document{ending}", data)
+        self._arriving += len(data)
+        try:
+            document = await asyncio.to_thread(parse, f"document{ending}", data)
+        finally:
+            self._arriving -= len(data)
         task = asyncio.create_task(self._service.translate_document(document, source, target))
-        kept = Kept(ending, len(data), task, characters=sum(map(len, document.texts)))
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # whether or not anyone asks for it
-        self._kept[kept.name] = kept
-        asyncio.get_running_loop().call_later(self.seconds, self.forget, kept)
+        name = secrets.token_hex(16)  # the client's is not kept
+        expiry = asyncio.get_running_loop().call_later(self.seconds, self._expire, name)
+        kept = self._kept[name] = Kept(name, ending, len(data), task, expiry, sum(map(len, document.texts)))
         return kept
 
     async def finished(self, kept: Kept) -> None:
         """Wait for a document; it is forgotten where nobody waits any more. Raises why it could not be translated."""
         try:
             await kept.task
-        except BaseException:
+        except BaseException as error:
             self.forget(kept)
+            waiting = asyncio.current_task()
+            if kept.task.cancelled() and not (waiting and waiting.cancelling()):
+                raise RequestError(503, f"the document was given up after {self.seconds:g} s") from error
             raise
 
     def find(self, name: str, key: str | None = None) -> Kept:
@@ -70,9 +79,13 @@ class Documents:
             raise RequestError(404, "Document not found")
         return kept
 
+    def _expire(self, name: str) -> None:
+        self.forget(self._kept[name])
+
     def forget(self, kept: Kept) -> None:
         """Stop it if it is not finished, and keep it no longer."""
         kept.task.cancel()
+        kept.expiry.cancel()
         self._kept.pop(kept.name, None)
 
     def close(self) -> None:
@@ -82,7 +95,9 @@ class Documents:
 
 
 def download(kept: Kept) -> Response:
-    """The translated file, which a browser stores and does not show."""
+    """The translated file, which a browser stores and does not show. Raises RequestError where there is none."""
+    if not kept.task.done() or kept.task.cancelled() or kept.task.exception() is not None:
+        raise RequestError(404, "Document not found")
     headers = {"Content-Disposition": f'attachment; filename="{kept.name}{kept.ending}"', "Cache-Control": "no-store"}
     return Response(kept.task.result(), media_type=FORMATS[kept.ending][1], headers=headers)
 

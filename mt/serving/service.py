@@ -1,7 +1,6 @@
 """What both interfaces ask for: texts in, translations out, for any pair, with or without markup and alternatives."""
 
 import asyncio
-import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,6 +37,8 @@ class Pair:
     translator: Translator
     known_words: KnownWords | None = None
     """The source words of its training, where they are listed."""
+    searches: dict[tuple[int, bool, bool], Translator] = field(default_factory=dict, init=False, repr=False)
+    """Its translator by the settings of the requests so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +111,6 @@ class Service:
         self.characters = 0
         self._document_tokens = min(4 * threads * batch_tokens, queue_tokens)
         self._detector = Detector()
-        self._translator_of = functools.lru_cache(maxsize=None)(self._new_translator)
         self.batcher = Batcher(
             self._run, batch_tokens=batch_tokens, queue_tokens=queue_tokens, threads=threads, report=report
         )
@@ -135,12 +135,11 @@ class Service:
         new = _distinct(pairs)
         self._warm_up(new)
         self.pairs = new
-        self._translator_of.cache_clear()
 
     def _warm_up(self, pairs: Sequence[Pair]) -> None:
         for pair in pairs:
             for alignments, probabilities in ((False, False), (True, False), (True, True)):
-                self._translator_of(_Way(pair, 1, alignments, probabilities)).translate_each(["1"])
+                _translator_of(_Way(pair, 1, alignments, probabilities)).translate_each(["1"])
 
     def detect(self, text: str, target: str | None = None) -> list[tuple[str, float]]:
         """The source languages with their confidence in percent, best first."""
@@ -281,17 +280,21 @@ class Service:
         ]
 
     def _run(self, way: _Way, texts: list[str], stop: Callable[[], bool]) -> list[Translation | Exception]:
-        return self._translator_of(way).translate_each(texts, stop=stop)
+        return _translator_of(way).translate_each(texts, stop=stop)
 
-    def _new_translator(self, way: _Way) -> Translator:
+
+def _translator_of(way: _Way) -> Translator:
+    """The pair's translator with the settings of a request."""
+    settings = (way.n_best, way.alignments, way.probabilities)
+    if settings not in way.pair.searches:
         translator = way.pair.translator
-        beam_size = max(translator.beam_size, way.n_best)
-        return translator.with_settings(
-            decoding={"beam_size": beam_size},
+        way.pair.searches[settings] = translator.with_settings(
+            decoding={"beam_size": max(translator.beam_size, way.n_best)},
             n_best=way.n_best,
             alignments=way.alignments,
             probabilities=way.probabilities,
         )
+    return way.pair.searches[settings]
 
 
 def _distinct(pairs: Sequence[Pair]) -> list[Pair]:

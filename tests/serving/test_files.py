@@ -1,6 +1,7 @@
 """Documents over HTTP: both interfaces, who gets them, for how long, and what is refused."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -46,6 +47,7 @@ def test_deepl_answers_step_by_step() -> None:
         assert client.post(f"/v2/document/{name}/result", data=key).status_code == 503
         translator.free.set()
         until_done(client, name, key, "error")
+        assert client.get(f"/download_file/{name}").status_code == 404
         sent = client.post("/v2/document", files={"file": ("a.txt", b"one.\ntwo. three\n")}, data=german)
         name, key = sent.json()["document_id"], {"document_key": sent.json()["document_key"]}
         assert until_done(client, name, key, "done")["billed_characters"] == 14
@@ -96,6 +98,23 @@ def test_documents_are_forgotten_after_a_while_and_not_too_many_are_kept() -> No
         assert client.get(address).status_code == 404
         assert upload(client).status_code == 200
     assert not [line for line in lines if "book" in line or address.rpartition("/")[2] in line]
+
+
+def test_who_waits_for_a_document_that_is_given_up_learns_of_it() -> None:
+    translator = Capitals()
+    with serving(("en", "de", translator)) as client, ThreadPoolExecutor() as pool:
+        translator.free.clear()
+        documents = client.app.app.state.documents
+        waiting = pool.submit(upload, client)
+        deadline = time.monotonic() + 20
+        while not documents._kept and time.monotonic() < deadline:
+            time.sleep(0.01)
+        [kept] = documents._kept.values()
+        client.portal.call(documents.forget, kept)
+        translator.free.set()
+        assert waiting.result().status_code == 503
+        assert "given up" in waiting.result().json()["error"]
+        assert kept.expiry.cancelled()
 
 
 def test_a_document_larger_than_the_queue_waits_and_holds_up_nobody() -> None:

@@ -1,15 +1,20 @@
 """What the server itself promises: limits, keys, overload, isolation, its state, and what it does not say."""
 
+import gc
 import hashlib
 import json
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from served import Capitals, Pair, Translation, serving
+
+from mt.serving.service import Service, _Way
+from mt.translation.limits import Limits
 
 ASKED = {"q": "Hello", "source": "en", "target": "de"}
 
@@ -229,6 +234,17 @@ def test_models_are_exchanged_behind_requests_that_wait() -> None:
         for source in ("en", "fr"):
             assert client.post("/translate", json=ASKED | {"source": source}).json()["translatedText"] == "olleH"
         assert len(before.batches) == batches + 1
+
+
+def test_an_exchanged_model_is_let_go_although_it_was_asked_after_the_exchange() -> None:
+    service = Service([Pair("en", "de", Capitals())], limits=Limits(), batch_tokens=99, queue_tokens=99)
+    gone = weakref.ref(service.pairs[0].translator)
+    way = _Way(service.pairs[0], 1, False)
+    service.exchange([Pair("en", "de", Reversed())])
+    assert [one.text for one in service.batcher.submit(way, ["late"], [1]).result()] == ["LATE"]
+    del way
+    until(lambda: gc.collect() >= 0 and gone() is None)
+    service.batcher.close()
 
 
 def test_two_runs_of_one_pair_are_refused() -> None:
