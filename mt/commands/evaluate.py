@@ -7,7 +7,7 @@ from pathlib import Path
 from mt.api import translator_of_run
 from mt.commands.classifier_run import check_labels, classifier_of_run, labelled_lines, score_labels, scored_split
 from mt.config.schema import EvaluateConfig, LabelledData, TrainConfig
-from mt.data.lines import read_lines
+from mt.data.spaces import main_language
 from mt.doctor.languages import recognise
 from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
@@ -19,10 +19,10 @@ from mt.translation.scoring import (
     ScoredText,
     own_folder,
     paired_lines,
-    score_files,
     score_split,
     text_of_files,
     text_of_split,
+    translate_and_score,
 )
 from mt.translation.translator import Translator
 
@@ -45,16 +45,16 @@ def evaluate(config: EvaluateConfig) -> None:
     if config.source is not None and config.reference is None:
         raise UserError("reference: source=FILE of a translator needs reference=FILE, its translations line by line")
     check_scorable(language)
-    translator = translator_of_run(run_dir, config.decoding, config.device, processes=True)
+    text = _text(config, run_dir, run)
     if config.source is not None:
-        found, own = recognise(list(read_lines(config.source))), run.data.source_language.lower()[:2]
-        if run.data.target_language.lower()[:2] in found and own not in found:
+        found, own = recognise(text.lines[0]), main_language(run.data.source_language)
+        if main_language(run.data.target_language) in found and own not in found:
             report(f"warning: {config.source} looks like {' or '.join(found)}, but the run translates from {own}")
+    translator = translator_of_run(run_dir, config.decoding, config.device, processes=True)
     if config.robustness:
-        _robustness(config, run, translator, (run.data.source_language, language))
+        _robustness(config, text, translator, (run.data.source_language, language))
     elif config.source is not None:
-        files = config.source, str(config.reference)
-        score_files(run_dir, translator, *files, language=language, decoding=config.decoding)
+        translate_and_score(run_dir, translator, text, language=language, decoding=config.decoding)
     else:
         score_split(run_dir, translator, config.split, run, language=language, decoding=config.decoding)
 
@@ -80,10 +80,9 @@ def _text(config: EvaluateConfig, run_dir: Path, run: TrainConfig) -> ScoredText
     return text_of_files(config.source, str(config.reference))
 
 
-def _robustness(config: EvaluateConfig, run: TrainConfig, translator: Translator, languages: tuple[str, str]) -> None:
+def _robustness(config: EvaluateConfig, text: ScoredText, translator: Translator, languages: tuple[str, str]) -> None:
     """Score the text clean and changed, in a folder of its own."""
     run_dir = Path(str(config.run_dir))
-    text = _text(config, run_dir, run)
     about = {"scored": text.about, "decoding": asdict(config.decoding)}
     folder = own_folder(run_dir, f"robustness-{text.name}", about)
 

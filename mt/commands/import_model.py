@@ -26,10 +26,11 @@ from mt.export.pretrained_folder import (
     read_pretrained_folder,
 )
 from mt.export.proof import proof_sentences, prove
-from mt.export.reading import CONFIG_FILE, read_json
+from mt.export.reading import CONFIG_FILE
 from mt.export.vocabulary import Vocabularies, tokenizer_models
 from mt.model.transformer import Transformer
 from mt.reporting import report
+from mt.runs.atomic import read_json
 from mt.runs.delivery import model_file
 from mt.runs.folder import (
     CONFIG,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mt.data.filters import Pair
 from mt.data.lines import read_lines
-from mt.data.spaces import separator
+from mt.data.spaces import main_language, separator
 from mt.data.untranslatable import FORMS, token
 
 COPIED = [kind for kind in FORMS if kind != "noise"]
@@ -112,7 +112,7 @@ def upper_case(text: str, language: str) -> str:
 
 def lower_case(text: str, language: str) -> str:
     """The text without capitals."""
-    return (text.replace("I", "ı").replace("İ", "i") if _main(language) in ("tr", "az") else text).lower()
+    return (text.replace("I", "ı").replace("İ", "i") if main_language(language) in ("tr", "az") else text).lower()
 
 
 def title_case(text: str, language: str) -> str:
@@ -143,7 +143,7 @@ def typo(text: str, chance: random.Random, language: str) -> str:
         return text
     first = chance.choice(positions)
     one, two = text[first], text[first + 1]
-    keys = [key.upper() if one.isupper() else key for key in _neighbours(_main(language)).get(one.lower(), "")]
+    keys = [key.upper() if one.isupper() else key for key in _neighbours(main_language(language)).get(one.lower(), "")]
     forms = [two, one + one + two, *([two + one] if one != two else []), *([chance.choice(keys) + two] if keys else [])]
     return text[:first] + chance.choice(forms) + text[first + 2 :]
 
@@ -172,8 +172,4 @@ def _neighbours(language: str) -> Mapping[str, Sequence[str]]:
 
 def _dotted(text: str, language: str) -> str:
     """The text with the capital of i, where that has a dot."""
-    return text.replace("i", "İ") if _main(language) in ("tr", "az") else text
-
-
-def _main(language: str) -> str:
-    return re.split("[-_]", language.lower())[0]
+    return text.replace("i", "İ") if main_language(language) in ("tr", "az") else text

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mt.data.spaces import main_language
 from mt.doctor.checks import CHECKS, LEAK, OTHER_LANGUAGE, SIDES
 from mt.doctor.examination import Examination, Examined
 from mt.doctor.languages import LITTLE_WORDS
@@ -37,7 +38,7 @@ def findings(examination: Examination, *, declared: tuple[str, str]) -> list[Fin
     found = [Finding("misalignment", one.split, one.name, message) for one in corpora for message in _apart(one)]
     swapped = False
     for side, codes, code, other in zip(SIDES, examination.languages, declared, reversed(declared), strict=True):
-        expected, looks_like_other = code.lower()[:2], other.lower()[:2] in codes
+        expected, looks_like_other = main_language(code), main_language(other) in codes
         if codes and expected not in codes and (expected in LITTLE_WORDS or looks_like_other):
             swapped = swapped or looks_like_other
             message = f"the {side} side looks like {' or '.join(codes)}, but data.{side}_language is {code}"

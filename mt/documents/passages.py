@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import sentencex
 
+from mt.data.spaces import main_language
 from mt.translation.segments import Translation
 
 _LINE = re.compile(r"[^\r\n]+")
@@ -17,7 +18,7 @@ def sentence_spans(text: str, language: str, *, at_lines: bool = True, at_senten
     spans: list[Span] = []
     for first, end in lines:
         line, start = text[first:end], first
-        parts = sentencex.segment(language.partition("-")[0], line) if at_sentences else [line]
+        parts = sentencex.segment(main_language(language), line) if at_sentences else [line]
         if "".join(parts) != line:
             parts = [line]
         for part in parts:

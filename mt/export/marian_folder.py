@@ -21,10 +21,10 @@ from mt.export.reading import (
     check_required,
     held_tensors,
     read_fp32,
-    read_json,
     taken,
 )
 from mt.export.vocabulary import SPECIAL_SUBWORDS, SpecialIds, marian_ids
+from mt.runs.atomic import read_json
 
 _NEVER = -100.0  # the output bias of a subword that the folder's vocabulary lacks: its probability is 0 in fp32
 _ACTIVATIONS = {"relu": "relu", "swish": "swish", "silu": "swish"}

@@ -28,11 +28,10 @@ from mt.export.reading import (
     check_required,
     held_tensors,
     read_fp32,
-    read_json,
     taken,
 )
 from mt.model.architecture import Architecture
-from mt.runs.atomic import read_file
+from mt.runs.atomic import read_file, read_json
 
 _NEVER = -1e4  # the output bias of an id that the folder does not have: GPT-2's own logits may be below -100
 _EMBEDDING, _BIAS = "target_embedding.weight", "target_embedding.bias"

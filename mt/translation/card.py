@@ -10,9 +10,9 @@ import torch
 from mt.config.schema import TrainConfig
 from mt.data.filters import FilterReport
 from mt.data.lines import read_lines
-from mt.runs.atomic import LARGEST_SCORES_BYTES, read_file, replace_file
+from mt.runs.atomic import replace_file
 from mt.runs.checkpoint import TrainingState
-from mt.runs.folder import CARD, CONFIG, HYPOTHESES, held_out_text, scored_splits, scores_path
+from mt.runs.folder import CARD, CONFIG, HYPOTHESES, held_out_text, read_scores, scored_splits, scores_path
 from mt.runtime import processor
 from mt.translation.evaluation import sentence_scores
 
@@ -32,7 +32,7 @@ def write_card(
     `filters` counts the training pairs; `command` made the run.
     """
     source, target = config.data.source_language, config.data.target_language
-    scores = {split: _scores(scores_path(run_dir, split)) for split in scored_splits(config)}
+    scores = {split: read_scores(scores_path(run_dir, split)) for split in scored_splits(config)}
     scores = {split: values for split, values in scores.items() if values}
     too_long = f"; of the pairs kept, those of more than {config.data.filters.max_tokens} subwords are left out too"
     hours = f"{state.training_seconds / 3600:.2f} hours of training steps on {_machine(config)}"
@@ -51,10 +51,6 @@ def write_card(
         f"## Limits\n\n{_LIMITS}",
     ]
     replace_file(run_dir / CARD, ("\n\n".join(sections) + "\n").encode(errors="replace"))
-
-
-def _scores(path: Path) -> dict[str, Any]:
-    return dict(json.loads(read_file(path, LARGEST_SCORES_BYTES))) if path.exists() else {}
 
 
 def _metadata(config: TrainConfig, scores: dict[str, dict[str, Any]]) -> str:

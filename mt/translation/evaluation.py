@@ -9,6 +9,7 @@ from typing import Any
 import sacrebleu
 from sacrebleu.significance import PairedTest
 
+from mt.data.spaces import main_language
 from mt.errors import UserError
 
 _TOKENIZERS = {  # where it is not 13a
@@ -160,7 +161,7 @@ def _check_counts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 
 
 def _tokenizer_for(target_language: str) -> str:
-    return _TOKENIZERS.get(re.split("[-_]", target_language.lower())[0], "13a")
+    return _TOKENIZERS.get(main_language(target_language), "13a")
 
 
 def _bleu(tokenizer: str, *, lowercase: bool = False, force: bool = True) -> sacrebleu.BLEU:

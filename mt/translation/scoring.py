@@ -54,14 +54,7 @@ def score_split(
     form = format_exact_match if isinstance(run.data, TaskData) else format_scores
     first, expected = scores_path(run_dir, split).parent, run.expected if split == "test" else None
     options: dict[str, Any] = {"first": first, "expected": expected, "form": form}
-    _score(run_dir, translator, text, language=language, decoding=decoding, **options)
-
-
-def score_files(
-    run_dir: Path, translator: Translator, source: str, reference: str, *, language: str, decoding: Decoding
-) -> None:
-    """Translate a file; save and print the scores against a reference file. Raises UserError."""
-    _score(run_dir, translator, text_of_files(source, reference), language=language, decoding=decoding)
+    translate_and_score(run_dir, translator, text, language=language, decoding=decoding, **options)
 
 
 def save_scores(folder: Path, values: Mapping[str, object], shown: str, **files: bytes) -> None:
@@ -134,7 +127,7 @@ def compare(expected: Expected, scores: Scores) -> str:
     return f"NOT reproduced: BLEU {bleu:.2f}, {abs(difference):.2f} {'above' if difference > 0 else 'below'}; {promise}"
 
 
-def _score(
+def translate_and_score(
     run_dir: Path,
     translator: Translator,
     text: ScoredText,
@@ -145,7 +138,7 @@ def _score(
     expected: Expected | None = None,
     form: Callable[[Scores], str] = format_scores,
 ) -> None:
-    """Translate and score a text, in the folder `first` where that has no other scores."""
+    """Translate a text, save its scores, in the folder `first` if that has no others, and print. Raises DiskError."""
     about = {"scored": text.about, "decoding": asdict(decoding)}
     folder = own_folder(run_dir, text.name, about, first=first)
     (sources, references), start = text.lines, time.monotonic()

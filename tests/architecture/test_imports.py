@@ -44,8 +44,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("mt.reporting", "mt.translation"),
     },
     "mt.api": {"mt.build", "mt.config", "mt.data", "mt.fast", "mt.model", "mt.runs", "mt.runtime", "mt.translation"},
-    "mt.documents": {"mt.data.untranslatable", "mt.translation.segments"},
-    "mt.serving": {"mt.api", "mt.data.lines", "mt.documents", "mt.translation"},
+    "mt.documents": {"mt.data.spaces", "mt.data.untranslatable", "mt.translation.segments"},
+    "mt.serving": {"mt.api", "mt.data.lines", "mt.data.spaces", "mt.documents", "mt.translation"},
     "mt.serving.configured": {
         *("mt.api", "mt.config", "mt.data", "mt.fast.memory", "mt.reporting", "mt.runs.folder", "mt.serving"),
         *("mt.runtime", "mt.translation"),

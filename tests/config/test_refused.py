@@ -88,6 +88,7 @@ WRONG = [
     (["run_dir=[a,b]", "name={a: 1}", "seed=x"], ["seed:"]),
     (["name=${nme}"], ["nme"]),
     (["name=../../elsewhere"], ["name: expected the name of a folder under runs/; got '../../elsewhere'"]),
+    (["name=''"], ["name: expected the name of a folder"]),
     (["name=/elsewhere"], ["name: expected the name of a folder"]),
     (["name='a\nb'"], ["name: expected the name of a folder under runs/; got 'a\\nb'"]),
     (["~training.max_steps"], ["training.max_steps: is missing"]),

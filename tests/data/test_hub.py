@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from mt.data.hub import HubCorpus
-from mt.errors import UserError
+from mt.data.hub import HubCorpus, _explained
+from mt.errors import StoppedError, UserError
 
 PAIRS = [(f"Satz\u2028{i}", f"sentence {i}\r") for i in range(20)]
 
@@ -108,6 +108,13 @@ def test_what_cannot_be_loaded_says_what_to_do(translation: Path, tmp_path: Path
             broken.count_pairs()
         assert str(error.value).startswith(broken.path)
         assert "\n" not in str(error.value)
+
+
+def test_a_stop_while_data_are_loaded_is_a_stop() -> None:
+    """`datasets` wraps what is raised while it writes."""
+    stopped, wrapped = StoppedError("stopped", signal_number=15), RuntimeError("cannot write")
+    wrapped.__cause__ = stopped
+    assert _explained("a", wrapped) is stopped
 
 
 def test_heavy_libraries_are_loaded_only_when_used() -> None:

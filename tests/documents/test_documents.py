@@ -157,9 +157,11 @@ def test_a_message_whose_placeholders_would_change_stays_empty() -> None:
 # ------------------------------------------------------------------------------------------- DOCX
 
 
-def docx(body: str, *, prolog: str = "", name: str = "word/document.xml") -> bytes:
+def docx(
+    body: str, *, prolog: str = "", name: str = "word/document.xml", compression: int = zipfile.ZIP_DEFLATED
+) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed:
+    with zipfile.ZipFile(stream, "w", compression) as packed:
         packed.writestr("[Content_Types].xml", "<Types/>")
         root = f'<w:document xmlns:w="{WORDPROCESSING}"><w:body>{body}</w:body></w:document>'
         packed.writestr(name, f"<?xml version='1.0' encoding='UTF-8' standalone='yes'?>{prolog}{root}")
@@ -392,6 +394,7 @@ LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10 if i else "ha"}">' for i i
             ),
             "encrypted",
         ),
+        (docx(f"<w:p>{run('a')}</w:p>", compression=zipfile.ZIP_BZIP2), "compressed in a way"),
         (docx("<w:p/>" * 3_000_000), "more than 16 MiB of text and tags"),
     ],
 )

@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -333,6 +334,17 @@ def test_unequal_line_counts_are_refused(
     assert "eight has 8" in error
 
 
+def test_a_source_that_is_a_pipe_is_read_once(finished: tuple[Path, list[str]], tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    shutil.copytree(finished[0], run_dir)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "reference").write_text("haus\nbaum\n")
+    threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"house\ntree\n",), daemon=True).start()
+    words = [f"source={tmp_path}/pipe", f"reference={tmp_path}/reference", "device=cpu"]
+    assert run("evaluate", evaluate, [f"run_dir={run_dir}", *words]) == 0
+    assert json.loads((run_dir / "evaluations/reference/evaluation.json").read_bytes())["sentences"] == 2
+
+
 def test_checkpoints_are_averaged_on_request(finished: tuple[Path, list[str]], tmp_path: Path) -> None:
     run_dir = tmp_path / "run"
     shutil.copytree(finished[0], run_dir)
@@ -342,6 +354,7 @@ def test_checkpoints_are_averaged_on_request(finished: tuple[Path, list[str]], t
     assert averaged_steps(run_dir / "model.safetensors") == [12, 16, 20]
     assert run("average", average, [f"run_dir={run_dir}"]) == 0  # as the training did
     assert (run_dir / "model.safetensors").read_bytes() == (finished[0] / "model.safetensors").read_bytes()
+    assert not (run_dir / "evaluation.json").exists()  # which was of another model
 
 
 def test_of_a_run_with_a_budget_the_warm_up_is_a_share_of_the_steps_made(

@@ -257,6 +257,12 @@ def test_a_pipe_is_read_once_and_written_as_it_comes(finished: Path, inputs: Pat
     assert len(lines_of("out")) == 2
 
 
+def test_a_pipe_has_no_shards(finished: Path, inputs: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe")
+    translated(finished, "input=pipe", "output=out", "shard=1/2", code=2)
+    assert "shard: needs an input that is a regular file" in capfd.readouterr().err
+
+
 def test_a_run_gives_a_translator(finished: Path) -> None:
     translator = Translator.from_run(
         finished, device="cpu", decoding={"max_output_tokens": 6}, n_best=3, alignments=True

@@ -9,6 +9,7 @@ from lxml import html
 
 import small_runs
 from mt.config.schema import TrainConfig
+from mt.errors import BadFileError
 from mt.figures import run_report
 from mt.runs.metrics import kept_sentences
 
@@ -62,6 +63,15 @@ def test_translations_are_beside_their_references_and_any_text_stays_text(config
     assert len(page.findall(".//svg")) == 2
     run_report.write_report(run_dir, config)
     assert (run_dir / "report.html").read_bytes() == content
+
+
+def test_damaged_scores_are_named(config: TrainConfig) -> None:
+    run_dir = Path(config.run_dir)
+    left_behind(run_dir, validations=1)
+    for content, message in ((b"{", "not readable as JSON"), (b"[]", "not a JSON object")):
+        (run_dir / "evaluation.json").write_bytes(content)
+        with pytest.raises(BadFileError, match=rf"evaluation\.json: {message}"):
+            run_report.write_report(run_dir, config)
 
 
 def test_the_table_of_positions_is_drawn_where_there_is_one(

@@ -1,5 +1,6 @@
 """What the server itself promises: limits, keys, overload, isolation, its state, and what it does not say."""
 
+import asyncio
 import gc
 import hashlib
 import json
@@ -11,8 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from fastapi import Request
 from served import Capitals, Pair, Translation, serving
 
+from mt.serving.requests import Parameters, RequestError
 from mt.serving.service import Service, _Way
 from mt.translation.limits import Limits
 
@@ -158,6 +161,18 @@ def test_a_client_that_hangs_up_leaves_the_queue() -> None:
         translator.free.set()
         blocked.join()
     assert ["never"] not in translator.batches
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/x-www-form-urlencoded"])
+def test_a_client_that_hangs_up_before_it_has_sent_all_is_no_error(kind: str) -> None:
+    messages = iter([{"type": "http.request", "body": b"q", "more_body": True}, {"type": "http.disconnect"}])
+
+    async def receive() -> Any:
+        return next(messages)
+
+    scope = {"type": "http", "query_string": b"", "headers": [(b"content-type", kind.encode())]}
+    with pytest.raises(RequestError, match="hung up"):
+        asyncio.run(Parameters.of(Request(scope, receive)))
 
 
 def test_keys_are_compared_by_their_hashes() -> None:
