@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from mt import build
+from mt.config.checks import classifies
 from mt.config.schema import InspectConfig, LabelledData
 from mt.data.drawn import DrawnCorpus
 from mt.doctor.examination import examine
@@ -42,6 +43,6 @@ def inspect(config: InspectConfig) -> None:
     replace_file(output / "report.json", json.dumps(values).encode(), key="output")
     shown = page(corpora, found, f"Corpora of {config.name}")
     replace_file(output / "report.html", shown.encode(errors="replace"), key="output")
-    svg = architecture_svg(config.model, shared_vocab=config.tokenizer.shared_vocab)
+    svg = architecture_svg(config.model, shared_vocab=config.tokenizer.shared_vocab, classes=classifies(config))
     replace_file(output / "architecture.svg", svg.encode(), key="output")
     report(f"{output}/report.html, report.json, architecture.svg")

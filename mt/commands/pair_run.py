@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from mt.commands.classifier_run import classifier_of_run, scored_split
 from mt.config.checks import classifies_pairs
-from mt.config.schema import Data
+from mt.config.schema import Data, TrainConfig
 from mt.data.filters import LearnedScore, Pair
 from mt.data.pair_faults import TRAINED, TRUE, UNSEEN, faulty, read_pairs
 from mt.data.text_cache import SIDES
@@ -23,7 +23,7 @@ _SCORED_PAIRS = 2000  # for each kind of fault
 _THRESHOLD = 0.5  # of the printed shares; a filter has its own
 
 
-def score_faults(run_dir: Path) -> None:
+def score_faults(config: TrainConfig, run_dir: Path) -> None:
     """Save and print how well the delivered model tells true pairs from faulty ones, by the kind of fault.
 
     The pairs are those of the test split, or of validation where there is none. Raises DiskError.
@@ -32,7 +32,7 @@ def score_faults(run_dir: Path) -> None:
     if split is None:
         return
     paths = [held_out_text(run_dir, split, side) for side in SIDES]
-    pairs, scorer = read_pairs(*paths, most=_SCORED_PAIRS), _scorer(run_dir)
+    pairs, scorer = read_pairs(*paths, most=_SCORED_PAIRS), _scorer(run_dir, config.device)
     true, faults = scorer(pairs), {}
     for name, fault in {**TRAINED, **UNSEEN}.items():
         scores = scorer(faulty(pairs, fault, seed=name))
@@ -73,6 +73,6 @@ def learned_score(data: Data) -> LearnedScore | None:
     return LearnedScore(score=score, minimum=filters.min_pair_score, fingerprint=checksum)
 
 
-def _scorer(run_dir: Path) -> Callable[[Sequence[Pair]], Float[np.ndarray, " pairs"]]:
-    classifier = classifier_of_run(run_dir)
+def _scorer(run_dir: Path, device: str = "auto") -> Callable[[Sequence[Pair]], Float[np.ndarray, " pairs"]]:
+    classifier = classifier_of_run(run_dir, device)
     return lambda pairs: classifier(pairs)[:, TRUE]

@@ -122,7 +122,7 @@ def _complete(
             elif isinstance(config.data, LabelledData):
                 score_labelled_run(config, run_dir)
             else:
-                score_faults(run_dir)
+                score_faults(config, run_dir)
     else:
         held_out = [split for split in scores if held_out_text(run_dir, split, "source").exists()]
         missing = [split for split in held_out if not scores[split].exists()]
@@ -267,7 +267,7 @@ def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) ->
     """The metrics file, continued, watched for what a healthy run does not show."""
     path, step = Path(config.run_dir) / METRICS, state.step
     diagnosis = Diagnosis(
-        unigram_entropy=unigram_entropy(order.corpus_of_epoch(state.epoch)),
+        unigram_entropy=unigram_entropy(order.corpus_of_epoch(state.epoch), ends=not classifies(config)),
         warmup_steps=config.training.warmup_steps,
         label_smoothing=config.training.label_smoothing,
     )

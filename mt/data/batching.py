@@ -138,7 +138,7 @@ def pack(members: Indices, lengths: Lengths, *, pack_length: int) -> PackedRows:
     source_room, target_room = np.full((2, len(members) + 1), pack_length, dtype=small)
     rows: list[list[int]] = []
     full = 0  # rows before this one have no room for any pair
-    shortest = int(lengths[:, members].min(initial=1))
+    shortest = int(lengths[:, members].min(initial=pack_length))
     for index, source, target in zip(decreasing.tolist(), *lengths[:, decreasing].tolist(), strict=True):
         fits = source_room[full : len(rows) + 1] >= source
         fits &= target_room[full : len(rows) + 1] >= target

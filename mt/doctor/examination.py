@@ -69,7 +69,7 @@ def examine(
     sample = [pair for corpus in counted["train"] for _, pairs in _blocks(*corpus, stride) for pair in pairs]
     difference = learn_difference([pair for pair in sample if normalise(pair[0]) != normalise(pair[1])])
     held_out = HeldOut()
-    for split in counted.keys() - {"train"}:
+    for split in (split for split in counted if split != "train"):
         for corpus, lines in counted[split]:
             for first, pairs in _blocks(corpus, lines, strides[split]):
                 held_out.add(split, pairs, first_number=first)

@@ -26,10 +26,11 @@ markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="#333"/></marker>
 """
 
 
-def architecture_svg(model: Model, *, shared_vocab: bool) -> str:
+def architecture_svg(model: Model, *, shared_vocab: bool, classes: bool = True) -> str:
     """Return the figure: the paper's for its options, other boxes and connections for others.
 
-    Without a shared vocabulary the source has an embedding matrix of its own.
+    Without a shared vocabulary the source has an embedding matrix of its own. An encoder alone gives probabilities of
+    `classes`, or else of the tokens that are hidden from it.
     """
     tied = "target" if model.tied_embeddings == "all" and not shared_vocab else model.tied_embeddings
     source, target, output = _MATRICES[tied]
@@ -44,7 +45,11 @@ def architecture_svg(model: Model, *, shared_vocab: bool) -> str:
         decoder.embed("One Text, or Two", "Embedding", f"{target}, and segments")
         decoder.box("norm", "Norm")
         decoder.stack(model.num_encoder_layers or model.num_layers, [own, feed_forward])
-        decoder.box("linear", "Linear, tanh", "of the first position")
+        if classes:
+            decoder.box("linear", "Linear, tanh", "of the first position")
+        else:
+            decoder.box("linear", "Linear, GELU", "of the hidden tokens")
+            decoder.box("norm", "Norm")
     else:
         encoder = _Column(model, x=235, side=-1, shapes=decoder.shapes)
         encoder.embed("Inputs", "Input Embedding", source)
@@ -54,7 +59,7 @@ def architecture_svg(model: Model, *, shared_vocab: bool) -> str:
         decoder.line(f"M{encoder.x} {encoder.y}v-{_GAP}H{decoder.x - 158}V{memory}H{decoder.x - _HALF}")
         decoder.text(-152, memory - 5, "K, V")
     matrix = f"matrix {output}ᵀ{', bias' if model.output_bias else ''}"
-    decoder.box("linear", "Linear", "to the classes" if model.family == "encoder" else matrix)
+    decoder.box("linear", "Linear", "to the classes" if model.family == "encoder" and classes else matrix)
     decoder.box("softmax", "Softmax")
     decoder.line(f"M{decoder.x} {decoder.y}v-{_GAP}")
     decoder.text(0, decoder.y - _GAP - 6, "Output Probabilities")

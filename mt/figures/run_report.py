@@ -9,6 +9,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
+from mt.config.checks import classifies
 from mt.config.schema import TrainConfig
 from mt.data.lines import read_lines
 from mt.figures.architecture import architecture_svg
@@ -49,7 +50,7 @@ def write_report(run_dir: Path, config: TrainConfig) -> None:
         "<h2>Training</h2>",
         _curves(lines, config, _position_table(run_dir, config)),
         "<h2>Model</h2>",
-        architecture_svg(config.model, shared_vocab=config.tokenizer.shared_vocab),
+        architecture_svg(config.model, shared_vocab=config.tokenizer.shared_vocab, classes=classifies(config)),
         *_translations(run_dir, lines),
     ]
     page = _PAGE.format(title=escape(config.name), content="\n".join(parts))

@@ -139,14 +139,17 @@ class Diagnosis:
         )
 
 
-def unigram_entropy(corpus: Pairs) -> float:
-    """The entropy of the target subwords in nats, EOS counted, of at most `ENTROPY_PAIRS` pairs evenly spread."""
+def unigram_entropy(corpus: Pairs, *, ends: bool = True) -> float:
+    """The entropy of the target subwords in nats, of at most `ENTROPY_PAIRS` pairs evenly spread.
+
+    With `ends` an EOS is counted after each target.
+    """
     pairs = len(corpus.target_lengths)
     if not pairs:
         return 0.0
     chosen = range(0, pairs, max(1, -(-pairs // ENTROPY_PAIRS)))
     counts = np.bincount(np.concatenate([corpus.target(index) for index in chosen]))
-    present = np.append(counts[counts > 0], len(chosen))
+    present = np.append(counts[counts > 0], [len(chosen)] if ends else [])
     shares = present / present.sum()
     return float(-(shares * np.log(shares)).sum())
 

@@ -56,7 +56,7 @@ class FileOutput(StreamOutput):
     The permissions are those of the file that will be replaced, and its owner may always write. A part without a line
     is removed.
 
-    Raises LockedError while another process writes the same part.
+    Raises LockedError while another process writes the same part, DiskError where it cannot be locked.
     """
 
     def __init__(self, path: Path, *, key: str | None, numbered: bool) -> None:
@@ -68,6 +68,9 @@ class FileOutput(StreamOutput):
         except BlockingIOError as error:
             self._stream.close()
             raise LockedError(f"another process is writing {self._part}: wait for it or choose another") from error
+        except OSError as error:  # a file system without locks
+            self._stream.close()
+            raise DiskError(f"cannot lock {self._part}: {error.strerror}: choose another output") from error
         if path.is_file():
             self._part.chmod(path.stat().st_mode & 0o777 | stat.S_IWUSR)
         self.finished_lines, end_bytes = finished(self._part, numbered=numbered) if key else (0, 0)

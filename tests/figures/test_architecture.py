@@ -73,3 +73,7 @@ def test_an_encoder_alone_has_no_decoder() -> None:
     layer = ["Multi-Head Attention", "Add & Norm", "Feed Forward", "Add & Norm", "6 ×"]
     head = ["Linear, tanh", "of the first position", "Linear", "to the classes", "Softmax", "Output Probabilities"]
     assert found == below + layer + head
+    svg = etree.fromstring(architecture_svg(replace(PAPER, family="encoder"), shared_vocab=True, classes=False))
+    masked = [text for element in svg.iter("{*}text") if "=" not in (text := element.text) and text != "+"]
+    head = ["Linear, GELU", "of the hidden tokens", "Norm", "Linear", "matrix Eᵀ", "Softmax", "Output Probabilities"]
+    assert masked == below + layer + head

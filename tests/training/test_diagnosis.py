@@ -169,6 +169,7 @@ def test_the_entropy_is_that_of_the_target_subwords() -> None:
     assert unigram_entropy(listed_pairs([([9], [4, 5]), ([9], [4])])) == pytest.approx(
         -(2 / 5 * math.log(2 / 5) * 2 + 1 / 5 * math.log(1 / 5))
     )
+    assert unigram_entropy(listed_pairs([([9], [4]), ([9], [5])]), ends=False) == pytest.approx(math.log(2))
     assert unigram_entropy(listed_pairs([])) == 0
 
 
