@@ -94,6 +94,9 @@ class Translator:
         settings = _search_settings(self._decoding, decoding, n_best, self.limits)
         if settings.precision != self._decoding.precision:
             raise UserError(f"decoding.precision: the weights are {self._decoding.precision}; load the run again")
+        for key in ("as_typed", "spelling"):
+            if getattr(settings, key) and not getattr(self._decoding, key):
+                raise UserError(f"decoding.{key}: load the run with it; {key}=true comes too late here")
         if alignments and self._lines.align is None:
             raise UserError("alignments: load the run with alignments=True")
         if probabilities and self._lines.token_scores is None:

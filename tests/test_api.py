@@ -79,6 +79,9 @@ def test_settings_of_a_call_share_the_prepared_weights(translator: Translator) -
     assert wide.translate(["house tree"])[0].alignment
     assert greedy.translate(["house tree"])[0].alignment is None
     assert greedy._lines.search.beam_size == 1
+    plain = translator.with_settings(decoding={"as_typed": False})
+    with pytest.raises(UserError, match=r"decoding.as_typed: load the run with it"):
+        plain.with_settings(decoding={"as_typed": True})
     with pytest.raises(UserError, match=r"decoding.precision: the weights are fp32"):
         translator.with_settings(decoding={"precision": "int8"})
     with pytest.raises(UserError, match="load the run with alignments=True"):

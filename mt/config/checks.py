@@ -322,7 +322,7 @@ def check_max_positions(model: Model, decoding: Decoding) -> None:
     longest = decoding.max_source_tokens + decoding.max_extra_tokens
     if decoding.max_output_tokens is not None:
         longest = max(decoding.max_source_tokens, min(longest, decoding.max_output_tokens))
-    what = "a source or translation"
+    longest, what = max(longest, decoding.min_output_tokens or 0), "a source or translation"
     if model.family == "decoder":  # source and translation count on in one row
         outputs = longest if decoding.max_output_tokens is None else min(longest, decoding.max_output_tokens)
         longest, what = decoding.max_source_tokens + outputs + 1, "a source and its translation"

@@ -119,6 +119,10 @@ WRONG = [
     (["model.positions=relative", "model.score=additive"], ["model.score:", "relative", "scaled_dot", "additive"]),
     (["model.positions=learned", "model.max_positions=512"], ["decoding.max_source_tokens:", "1075", "512"]),
     (
+        ["model.positions=learned", "model.max_positions=1200", "decoding.min_output_tokens=1500"],
+        ["decoding.max_source_tokens:", "1501", "1200"],
+    ),
+    (
         ["model.positions=learned", "model.max_positions=100", "decoding.max_source_tokens=40"],
         ["data.filters.max_tokens:", "256", "model.max_positions = 100"],
     ),
