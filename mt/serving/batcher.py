@@ -38,7 +38,7 @@ class BatchReport:
     tokens: int
     seconds: float
     waits: list[float]
-    """How long each of its requests waited since it came, in seconds."""
+    """How long the requests whose first batch it is waited, in seconds."""
 
 
 @dataclass(eq=False)
@@ -223,7 +223,8 @@ class Batcher:
         seconds = time.monotonic() - start - elsewhere
         newest, before = len(self._threads) * tokens / max(seconds, 1e-9), self._tokens_per_second
         self._tokens_per_second = newest if not before else before + _NEWEST_SHARE * (newest - before)
-        self._report(BatchReport(len(batch), tokens, seconds, [start - job.arrived for job in jobs]))
+        waits = [start - job.arrived for job, index in batch if index == 0]
+        self._report(BatchReport(len(batch), tokens, seconds, waits))
         for (job, index), result in itertools.zip_longest(batch, results):
             job.results[index] = result
         with self._changed:  # of a request, several threads may translate parts

@@ -57,6 +57,7 @@ def test_a_batch_holds_what_fits_and_a_longer_text_is_alone(model: Model, batche
     assert found == [["A", "B", "LONG", "C"]]
     assert [texts for _, texts in model.batches[1:]] == [["a", "b"], ["long"], ["c"]]
     assert [(report.texts, report.tokens) for report in model.reports] == [(1, 1), (2, 6), (1, 9), (1, 1)]
+    assert [len(report.waits) for report in model.reports] == [1, 1, 0, 0]  # a request waits for its first batch
 
 
 class Stepping:
