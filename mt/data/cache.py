@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mt.reporting import report
-from mt.runs.atomic import disk_error, sync_folder
+from mt.runs.atomic import MANIFEST, disk_error, sync_folder
 
-MANIFEST = "manifest.json"
 WRITER = ".writer"  # locked by the process that writes into the cache
 
 Facts = dict[str, Any]  # what is known of a folder's content, as JSON holds it

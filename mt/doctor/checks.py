@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SIDES, PAIR = ("source", "target"), "pair"
+PAIR = "pair"
 LEAK, MOJIBAKE, REPLACEMENT, CONTROL = "held-out pair", "mojibake", "replacement character", "control character"
 OTHER_LANGUAGE, BLANK, COPY, DUPLICATE = "language of the other side", "blank line", "copy", "duplicate pair"
 LENGTH_RATIO = "length ratio"

@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import Int64
 
 from mt.data.corpus import Corpus, FileCorpus
-from mt.data.filters import HeldOut, Split, is_copy, is_length_outlier, normalise, seen_before
+from mt.data.filters import HeldOut, Pair, Split, is_copy, is_length_outlier, normalise, seen_before
 from mt.data.lines import blocks
-from mt.doctor.checks import BLANK, COPY, DUPLICATE, LEAK, LENGTH_RATIO, OTHER_LANGUAGE, PAIR, SIDES, damaged_lines
+from mt.data.text_cache import SIDES
+from mt.doctor.checks import BLANK, COPY, DUPLICATE, LEAK, LENGTH_RATIO, OTHER_LANGUAGE, PAIR, damaged_lines
 from mt.doctor.languages import Table, in_other_language, learn_difference, recognise
 from mt.doctor.shifts import Shift, align
 from mt.reporting import Progress
@@ -20,8 +21,6 @@ from mt.reporting import Progress
 BLOCK_PAIRS = 2048
 EXAMPLES = 5  # of each kind and side, whose text is kept
 _SAMPLE_PAIRS = 30_000  # for the languages, which need not see every line
-
-Pair = tuple[str, str]
 
 
 @dataclass

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mt.data.spaces import main_language
-from mt.doctor.checks import CHECKS, LEAK, OTHER_LANGUAGE, SIDES
+from mt.data.text_cache import SIDES
+from mt.doctor.checks import CHECKS, LEAK, OTHER_LANGUAGE
 from mt.doctor.examination import Examination, Examined
 from mt.doctor.languages import LITTLE_WORDS
 from mt.doctor.shifts import Shift

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mt.doctor.checks import CHECKS, SIDES
+from mt.data.text_cache import SIDES
+from mt.doctor.checks import CHECKS
 from mt.doctor.examination import Examined
 from mt.doctor.findings import Finding
 
