@@ -60,7 +60,7 @@ translate: $(READY) ## translate SRC="A sentence." with the newest finished run,
 	@if [ -z "$$MT_SOURCE" ]; then echo 'error: give a sentence: make translate SRC="..."; a file: $(BIN)/mt-translate input=FILE output=FILE' >&2; exit 2; fi
 	@printf '%s\n' "$$MT_SOURCE" | $(BIN)/mt-translate input=- $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
-generate: $(READY) ## continue PROMPT="...", or fill [MASK] in it, with the newest language model, or RUN=folder
+generate: $(READY) ## continue PROMPT="...", or fill [MASK] in it, with the newest run, a language model, or RUN=folder
 	@$(BIN)/mt-generate "prompt=$$MT_PROMPT" $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
 serve: $(READY) ## answer LibreTranslate's and DeepL's clients on port 5000 with the newest finished run, or RUN=folder

@@ -40,7 +40,7 @@ class Filters:
     max_length_ratio: Annotated[float, Bounds(1, inf)]  # longer side over shorter side, in UTF-8 bytes
     remove_copies: bool  # pairs whose source equals their target
     remove_duplicates: bool  # pairs that occurred before
-    remove_held_out: bool  # pairs whose source or target occurs in validation or test
+    remove_held_out: bool  # pairs that occur in validation or test
     min_pair_score: Share | None  # pairs that pair_scorer finds less likely to be translations; null is off
     pair_scorer: File | None  # the run folder of a pair classifier (experiment=pair_classifier)
 
