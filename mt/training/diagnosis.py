@@ -134,8 +134,8 @@ class Diagnosis:
             message=f"since step {self._best_validation_step:,} the validation loss has risen from "
             f"{self._best_validation:.2f} to {nll:.2f} nats per token, while the training loss fell from "
             f"{self._training_at_best:.2f} to {training:.2f}; in a healthy run both fall. Stop there "
-            "(a small training.patience: the model is made of the newest checkpoints), raise model.dropout, use a smaller model, "
-            "or add data",
+            "(a small training.patience: the model is made of the newest checkpoints), raise model.dropout, use a "
+            "smaller model, or add data",
         )
 
 
