@@ -12,7 +12,7 @@ from mt.config import schema
 from mt.config.checks import check_max_positions, classifies
 from mt.data.augmentation import Augmentation
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus, labelled_corpus
-from mt.data.drawn import DrawnCorpus
+from mt.data.drawn import Draw, DrawnCorpus
 from mt.data.filters import SPLITS, Split
 from mt.data.hub import HubCorpus
 from mt.data.spaces import separator
@@ -65,14 +65,9 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
         raise UserError("data.kind: an imported run has no corpora of its own; give data=files data.train=...")
     languages = {"source_language": data.source_language, "target_language": data.target_language}
     if isinstance(data, schema.FilesData):
-        splits = {"train": [FileCorpus(**vars(corpus), **languages) for corpus in data.train]}
-        for split, corpus in (("validation", data.validation), ("test", data.test)):
-            if corpus is not None:
-                splits[split] = [FileCorpus(**vars(corpus), **languages)]
-        for test in data.tests:
-            splits[test.name] = [
-                FileCorpus(**{key: value for key, value in vars(test).items() if key != "name"}, **languages)
-            ]
+        held_out = {"validation": data.validation, "test": data.test} | {test.name: test for test in data.tests}
+        given = {"train": data.train} | {split: [one] for split, one in held_out.items() if one is not None}
+        splits = {split: [_file_corpus(one, **languages) for one in some] for split, some in given.items()}
         return splits if data.validation else _with_drawn(splits)
     if isinstance(data, schema.TextData):
         raise UserError("data=text has no pairs of sentences; it serves mt-train, mt-average and mt-generate")
@@ -82,12 +77,16 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
     return {split: [hub(split=name)] for split, name in splits.items() if name is not None}
 
 
+def _file_corpus(files: schema.Corpus, **languages: str) -> FileCorpus:
+    return FileCorpus(**{key: value for key, value in vars(files).items() if key != "name"}, **languages)
+
+
 def _with_drawn(splits: dict[Split, Any]) -> dict[Split, Any]:
     """The splits with validation, and test unless it is given, drawn from the corpora for training."""
     given = [corpus for split, corpora in splits.items() if split != "train" for corpus in corpora]
+    draw = Draw(splits["train"], given)
     drawn = {
-        split: [DrawnCorpus(f"drawn for {split}", splits["train"], given, part)]
-        for part, split in enumerate(("validation", "test"))
+        split: [DrawnCorpus(f"drawn for {split}", draw, part)] for part, split in enumerate(("validation", "test"))
     }
     return {"train": splits["train"], **drawn, **splits}
 

@@ -14,34 +14,20 @@ SHARE = 0.05  # of the training pairs, at most
 
 
 @dataclass(frozen=True)
-class DrawnCorpus:
-    """Pairs of the training corpora, held out for a split that was not given: always the same of the same text.
+class Draw:
+    """Pairs of the training corpora for two splits that were not given: always the same of the same text.
 
-    1,000, or a twentieth where there are fewer: those whose normalised text has the smallest hash, so that neither
-    their order nor what is beside them matters. Equal pairs are drawn once; none is of a corpus in `given`.
+    1,000 for each, or a twentieth where there are fewer: those whose normalised text has the smallest hash, so that
+    neither their order nor what is beside them matters. Equal pairs are drawn once; none is of a corpus in `given`.
     """
 
-    name: str
     corpora: Sequence[Corpus]
     given: Sequence[Corpus]
     """The other corpora that are held out."""
-    part: int
-    """0 or 1: no part has pairs of the other."""
-
-    def fingerprint(self) -> str:
-        """Return those of the corpora, and which pairs are drawn."""
-        return f"drawn {self.part} of {[corpus.fingerprint() for corpus in (*self.corpora, *self.given)]!r}"
-
-    def count_pairs(self) -> int:
-        """Return the number of pairs. Raises UserError where there are too few to draw from."""
-        return len(self._pairs)
-
-    def pairs(self) -> Iterator[Pair]:
-        """Yield the pairs in the order of the corpora."""
-        return iter(self._pairs)
 
     @cached_property
-    def _pairs(self) -> list[Pair]:
+    def parts(self) -> tuple[list[Pair], list[Pair]]:
+        """The pairs of each split, in the order of the corpora. Raises UserError where there are too few."""
         held_out = {_mark(pair) for corpus in self.given for pair in corpus.pairs()}
         smallest: dict[bytes, tuple[int, Pair]] = {}
         count = 0
@@ -59,8 +45,31 @@ class DrawnCorpus:
             raise UserError(
                 f"data.train: too few pairs to hold some out, less than {need}; give data.validation={{...}}"
             )
-        drawn = [one for _, one in sorted(smallest.items())[self.part * size :][:size]]
-        return [pair for _, pair in sorted(drawn)]
+        drawn = [one for _, one in sorted(smallest.items())]
+        first, second = sorted(drawn[:size]), sorted(drawn[size : 2 * size])
+        return [pair for _, pair in first], [pair for _, pair in second]
+
+
+@dataclass(frozen=True)
+class DrawnCorpus:
+    """The part of a draw, 0 or 1, that is one split."""
+
+    name: str
+    draw: Draw
+    part: int
+
+    def fingerprint(self) -> str:
+        """Return those of the corpora, and which pairs are drawn."""
+        corpora = *self.draw.corpora, *self.draw.given
+        return f"drawn {self.part} of {[corpus.fingerprint() for corpus in corpora]!r}"
+
+    def count_pairs(self) -> int:
+        """Return the number of pairs. Raises UserError where there are too few to draw from."""
+        return len(self.draw.parts[self.part])
+
+    def pairs(self) -> Iterator[Pair]:
+        """Yield the pairs in the order of the corpora."""
+        return iter(self.draw.parts[self.part])
 
 
 def _mark(pair: Pair) -> bytes | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mt.data.corpus import FileCorpus
-from mt.data.drawn import DrawnCorpus
+from mt.data.drawn import Draw, DrawnCorpus
 from mt.data.filters import Pair
 from mt.errors import UserError
 
@@ -18,7 +18,8 @@ def corpus(path: Path, lines: list[str]) -> FileCorpus:
 
 
 def drawn(corpora: list[FileCorpus], given: list[FileCorpus] | None = None) -> list[list[Pair]]:
-    parts = [DrawnCorpus("drawn", corpora, given or [], part) for part in (0, 1)]
+    draw = Draw(corpora, given or [])
+    parts = [DrawnCorpus("drawn", draw, part) for part in (0, 1)]
     pairs = [list(part.pairs()) for part in parts]
     assert [part.count_pairs() for part in parts] == list(map(len, pairs))
     return pairs
@@ -55,12 +56,12 @@ def test_nothing_is_drawn_that_another_test_set_has(tmp_path: Path) -> None:
 
 def test_other_text_is_another_draw(tmp_path: Path) -> None:
     first = corpus(tmp_path / "a.tsv", LINES)
-    marks = [DrawnCorpus("drawn", [first], [], part).fingerprint() for part in (0, 1)]
+    marks = [DrawnCorpus("drawn", Draw([first], []), part).fingerprint() for part in (0, 1)]
     corpus(tmp_path / "a.tsv", LINES[1:])
-    assert len({*marks, DrawnCorpus("drawn", [first], [], 0).fingerprint()}) == 3
+    assert len({*marks, DrawnCorpus("drawn", Draw([first], []), 0).fingerprint()}) == 3
 
 
 @pytest.mark.parametrize("lines", [LINES[:19], ["a\tb\n"] * 100, ["a\t \n"] * 100])
 def test_too_few_pairs_to_draw_from_are_refused(tmp_path: Path, lines: list[str]) -> None:
     with pytest.raises(UserError, match=r"^data\.train: too few .*, less than 20 .*; give data\.validation"):
-        DrawnCorpus("drawn", [corpus(tmp_path / "few.tsv", lines)], [], 0).count_pairs()
+        DrawnCorpus("drawn", Draw([corpus(tmp_path / "few.tsv", lines)], []), 0).count_pairs()
