@@ -28,6 +28,7 @@ from mt.translation.known_words import load_known_words
 from mt.translation.output import FileOutput, StreamOutput
 from mt.translation.records import JsonLines, PlainText, Records, Result, TabSeparated
 from mt.translation.segments import Translation
+from mt.translation.translator import Translator
 from mt.translation.unseen_words import UnseenWords
 
 Lines = Callable[..., Iterator[Translation]]  # of lines, the first of which has the number first_number
@@ -48,7 +49,7 @@ def translate(config: TranslateConfig) -> None:
     lines = iter([config.source]) if config.source is not None else read_lines(str(config.input))
     records, lines = _records(config, lines)
     before, count = _shard(config)
-    translator = _classifier(config) if labels else _translator(config)
+    translator = _classifier(config) if labels else _lines(config)
     with _output(config) as output:
         if output.finished_lines:
             report(f"{config.output}: continued, finished lines: {output.finished_lines:,}")
@@ -58,16 +59,20 @@ def translate(config: TranslateConfig) -> None:
         _translate(config, translator, records, own, output, first_number=1 + start, left=left)
 
 
-def _translator(config: TranslateConfig) -> Lines:
-    translator = translator_of_run(
+def _translator(config: TranslateConfig, *, alignments: bool) -> Translator:
+    return translator_of_run(
         Path(config.run_dir),
         config.decoding,
         config.device,
         ensemble=[Path(run_dir) for run_dir in config.ensemble],
         num_hypotheses=config.n_best or 1,
-        alignments=config.alignments,
+        alignments=alignments,
         processes=True,
     )
+
+
+def _lines(config: TranslateConfig) -> Lines:
+    translator = _translator(config, alignments=config.alignments)
     return partial(translator.translate, target_prefixes=config.target_prefix)
 
 
@@ -136,14 +141,7 @@ def _translate_document(config: TranslateConfig, path: str) -> None:
         ) from missing
     document = parse(path, Path(path).read_bytes())
     work = Work(document, load_run(config.run_dir).data.source_language)
-    translator = translator_of_run(
-        Path(config.run_dir),
-        config.decoding,
-        config.device,
-        ensemble=[Path(run_dir) for run_dir in config.ensemble],
-        alignments=document.markup is not None,
-        processes=True,
-    )
+    translator = _translator(config, alignments=document.markup is not None)
     start, translations = time.monotonic(), []
     progress = Progress("translating", total=len(work.sentences), unit="sentences")
     for translation in translator.translate(work.sentences, first_number=1):
