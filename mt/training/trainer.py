@@ -299,6 +299,9 @@ class Trainer:
         self._saved_step = state.step
 
     def _stopped(self, state: TrainingState) -> StoppedError:
+        if not state.step:
+            message = "stopped by a signal before the first step; the same command begins again"
+            return StoppedError(message, signal_number=self.stop.signal_number)
         saved = f"saved at step {state.step:,}" + ("" if self.clock.paces else f" of {self.loop.max_steps:,}")
         return StoppedError(
             f"stopped by a signal: {saved}; the same command continues, and mt-average "

@@ -228,6 +228,14 @@ def test_a_stop_in_validation_leaves_at_once_and_validates_later(
     assert run.outcome() == uninterrupted
 
 
+def test_a_stop_before_the_first_step_claims_to_have_saved_nothing(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.events["new epoch", 0] = send(signal.SIGTERM)
+    with pytest.raises(StoppedError, match="before the first step"):
+        run.start()
+    assert not list((run.folder / "checkpoints").glob("step-*"))
+
+
 def test_a_stop_at_the_last_step_is_obeyed_after_it_is_saved(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.validate = False
