@@ -65,9 +65,14 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
         raise UserError("data.kind: an imported run has no corpora of its own; give data=files data.train=...")
     languages = {"source_language": data.source_language, "target_language": data.target_language}
     if isinstance(data, schema.FilesData):
-        held_out = {"validation": data.validation, "test": data.test} | {test.name: test for test in data.tests}
-        given = {"train": data.train} | {split: [one] for split, one in held_out.items() if one is not None}
-        splits = {split: [_file_corpus(one, **languages) for one in some] for split, some in given.items()}
+        splits = {"train": [FileCorpus(**vars(corpus), **languages) for corpus in data.train]}
+        for split, corpus in (("validation", data.validation), ("test", data.test)):
+            if corpus is not None:
+                splits[split] = [FileCorpus(**vars(corpus), **languages)]
+        for test in data.tests:
+            splits[test.name] = [
+                FileCorpus(**{key: value for key, value in vars(test).items() if key != "name"}, **languages)
+            ]
         return splits if data.validation else _with_drawn(splits)
     if isinstance(data, schema.TextData):
         raise UserError("data=text has no pairs of sentences; it serves mt-train, mt-average and mt-generate")
@@ -75,10 +80,6 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
     hub = functools.partial(HubCorpus, **{name: getattr(data, name) for name in names}, **languages)
     splits = {"train": data.train_split, "validation": data.validation_split, "test": data.test_split}
     return {split: [hub(split=name)] for split, name in splits.items() if name is not None}
-
-
-def _file_corpus(files: schema.Corpus, **languages: str) -> FileCorpus:
-    return FileCorpus(**{key: value for key, value in vars(files).items() if key != "name"}, **languages)
 
 
 def _with_drawn(splits: dict[Split, Any]) -> dict[Split, Any]:

@@ -45,12 +45,12 @@ def evaluate(config: EvaluateConfig) -> None:
     if config.source is not None and config.reference is None:
         raise UserError("reference: source=FILE of a translator needs reference=FILE, its translations line by line")
     check_scorable(language)
+    translator = translator_of_run(run_dir, config.decoding, config.device, processes=True)
     text = _text(config, run_dir, run)
     if config.source is not None:
         found, own = recognise(text.lines[0]), main_language(run.data.source_language)
         if main_language(run.data.target_language) in found and own not in found:
             report(f"warning: {config.source} looks like {' or '.join(found)}, but the run translates from {own}")
-    translator = translator_of_run(run_dir, config.decoding, config.device, processes=True)
     if config.robustness:
         _robustness(config, text, translator, (run.data.source_language, language))
     elif config.source is not None:
