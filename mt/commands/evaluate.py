@@ -46,6 +46,9 @@ def evaluate(config: EvaluateConfig) -> None:
         raise UserError("reference: source=FILE of a translator needs reference=FILE, its translations line by line")
     check_scorable(language)
     translator = translator_of_run(run_dir, config.decoding, config.device, processes=True)
+    if config.source is None and not config.robustness:
+        score_split(run_dir, translator, config.split, run, language=language, decoding=config.decoding)
+        return
     text = _text(config, run_dir, run)
     if config.source is not None:
         found, own = recognise(text.lines[0]), main_language(run.data.source_language)
@@ -53,10 +56,8 @@ def evaluate(config: EvaluateConfig) -> None:
             report(f"warning: {config.source} looks like {' or '.join(found)}, but the run translates from {own}")
     if config.robustness:
         _robustness(config, text, translator, (run.data.source_language, language))
-    elif config.source is not None:
-        translate_and_score(run_dir, translator, text, language=language, decoding=config.decoding)
     else:
-        score_split(run_dir, translator, config.split, run, language=language, decoding=config.decoding)
+        translate_and_score(run_dir, translator, text, language=language, decoding=config.decoding)
 
 
 def _evaluate_labels(config: EvaluateConfig, run_dir: Path, run: TrainConfig, labels: Sequence[str]) -> None:

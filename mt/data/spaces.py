@@ -1,4 +1,4 @@
-"""Which languages are written without spaces between words and sentences."""
+"""Language codes: the language without its region, and whether it is written with spaces between sentences."""
 
 import re
 

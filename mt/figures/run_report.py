@@ -59,7 +59,7 @@ def write_report(run_dir: Path, config: TrainConfig) -> None:
 
 def _scores(run_dir: Path, config: TrainConfig) -> Iterator[str]:
     for split in folder.scored_splits(config):
-        if scores := folder.read_scores(folder.scores_path(run_dir, split)):
+        if scores := folder.read_scores(run_dir, split):
             if "bleu" in scores:
                 interval = f"{scores['bleu_low']:.2f} to {scores['bleu_high']:.2f}"
                 yield f"{split}: BLEU {scores['bleu']:.2f} (95 % interval {interval}), chrF++ {scores['chrf']:.2f}"

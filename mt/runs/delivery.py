@@ -43,8 +43,8 @@ def deliver(
 
     The files of `scores`, which are of an earlier model, go when the new one is ready. The checkpoints of the first
     `warmup_steps` are left out, and so are all but the newest where the mean's `validation_loss` is more than a
-    hundredth higher. Raises UserError where there is none, BadFileError where all are
-    damaged or of different models or a tokenizer was exchanged, DiskError.
+    hundredth higher. Raises UserError where there is none, BadFileError where all are damaged or of different models or
+    a tokenizer was exchanged, DiskError.
     """
     if not checkpoints.steps():
         raise UserError(f"{run_dir}: it has no checkpoint to average; train first")

@@ -69,8 +69,9 @@ def scores_path(run_dir: Path, split: str) -> Path:
     return (run_dir if split == "test" else run_dir / EVALUATIONS / split) / SCORES
 
 
-def read_scores(path: Path) -> dict[str, Any]:
-    """What a file of scores holds; nothing without the file. Raises BadFileError for a damaged one."""
+def read_scores(run_dir: Path, split: str) -> dict[str, Any]:
+    """The scores at `scores_path`; empty without the file. Raises BadFileError for a damaged one."""
+    path = scores_path(run_dir, split)
     return read_json(path, LARGEST_SCORES_BYTES) if path.exists() else {}
 
 

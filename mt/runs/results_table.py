@@ -10,7 +10,7 @@ from mt.errors import BadFileError
 from mt.reporting import report
 from mt.runs.atomic import LARGEST_JSON_BYTES, read_file, replace_file
 from mt.runs.checkpoint import tensors_without_values
-from mt.runs.folder import MODEL, TABLE, TABLE_DATA, TABLE_PICTURE, load_run, read_scores, scores_path
+from mt.runs.folder import MODEL, TABLE, TABLE_DATA, TABLE_PICTURE, load_run, read_scores
 from mt.runs.metrics import png, read_metrics
 
 Run = Mapping[str, Any]  # the row and the seed of a run, with its figures
@@ -43,7 +43,7 @@ def figures(run_dir: Path) -> dict[str, float | None]:
     """
     expected = load_run(run_dir).expected
     steps, validations = read_metrics(run_dir, "train"), read_metrics(run_dir, "validation")
-    scores = read_scores(scores_path(run_dir, "test"))
+    scores = read_scores(run_dir, "test")
     compound = expected is not None and expected.form == "tokenised_compound_split"
     seconds, last = sum(line["seconds"] for line in steps), validations[-1] if validations else None
     if steps and last is not None:  # the steps after the last logged one

@@ -162,5 +162,5 @@ async def document_result(request: Request, name: str) -> Response:
     if not kept.task.done() or kept.task.exception() is not None:
         raise RequestError(503, "The document is not translated yet", retry_seconds=1)
     found = download(kept)
-    documents_of(request).forget(kept)
+    documents_of(request).forget(name)
     return found

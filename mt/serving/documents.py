@@ -42,13 +42,12 @@ class Documents:
         upload = parameters.file("file")
         if upload is None:
             raise RequestError(400, "Invalid request: missing file parameter")
-        data, name = await upload.read(), parameters.text("filename") or upload.filename or ""
+        data, ending = await upload.read(), ending_of(parameters.text("filename") or upload.filename or "")
         await upload.close()
         if len(data) > self.most_bytes:
             raise RequestError(413, f"the document is larger than {self.most_bytes:,} bytes")
         if len(data) + self._arriving + sum(one.size for one in self._kept.values()) > _MOST_KEPT * self.most_bytes:
             raise RequestError(503, "too many documents wait", retry_seconds=60)
-        ending = ending_of(name)
         self._arriving += len(data)
         try:
             document = await asyncio.to_thread(parse, f"document{ending}", data)
@@ -56,8 +55,8 @@ class Documents:
             self._arriving -= len(data)
         task = asyncio.create_task(self._service.translate_document(document, source, target))
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # whether or not anyone asks for it
-        name = secrets.token_hex(16)  # the client's is not kept
-        expiry = asyncio.get_running_loop().call_later(self.seconds, self._expire, name)
+        name = secrets.token_hex(16)
+        expiry = asyncio.get_running_loop().call_later(self.seconds, self.forget, name)
         kept = self._kept[name] = Kept(name, ending, len(data), task, expiry, sum(map(len, document.texts)))
         return kept
 
@@ -66,7 +65,7 @@ class Documents:
         try:
             await kept.task
         except BaseException as error:
-            self.forget(kept)
+            self.forget(kept.name)
             waiting = asyncio.current_task()
             if kept.task.cancelled() and not (waiting and waiting.cancelling()):
                 raise RequestError(503, f"the document was given up after {self.seconds:g} s") from error
@@ -79,24 +78,21 @@ class Documents:
             raise RequestError(404, "Document not found")
         return kept
 
-    def _expire(self, name: str) -> None:
-        self.forget(self._kept[name])
-
-    def forget(self, kept: Kept) -> None:
-        """Stop it if it is not finished, and keep it no longer."""
-        kept.task.cancel()
-        kept.expiry.cancel()
-        self._kept.pop(kept.name, None)
+    def forget(self, name: str) -> None:
+        """Stop a document if it is not finished, and keep it no longer."""
+        if kept := self._kept.pop(name, None):
+            kept.task.cancel()
+            kept.expiry.cancel()
 
     def close(self) -> None:
         """Forget all."""
-        for kept in list(self._kept.values()):
-            self.forget(kept)
+        for name in list(self._kept):
+            self.forget(name)
 
 
 def download(kept: Kept) -> Response:
     """The translated file, which a browser stores and does not show. Raises RequestError where there is none."""
-    if not kept.task.done() or kept.task.cancelled() or kept.task.exception() is not None:
+    if not kept.task.done() or kept.task.exception() is not None:
         raise RequestError(404, "Document not found")
     headers = {"Content-Disposition": f'attachment; filename="{kept.name}{kept.ending}"', "Cache-Control": "no-store"}
     return Response(kept.task.result(), media_type=FORMATS[kept.ending][1], headers=headers)

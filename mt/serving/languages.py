@@ -32,8 +32,7 @@ def find_code(asked: str, served: Collection[str]) -> str | None:
     found = codes.get(word) or other_names.get(_ALIASES.get(word, word))
     if found is not None:
         return found
-    language = word.partition("-")[0]
-    same = [code for key, code in codes.items() if key.partition("-")[0] == language]
+    same = [code for code in served if main_language(code) == main_language(word)]
     return same[0] if same else None
 
 

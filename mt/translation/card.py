@@ -32,7 +32,7 @@ def write_card(
     `filters` counts the training pairs; `command` made the run.
     """
     source, target = config.data.source_language, config.data.target_language
-    scores = {split: read_scores(scores_path(run_dir, split)) for split in scored_splits(config)}
+    scores = {split: read_scores(run_dir, split) for split in scored_splits(config)}
     scores = {split: values for split, values in scores.items() if values}
     too_long = f"; of the pairs kept, those of more than {config.data.filters.max_tokens} subwords are left out too"
     hours = f"{state.training_seconds / 3600:.2f} hours of training steps on {_machine(config)}"

@@ -110,7 +110,7 @@ def test_who_waits_for_a_document_that_is_given_up_learns_of_it() -> None:
         while not documents._kept and time.monotonic() < deadline:
             time.sleep(0.01)
         [kept] = documents._kept.values()
-        client.portal.call(documents.forget, kept)
+        client.portal.call(documents.forget, kept.name)
         translator.free.set()
         assert waiting.result().status_code == 503
         assert "given up" in waiting.result().json()["error"]
