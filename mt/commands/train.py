@@ -164,8 +164,7 @@ def _train(
     optimizer = build.optimizer(training, list(model.parameters()))
     state = _resumed(checkpoints, model, optimizer, ranks, say)
     if is_finished(state, max_steps=None if clock.paces else training.max_steps, patience=training.patience):
-        more = f"{clock} is used" if clock.paces else "a larger training.max_steps continues"
-        say(f"{config.name}: finished at step {state.step:,}; {more}")
+        say(f"{config.name}: finished at step {state.step:,}; {_to_continue(config, state, clock)}")
         return state
     run_dir, device = Path(config.run_dir), next(model.parameters()).device
     threads = step_threads(device) if ranks.world_size == 1 else None
@@ -197,6 +196,19 @@ def _train(
             clock=clock,
             report_expected_steps=partial(_report_unfitting, config) if ranks.is_rank_zero else lambda _: None,
         ).run(state)
+
+
+def _to_continue(config: TrainConfig, state: TrainingState, clock: Clock) -> str:
+    """What would let a finished run go on."""
+    training = config.training
+    if clock.paces and state.progress >= 1:
+        return f"the budget is used: finetune_from={config.run_dir} in a new run_dir trains on"
+    limits = []
+    if training.patience is not None and state.validations_without_progress >= training.patience:
+        limits.append("training.patience")
+    if not clock.paces and state.step >= training.max_steps:
+        limits.append("training.max_steps")
+    return f"a larger {' and '.join(limits)} continues"
 
 
 def _validations_at_end(config: TrainConfig, run_dir: Path) -> float:
@@ -306,10 +318,12 @@ def _describe(
     subwords = model.target_embedding.weight.shape[0]
     peak_step = min(config.training.warmup_steps, config.training.max_steps)
     peak = build.schedule(config)(peak_step)
-    end = f"to step {config.training.max_steps:,}" if config.budget is None else f"to the end of {config.budget}"
+    at, end = f"at step {peak_step:,}", f"to step {config.training.max_steps:,}"
+    if config.budget is not None:
+        at, end = f"after {peak_step / config.training.max_steps:.0%} of the time", f"to the end of {config.budget}"
     return (
         f"{config.name}: training {begin}: {size:,} parameters, {subwords:,} subwords, {precision} on {devices}, "
         f"torch {torch.__version__}, threads: {torch.get_num_threads()}, "
-        f"micro-batches of {order.micro_batch_tokens:,} tokens, peak learning rate {peak:.3g} at step {peak_step:,}, "
+        f"micro-batches of {order.micro_batch_tokens:,} tokens, peak learning rate {peak:.3g} {at}, "
         f"{end}; run folder {config.run_dir}"
     )

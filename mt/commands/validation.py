@@ -15,6 +15,7 @@ from mt import build
 from mt.api import empty_model, load_tokenizers, trained_model
 from mt.commands.examples import held_out_pairs
 from mt.config.schema import TaskData, TextData, TrainConfig
+from mt.data.batch import Pairs
 from mt.data.lines import read_lines
 from mt.data.loader import validation_batches
 from mt.model.decoder_only import AnyTransformer
@@ -109,7 +110,7 @@ def _loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping
     if pairs is None:
         return None
     tokenizers, device = load_tokenizers(config, run_dir), choose_device(config.device)
-    batches = list(validation_batches(pairs, batch_tokens=_ROWS * int(pairs.token_lengths().max())))
+    batches = list(validation_batches(pairs, batch_tokens=_batch_tokens(config, pairs)))
     autocast = build.training_autocast(config.training, device)
 
     def loss(parameters: Mapping[str, Tensor]) -> float:
@@ -122,6 +123,12 @@ def _loss_on_validation(config: TrainConfig, run_dir: Path) -> Callable[[Mapping
     return loss
 
 
+def _batch_tokens(config: TrainConfig, pairs: Pairs) -> int:
+    """The size of batches where memory was not tried: some rows of the longest, within a batch of the training."""
+    longest = int(pairs.token_lengths().max())
+    return max(longest, min(_ROWS * longest, config.training.batch_tokens))
+
+
 def score_text(config: TrainConfig, run_dir: Path) -> None:
     """Save and print perplexity and bits per byte of the delivered model on the held-out text. Raises DiskError.
 
@@ -129,7 +136,7 @@ def score_text(config: TrainConfig, run_dir: Path) -> None:
     """
     model, pairs = trained_model(run_dir, choose_device(config.device)).eval(), held_out_pairs(config, run_dir)
     assert pairs is not None  # a text always has a part that is held out
-    validate = validation(config, run_dir, model, _ROWS * int(pairs.token_lengths().max()))
+    validate = validation(config, run_dir, model, _batch_tokens(config, pairs))
     assert validate is not None
     with torch.inference_mode():
         found = validate()

@@ -24,7 +24,7 @@ from mt.runs.atomic import (
     remove_folder,
     write_folder,
 )
-from mt.runs.folder import BEST, MODEL, OPTIMIZER, STATE, checkpoint_steps, step_folder
+from mt.runs.folder import MODEL, OPTIMIZER, STATE, checkpoint_steps, step_folder
 
 Result = TypeVar("Result")
 
@@ -133,7 +133,7 @@ def check_tensor_file(path: Path, expected: Mapping[str, Tensor]) -> None:
 
 @dataclass
 class Checkpoints:
-    """The folder of a run's checkpoints: `step-N/` for the newest `keep` and `best/` for the best validation.
+    """The folder of a run's checkpoints: `step-N/` for the newest `keep`.
 
     `run` is its `run_identity`; a checkpoint of another run counts as damaged.
     """
@@ -163,11 +163,6 @@ class Checkpoints:
         kept = [step for step in older if self._on_schedule(step)]
         for step in sorted({*older} - {*kept[max(0, len(kept) - self.keep + 1) :]}):
             remove_folder(self.folder / step_folder(step))
-
-    def save_best(self, model: nn.Module, state: TrainingState) -> None:
-        """Write the weights with the best validation score so far. Raises DiskError."""
-        tensors = tensor_parts(model_tensors(model))
-        write_folder(self.folder / BEST, {MODEL: tensors, STATE: self._state_file(state)})
 
     def _state_file(self, state: TrainingState) -> bytes:
         state.origin = Origin(self.run)

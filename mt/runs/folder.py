@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ CARD, REPORT = "README.md", "report.html"  # the model card; curves, figure 1, a
 TABLE, TABLE_DATA, TABLE_PICTURE = "table.md", "table.json", "table.png"  # of a sweep, next to its run folders
 HELD_OUT_TEXT = "data"  # validation and test, as they were read
 SOURCE_WORDS = "source_words.txt"  # in that folder: the words of the training's source side, with their counts
-CHECKPOINTS, BEST = "checkpoints", "best"  # step-N/ and best/: model, state, checksums of both
+CHECKPOINTS = "checkpoints"  # step-N/: model, optimizer, state, checksums of all
 OPTIMIZER, STATE = "optimizer.safetensors", "state.json"  # the second says with which versions it was saved too
 EXPORTS = "export"
 LOCK = ".lock"
@@ -165,7 +166,7 @@ def check_ensemble(run_dir: str, ensemble: Sequence[str], key: str = "run_dir") 
 def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) -> None:
     """Note in the run folder what decides its results; when a run is resumed, compare.
 
-    A folder without a checkpoint, a best or a delivered model is free for other settings. Raises UserError naming the
+    A folder without a checkpoint or a delivered model is free for other settings. Raises UserError naming the
     options that differ from those the run began with, BadFileError.
     """
     training = {key: value for key, value in vars(config.training).items() if key not in _MAY_CHANGE}
@@ -173,6 +174,7 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
     settings = {f"{group}.{key}": value for group, values in groups.items() for key, value in values.items()}
     settings |= {"seed": config.seed, "data (text and filters)": text_fingerprint}
     settings["finetune_from"] = config.finetune_from
+    settings["budget"] = "given" if config.budget else None  # the schedule follows the time, or the steps
     rates = {name: rate for name, rate in vars(config.data.augmentation).items() if rate}
     settings["data.augmentation"] = rates or None
     settings["data.filters.max_tokens"] = config.data.filters.max_tokens
@@ -188,11 +190,11 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
             )
         _check_equal(run_dir, identity.get("settings", {}), settings)
     except (UserError, BadFileError):
-        checkpoints = run_dir / CHECKPOINTS
-        if (run_dir / MODEL).exists() or (checkpoints / BEST).exists() or checkpoint_steps(checkpoints):
+        if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):
             raise
         for name in TOKENIZERS:
             (run_dir / name).unlink(missing_ok=True)
+        shutil.rmtree(run_dir / HELD_OUT_TEXT, ignore_errors=True)  # another start's may be in this training text
         _write_identity(run_dir, {"settings": settings})
 
 

@@ -91,8 +91,8 @@ class Diagnosis:
             present=risen > RISEN_NATS,
             cleared=risen < RECOVERED_NATS,
             message=f"the training loss is {loss:.2f} nats per token and was {self._lowest:.2f} at step "
-            f"{self._lowest_step:,}; in a healthy run it falls, apart from small waves. Start again from an earlier "
-            "checkpoint with a lower training.learning_rate or more training.warmup_steps",
+            f"{self._lowest_step:,}; in a healthy run it falls, apart from small waves. Begin again in a new run_dir "
+            "with a lower training.learning_rate or more training.warmup_steps",
         )
         not_falling = Symptom(
             "loss not falling",
@@ -100,8 +100,9 @@ class Diagnosis:
             cleared=loss < FALLING_SHARE * entropy,
             message=f"the training loss is {loss:.2f} nats per token (perplexity {perplexity(loss):,.0f}); guessing "
             f"subwords by their frequency alone gives {entropy:.2f} ({perplexity(entropy):,.0f}), and a healthy run is "
-            f"far below that when the warm-up ends (step {self.warmup_steps:,}). Lower training.learning_rate, "
-            "raise training.warmup_steps, and check that the two sides of the corpora belong together (make inspect)",
+            f"far below that when the warm-up ends (step {self.warmup_steps:,}). In a new run_dir lower "
+            "training.learning_rate or raise training.warmup_steps, and check that the two sides of the corpora belong "
+            "together (make inspect)",
         )
         if risen < 0:
             self._lowest, self._lowest_step = loss, step

@@ -203,7 +203,8 @@ class Distributed(ProcessGroup):
         options: dict[str, Any] = {_BROADCAST_BUFFERS: False}
         module = DistributedDataParallel(loss, gradient_as_bucket_view=True, **options)
         # The first backward pass fixes the order in which gradients are added; done here, a restart changes no bit.
-        empty = make_batch([[]], [[]]).without_targets().to(next(loss.parameters()).device)
+        # The only target token, BOS, is a position of the source to an encoder: the source is long enough to have it.
+        empty = make_batch([[1, 1, 1]], [[]]).without_targets().to(next(loss.parameters()).device)
         module(empty)[0].backward()
         optimizer.zero_grad(set_to_none=True)
         no_sync = functools.partial(self._noting_progress, module.no_sync)
@@ -237,6 +238,9 @@ class Distributed(ProcessGroup):
                     whole[name].copy_(gathered)
                     optimizer.state[whole[name]] = {key: value.cpu() for key, value in gathered_state.items()}
 
+        if not self.is_rank_zero:
+            for parameter in whole.values():
+                parameter.data = parameter.new_empty(0)  # `collect` and the first optimizer still refer to them
         no_sync = functools.partial(self._noting_progress, nullcontext)
         return Replica(module, sharded, loss.get_submodule("model"), optimizer, no_sync, collect)
 

@@ -185,10 +185,17 @@ class Trainer:
         self._progress.line(f"step {state.step}: the gradient is not finite: step skipped, weights unchanged")
         if state.consecutive_skips >= _MAX_CONSECUTIVE_SKIPS:
             raise DivergedError(
-                f"step {state.step}: {_MAX_CONSECUTIVE_SKIPS} steps in a row without a finite gradient: lower "
-                "training.learning_rate, raise training.warmup_steps, or set training.precision=fp32; "
-                f"the checkpoints up to step {max(self.checkpoints.steps(), default=0)} are intact"
+                f"step {state.step}: {_MAX_CONSECUTIVE_SKIPS} steps in a row without a finite gradient: begin again in "
+                "a new run_dir with a lower training.learning_rate, more training.warmup_steps or "
+                f"training.precision=fp32{self._saved_until()}"
             )
+
+    def _saved_until(self) -> str:
+        newest, run_dir = max(self.checkpoints.steps(), default=0), self.checkpoints.folder.parent
+        if not newest:
+            return ""
+        make = f"mt-average run_dir={run_dir} checkpoints=1"
+        return f"; step {newest:,} is saved: {make}, and finetune_from={run_dir} begins with it"
 
     def _log(self, state: TrainingState, rate: float, gradient_norm: float) -> None:
         window, seconds = state.window, time.monotonic() - self._window_start
@@ -233,7 +240,7 @@ class Trainer:
 
     def _after_step(self, state: TrainingState) -> None:
         last = not self.clock.paces and state.step >= self.loop.max_steps
-        due = self._reached(state, self.loop.validate_every_steps) or last
+        due = last or (not self.clock.paces and self._reached(state, self.loop.validate_every_steps))
         if self.validate is not None and (due or state.validation_due):
             self._validate(state, self.validate)
         agreed = self._agreed(state)
@@ -241,10 +248,13 @@ class Trainer:
             state.progress = 1.0
             if self.validate is not None and self._validated_step != state.step:
                 self._validate(state, self.validate)
+            state.validation_due = False
         finished = self._finished(state)
         if self._reached(state, self.loop.checkpoint_every_steps) or agreed >= _OUT_OF_TIME or finished:
             self._save(state)
         if finished:
+            if state.validations_without_progress >= (patience := self.loop.patience or math.inf):
+                self._progress.line(f"no better validation in {patience}: training ends at step {state.step:,}")
             return
         if agreed > _OUT_OF_TIME:
             raise self._stopped(state)
@@ -282,6 +292,8 @@ class Trainer:
         agreed, parts = divmod(self.ranks.largest(own * _PARTS + parts), _PARTS)
         self._progress_before = state.progress
         state.progress = max(state.progress, parts / _PARTS)  # 1 only at the end
+        if self.clock.paces and self.validate is not None and self._reached(state, self.loop.validate_every_steps):
+            state.validation_due = True  # after the next step, or when the run continues
         if agreed > _OUT_OF_TIME:
             self.stop.signal_number = agreed - _OUT_OF_TIME
         return agreed
@@ -296,7 +308,7 @@ class Trainer:
             self.metrics.sync()
         self.replica.collect(True)
         self.ranks.on_rank_zero(lambda: self.checkpoints.save(self.replica.model, self.replica.model_optimizer, state))
-        self._saved_step = state.step
+        self._saved_step, self._progress_before = state.step, state.progress
 
     def _stopped(self, state: TrainingState) -> StoppedError:
         if not state.step:
@@ -317,7 +329,6 @@ class Trainer:
         score = next((score for score in (found.bleu, found.exact_match) if score is not None), -found.nll)
         if math.isfinite(score) and (state.best_score is None or score > state.best_score):
             state.best_score, state.best_step, state.validations_without_progress = score, state.step, 0
-            self.ranks.on_rank_zero(lambda: self.checkpoints.save_best(self.replica.model, state))
         else:
             state.validations_without_progress += 1
         self._report_validation(state, "validation", found, start)

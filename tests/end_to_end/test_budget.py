@@ -74,7 +74,7 @@ def test_a_budget_is_kept_across_a_stop_with_what_was_chosen_at_first(
     assert (tmp_path / "run/evaluation.json").exists()
     capfd.readouterr()
     assert small_runs.train(words) == 0
-    assert f"finished at step {steps[0]}; the budget of 2 min 00 s is used" in capfd.readouterr().err
+    assert f"finished at step {steps[0]}; the budget is used: finetune_from=" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("minutes", "warned"), [(1.0, True), (3.0, False)])

@@ -15,6 +15,7 @@ from reliability import Trials
 
 import small_runs
 from mt.commands.entry_point import run
+from mt.config.schema import TrainConfig
 from mt.runs.atomic import read_folder, write_folder
 
 SHORT, LONG = 6, 200
@@ -170,6 +171,27 @@ def test_other_data_or_vocabulary_is_refused(begun: tuple[Path, list[str]], capf
     assert small_runs.outcome(folder / "run") == before
 
 
+def test_a_start_without_a_checkpoint_leaves_no_held_out_text(tmp_path: Path) -> None:
+    """Held out of one corpus, it may be training text of the next."""
+    corpus = small_runs.write_corpus(tmp_path / "corpus")
+    run_dir = f"run_dir={tmp_path}/run"
+    begun = prepared(small_runs.train_config(corpus, run_dir), tmp_path / "run")
+    assert {"test.source", "validation.source"} <= begun
+    without = [word for word in corpus if not word.startswith("data.test=")]
+    begun = prepared(small_runs.train_config(without, run_dir), tmp_path / "run")
+    assert "validation.source" in begun
+    assert "test.source" not in begun
+
+
+def prepared(config: TrainConfig, run_dir: Path) -> set[str]:
+    """The names of the texts in a run folder when its training is about to begin."""
+    from mt.commands.preparation import prepare  # noqa: PLC0415  after the shape checks are in place
+
+    run_dir.mkdir(exist_ok=True)
+    prepare(config, run_dir)
+    return {path.name for path in (run_dir / "data").iterdir()}
+
+
 def OTHER(folder: Path) -> bytes:  # noqa: N802
     """A tokenizer of the same size from other text."""
     from mt.data.tokenizer import train_tokenizer  # noqa: PLC0415  after the shape checks are in place
@@ -190,18 +212,6 @@ def test_what_does_not_decide_the_result_may_change(begun: tuple[Path, list[str]
     assert small_runs.train(begun[1], *ALLOWED, f"run_dir={run_dir}") == 0
     lines = [json.loads(line) for line in (run_dir / "metrics.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     assert [line["step"] for line in lines] == [3, 4, 5, 6, 6]
-
-
-def test_a_run_of_which_only_the_best_model_is_left_is_not_free(
-    begun: tuple[Path, list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    lost = shutil.ignore_patterns("step-*", "model.safetensors")
-    run_dir = shutil.copytree(begun[0] / "run", tmp_path / "run", ignore=lost)
-    (run_dir / "checkpoints/best").mkdir(exist_ok=True)
-    before = small_runs.outcome(run_dir)
-    assert small_runs.train(begun[1], f"run_dir={run_dir}", "seed=2") == 2
-    assert "differs in seed: 1 -> 2" in capfd.readouterr().err
-    assert small_runs.outcome(run_dir) == before
 
 
 def test_other_versions_are_reported(

@@ -29,7 +29,6 @@ from mt.runs.checkpoint import (
     Window,
     load_model_tensors,
     model_tensors,
-    read_tensors,
 )
 from mt.runs.delivery import averaged_steps, model_file
 from mt.runs.folder import MODEL, OPTIMIZER, STATE
@@ -103,29 +102,6 @@ def test_whichever_call_of_a_save_fails_the_newest_whole_checkpoint_loads(
             break
     assert saved
     assert fail_at > 25  # it was the whole path
-
-
-@pytest.mark.reliability(1, 3)
-@pytest.mark.parametrize("mode", SOME_MODES)
-def test_whichever_call_fails_there_is_a_best_model(tmp_path: Path, mode: Mode, trials: Trials) -> None:
-    before = tmp_path / "before"
-    save(before, 1)
-    Checkpoints(before, keep=KEEP, run="a").save_best(trained(1)[0], state_at(1))
-    for fail_at in trials(itertools.count(1), row=RELIABILITY_ROW[mode]):
-        folder = shutil.copytree(before, tmp_path / str(fail_at))
-        with failing_disk(folder, fail_at=fail_at, mode=mode) as disk:
-            best = Checkpoints(folder, keep=KEEP, run="a")
-            saved = succeeds(functools.partial(best.save_best, trained(2)[0], state_at(2)), mode)
-        assert_loads(folder, 1)
-        files = read_folder(folder / "best")
-        step = json.loads(files[STATE])["step"]
-        assert step == 2 or not saved
-        expected = model_tensors(trained(step)[0])
-        found = read_tensors(files[MODEL], origin=folder)
-        assert all(torch.equal(found[name], expected[name]) for name in expected)
-        if not disk.failed:
-            break
-    assert step == 2
 
 
 def damage(folder: Path, chance: random.Random) -> None:

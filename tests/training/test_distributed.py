@@ -11,6 +11,7 @@ from observed import Observed
 from pairs import listed_pairs, random_pairs
 from tiny_models import BOS, EOS, PAD, VOCAB_SIZE, CutAll, tiny_model
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 import small_runs
 from mt.data.loader import StepBatches, TrainingOrder
@@ -41,7 +42,10 @@ def gradients(ranks: ProcessGroup, case: str, dtype: torch.dtype) -> tuple[list[
     model = tiny_model(dtype=dtype)
     consistency = SimCut(weight=3.0, dropout=CutAll(), spared=[PAD, BOS, EOS]) if case == "two passes" else None
     loss = TrainingLoss(model, label_smoothing=0.1, consistency=consistency)
-    replica = ranks.wrap(loss, Observed(model.parameters(), lr=0.0))
+    whole = Observed(model.parameters(), lr=0.0)
+    replica = ranks.wrap(loss, whole)
+    if isinstance(replica.optimizer.param_groups[0]["params"][0], DTensor) and not ranks.is_rank_zero:
+        assert not any(parameter.numel() for parameter in whole.param_groups[0]["params"]), "a whole model is kept"
     found, reported = [], []
     with contextlib.closing(order.steps(epoch=0, start=0)) as stream:
         for batches in itertools.islice(stream, STEPS):
@@ -78,6 +82,9 @@ def compute_gradients(folder: Path) -> None:
             assert ranks._last_progress > started, "accumulating micro-batches is no progress"
             stopped = poisoned_step(ranks)
             assert not stopped, "a gradient that one rank cannot use was used"
+            if not fsdp:
+                encoder = tiny_model(family="encoder", num_classes=2, eos=EOS)
+                ranks.wrap(TrainingLoss(encoder, label_smoothing=0.1), Observed(encoder.parameters(), lr=0.0))
     torch.save(found, folder / os.environ["RANK"])
 
 

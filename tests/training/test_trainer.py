@@ -351,6 +351,44 @@ def test_a_stopped_schedule_by_time_continues_where_it_was(tmp_path: Path, monke
     assert 585 < used + run.now - begun <= 620
 
 
+def test_a_death_after_a_checkpoint_loses_no_validation_of_a_schedule_by_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both intervals end at the same step; the validation would follow the next one."""
+
+    def die() -> None:
+        raise RuntimeError
+
+    def validated(run: Run) -> list[int]:
+        return [line["step"] for line in run.lines() if line["kind"] == "validation"]
+
+    whole = PacedRun(tmp_path / "whole", monkeypatch, lambda _: 20.0)
+    whole.loop["checkpoint_every_steps"] = 3
+    whole.start()
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 20.0)
+    run.loop["checkpoint_every_steps"] = 3
+    run.events["step", validated(whole)[0]] = die
+    with pytest.raises(RuntimeError):
+        run.start()
+    assert validated(run) == []
+    run.start()
+    assert len(validated(run)) == len(validated(whole))
+
+
+def test_a_stop_right_after_a_checkpoint_by_time_does_not_count_in_the_mean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 20.0)
+    run.loop["checkpoint_every_steps"] = 3
+    monkeypatch.setattr(run, "_validate", send(signal.SIGTERM))
+    with pytest.raises(StoppedError):
+        run.start()
+    scheduled, stopped = Checkpoints(run.folder / "checkpoints", keep=3, run="a").steps()
+    assert stopped == scheduled + 1
+    saved = [json.loads(read_folder(run.folder / f"checkpoints/step-{n}")["state.json"]) for n in (scheduled, stopped)]
+    assert [state["on_schedule"] for state in saved] == [True, False]
+
+
 def test_more_steps_continue_a_finished_run(tmp_path: Path) -> None:
     run = Run(tmp_path / "run", max_steps=8, validate_every_steps=4)
     assert run.start().step == 8
@@ -416,7 +454,6 @@ def test_early_stopping_counts_validations_without_progress(tmp_path: Path) -> N
             run.start()
     state = run.start()
     assert (state.step, state.best_step, state.best_score, state.validations_without_progress) == (14, 8, 6.0, 3)
-    assert json.loads(read_folder(run.folder / "checkpoints/best")["state.json"])["step"] == 8
     assert run.start().step == 14  # started again it stays finished
     run.loop["patience"] = None
     run.loop["max_steps"] = 15
