@@ -7,8 +7,8 @@ from pathlib import Path
 from mt.api import translator_of_run
 from mt.commands.classifier_run import check_labels, classifier_of_run, labelled_lines, score_labels, scored_split
 from mt.config.schema import EvaluateConfig, LabelledData, TrainConfig
-from mt.data.spaces import main_language
-from mt.doctor.languages import recognise
+from mt.data.spaces import look_unspaced, main_language
+from mt.doctor.languages import LITTLE_WORDS, recognise
 from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
@@ -17,6 +17,7 @@ from mt.translation.evaluation import check_scorable, corpus_scores, format_scor
 from mt.translation.robustness import score_robustness
 from mt.translation.scoring import (
     ScoredText,
+    as_language,
     own_folder,
     paired_lines,
     score_split,
@@ -33,6 +34,8 @@ def evaluate(config: EvaluateConfig) -> None:
     language = config.target_language or (run.data.target_language if run is not None else "")
     if config.hypothesis is not None:
         hypotheses, references = paired_lines(config.hypothesis, str(config.reference))
+        if not language and look_unspaced(references):
+            report(f"warning: {config.reference} looks written without spaces, so give target_language, as zh or th")
         scores = corpus_scores(hypotheses=hypotheses, references=references, target_language=language)
         print(format_scores(scores), flush=True)
         return
@@ -49,10 +52,12 @@ def evaluate(config: EvaluateConfig) -> None:
     if config.source is None and not config.robustness:
         score_split(run_dir, translator, config.split, run, language=language, decoding=config.decoding)
         return
-    text = _text(config, run_dir, run)
+    text = as_language(_text(config, run_dir, run), run, language)
     if config.source is not None:
         found, own = recognise(text.lines[0]), main_language(run.data.source_language)
-        if main_language(run.data.target_language) in found and own not in found:
+        other = main_language(run.data.target_language)
+        unlike = own in LITTLE_WORDS or other not in recognise(text.lines[1])  # a relative looks like the other
+        if other in found and own not in found and unlike:
             report(f"warning: {config.source} looks like {' or '.join(found)}, but the run translates from {own}")
     if config.robustness:
         _robustness(config, text, translator, (run.data.source_language, language))

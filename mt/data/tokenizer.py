@@ -1,8 +1,8 @@
 """Section 5.1: byte-pair encoding splits sentences into subwords; the only file that runs SentencePiece.
 
 SentencePiece calls a subword a *piece*: a string of its vocabulary, in which "▁" is the space before a word. The
-normaliser (`nmt_nfkc`: Unicode compatibility forms, spaces folded) is part of the model file, so text is
-normalised once, in here, and reference translations never are.
+rules of `mt/data/normalization.py` are part of the model file, so text is normalised once, in here, and reference
+translations never are.
 """
 
 import bisect
@@ -22,6 +22,7 @@ from jaxtyping import Integer
 
 from mt.data.bpe_dropout import Segmenter
 from mt.data.lines import count_lines, read_lines, without_surrogates
+from mt.data.normalization import rules
 from mt.data.pretrained_tokenizer import PretrainedProcessor
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
@@ -53,7 +54,7 @@ def train_tokenizer(
     """Learn byte-pair encoding from UTF-8 files of one sentence per line and write the model file whole.
 
     With the `model_type` char every character is a subword of its own. A `verbatim` model changes nothing in a text:
-    it keeps spaces and compatibility forms as they are, and knows the line break. With `mask` there is a token `MASK`.
+    it keeps spaces and forms of characters as they are, and knows the line break. With `mask` there is a token `MASK`.
 
     At most `input_sentence_size` lines are used, spread evenly over all files, so that the same files give the same
     model. Digits are not split, as in the paper's own encoding. `byte_fallback` spends 256 subwords on single bytes,
@@ -63,6 +64,7 @@ def train_tokenizer(
     Raises UserError when the files cannot be read, hold no text, or have more distinct characters than `vocab_size`
     has room for, and DiskError when the model cannot be written.
     """
+    sentencepiece.set_min_log_level(2)  # warnings are left out
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -73,9 +75,7 @@ def train_tokenizer(
             hard_vocab_limit=False,
             character_coverage=character_coverage,
             byte_fallback=byte_fallback,
-            normalization_rule_name="identity" if verbatim else "nmt_nfkc",
-            remove_extra_whitespaces=not verbatim,
-            add_dummy_prefix=not verbatim,
+            normalizer=_normalizer(verbatim=verbatim),
             user_defined_symbols=["\n"] if verbatim else [],
             control_symbols=[MASK] if mask else [],
             max_sentence_length=_LARGEST_LINE_BYTES,
@@ -83,7 +83,6 @@ def train_tokenizer(
             unk_id=UNKNOWN,
             bos_id=BOS,
             eos_id=EOS,
-            minloglevel=2,
         )
     except RuntimeError as error:
         raise UserError(_explain(str(error), text_files, vocab_size)) from error
@@ -92,6 +91,16 @@ def train_tokenizer(
     if actual < vocab_size:
         size = f"tokenizer.vocab_size={vocab_size}"
         report(f"warning: the training text supports {actual} subwords, fewer than {size}: using {actual}")
+
+
+def _normalizer(*, verbatim: bool) -> sentencepiece.SentencePieceNormalizer:
+    return sentencepiece.SentencePieceNormalizer(
+        rule_name="identity" if verbatim else None,
+        norm_map=None if verbatim else rules(),
+        add_dummy_prefix=not verbatim,
+        remove_extra_whitespaces=not verbatim,
+        escape_whitespaces=True,
+    )
 
 
 class Tokenizer:
@@ -132,7 +141,8 @@ class Tokenizer:
     def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int | str) -> list[list[int]]:
         """Return ids with BPE-dropout (Provilkov et al. 2020): each merge is left out with probability `alpha`.
 
-        Equal texts in equal order and an equal seed give equal subwords.
+        Equal texts in equal order and an equal seed give equal subwords. Raises UserError for an imported vocabulary of
+        another kind than BPE.
         """
         chance = random.Random(seed)
         normalised = self._processor.normalize(list(map(without_surrogates, texts)))
@@ -174,6 +184,8 @@ class Tokenizer:
         merged = [i for i in every_id if not (model.is_byte(i) or model.is_control(i) or model.is_unknown(i))]
         ids = {model.id_to_piece(i): i for i in merged}
         scores = {subword: model.get_score(i) for subword, i in ids.items()}
+        if any(score % 1 for score in scores.values()):  # of merges, it is their rank
+            raise UserError("tokenizer.bpe_dropout: this vocabulary was not learned by merging, so give 0")
 
         def spell(character: str) -> list[int]:
             return [bytes_.get(f"<0x{byte:02X}>", UNKNOWN) for byte in character.encode()] if bytes_ else [UNKNOWN]

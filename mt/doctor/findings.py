@@ -38,8 +38,11 @@ def findings(examination: Examination, *, declared: tuple[str, str]) -> list[Fin
     corpora = examination.corpora
     found = [Finding("misalignment", one.split, one.name, message) for one in corpora for message in _apart(one)]
     swapped = False
-    for side, codes, code, other in zip(SIDES, examination.languages, declared, reversed(declared), strict=True):
-        expected, looks_like_other = main_language(code), main_language(other) in codes
+    sides = list(zip(SIDES, examination.languages, declared, strict=True))
+    for (side, codes, code), (_, codes_there, there) in zip(sides, reversed(sides), strict=True):
+        expected, other = main_language(code), main_language(there)
+        # Of two relatives the one without a list of words looks like the other.
+        looks_like_other = other in codes and (expected in LITTLE_WORDS or other not in codes_there)
         if codes and expected not in codes and (expected in LITTLE_WORDS or looks_like_other):
             swapped = swapped or looks_like_other
             message = f"the {side} side looks like {' or '.join(codes)}, but data.{side}_language is {code}"
@@ -102,5 +105,5 @@ def _suspects(one: Examined, kind: str, examination: Examination) -> Iterator[st
                 of = f"pairs ({100 * len(lines) / pairs:.1f} %)"
             listed = ", ".join(f"{line:,}" for line in lines[:LISTED_LINES])
             more = " ..." if len(lines) > LISTED_LINES else ""
-            advice = f"; training drops them ({check.option})" if check.option else ""
+            advice = f"; training drops them ({check.option})" if check.option and one.split == "train" else ""
             yield f"{len(lines):,} {of} {check.what.format(split=side)}: {listed}{more}{advice}"

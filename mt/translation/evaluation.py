@@ -9,11 +9,11 @@ from typing import Any
 import sacrebleu
 from sacrebleu.significance import PairedTest
 
-from mt.data.spaces import main_language
+from mt.data.spaces import CHINESE, has_spaces, main_language
 from mt.errors import UserError
 
-_TOKENIZERS = {  # where it is not 13a
-    **dict.fromkeys(("zh", "zho", "cmn"), "zh"),
+_TOKENIZERS = {  # where it is neither 13a nor, without spaces between words, char
+    **dict.fromkeys(CHINESE, "zh"),
     **dict.fromkeys(("ja", "jpn"), "ja-mecab"),
     **dict.fromkeys(("ko", "kor"), "ko-mecab"),
 }
@@ -49,8 +49,9 @@ class Scores:
 def corpus_scores(*, hypotheses: Sequence[str], references: Sequence[str], target_language: str) -> Scores:
     """Score detokenised hypotheses against untouched references, one of each per sentence.
 
-    The tokeniser is sacreBLEU's for the target language: zh, ja-mecab, ko-mecab, else 13a. The interval is the one
-    that `sacrebleu --confidence` prints, of fewer samples for more than 8,000 sentences.
+    The tokeniser is sacreBLEU's for the target language: zh, ja-mecab, ko-mecab, char for others that are written
+    without spaces, else 13a. The interval is the one that `sacrebleu --confidence` prints, of fewer samples for more
+    than 8,000 sentences.
 
     Raises UserError if the counts differ or are zero, or if the language's tokeniser is not installed.
     """
@@ -161,7 +162,8 @@ def _check_counts(hypotheses: Sequence[str], references: Sequence[str]) -> None:
 
 
 def _tokenizer_for(target_language: str) -> str:
-    return _TOKENIZERS.get(main_language(target_language), "13a")
+    usual = "13a" if has_spaces(target_language) else "char"
+    return _TOKENIZERS.get(main_language(target_language), usual)
 
 
 def _bleu(tokenizer: str, *, lowercase: bool = False, force: bool = True) -> sacrebleu.BLEU:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mt.data.lines import read_lines
+from mt.data.spaces import look_unspaced
 from mt.errors import BadFileError
 from mt.runs.atomic import replace_file
 
 # A letter, then letters and the marks that combine with them: accents, Hebrew and Arabic points, Indic vowel signs.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0970-\u0dff"
 WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*")
-_WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai … Han
 _SAMPLE_LINES = 1000
 
 
@@ -43,7 +43,7 @@ def known_words(lines: Iterable[str], most: int = 100_000) -> KnownWords | None:
     """
     remaining = iter(lines)
     sample = list(islice(remaining, _SAMPLE_LINES))
-    if 2 * sum(_WITHOUT_SPACES.search(line) is not None for line in sample) > len(sample):
+    if look_unspaced(sample):
         return None
     counts, first, inside = Counter[str](), Counter[str](), Counter[str]()
     for line in chain(sample, remaining):

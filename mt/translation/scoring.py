@@ -9,7 +9,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,12 @@ def text_of_files(source: str, reference: str) -> ScoredText:
     return ScoredText(Path(reference).name, f"{source} against {reference}", paired_lines(source, reference))
 
 
+def as_language(text: ScoredText, run: TrainConfig, language: str) -> ScoredText:
+    """The text with a remark that it is scored as another language than the run's, by another tokeniser."""
+    own = language == run.data.target_language
+    return text if own else replace(text, about=f"{text.about}, as {language or 'any language'}")
+
+
 def score_split(
     run_dir: Path, translator: Translator, split: str, run: TrainConfig, *, language: str, decoding: Decoding
 ) -> None:
@@ -49,7 +55,7 @@ def score_split(
 
     On the test split they are compared with what the run expects. Raises as `split_lines` does.
     """
-    text = text_of_split(run_dir, run, split)
+    text = as_language(text_of_split(run_dir, run, split), run, language)
     report(f"translating the {split} split: {len(text.lines[0]):,} sentences, beam {translator.search.beam_size}")
     form = format_exact_match if isinstance(run.data, TaskData) else format_scores
     first, expected = scores_path(run_dir, split).parent, run.expected if split == "test" else None

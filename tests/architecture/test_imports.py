@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.training.recipe": {"mt.data"},
     "mt.training.trial": {"mt.data", "mt.training"},
     "mt.translation": {"mt.data", "mt.model", "mt.reporting", "mt.runtime", "mt.search"},
-    "mt.translation.known_words": {"mt.data.lines", "mt.runs.atomic"},
+    "mt.translation.known_words": {"mt.data.lines", "mt.data.spaces", "mt.runs.atomic"},
     "mt.translation.scoring": {
         *("mt.config", "mt.data", "mt.reporting", "mt.runs.atomic", "mt.runs.folder", "mt.translation"),
     },

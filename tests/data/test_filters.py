@@ -52,6 +52,12 @@ def test_each_pair_is_counted_once_under_its_reason() -> None:
     assert (report.read, report.kept) == (7, 1)
 
 
+def test_vowel_signs_tell_words_apart_and_marks_of_punctuation_do_not() -> None:
+    assert normalise("दान") != normalise("दिन")
+    assert normalise("กา") != normalise("กี")
+    assert normalise("“Ça va”, dit-il\u0301.") == normalise("ça va dit_il\u0301")
+
+
 @pytest.mark.parametrize(
     ("source", "target", "copied"),
     [

@@ -28,7 +28,12 @@ def toy() -> dict[str, list[Pair]]:
 
 
 def visit(
-    folder: Path, splits: dict[str, list[Pair]], *, missing_target: int | None = None
+    folder: Path,
+    splits: dict[str, list[Pair]],
+    *,
+    missing_target: int | None = None,
+    languages: tuple[list[str], list[str]] = (["en"], ["de"]),
+    declared: tuple[str, str] = ("en", "de"),
 ) -> tuple[list[Examined], list[Finding]]:
     corpora = {}
     for split, pairs in splits.items():
@@ -49,7 +54,9 @@ def visit(
             )
         ]
     examination = examine(corpora, max_length_ratio=3.0)
-    return examination.corpora, findings(examination, declared=("en", "de"))
+    if declared != ("en", "de"):
+        examination = replace(examination, languages=languages)
+    return examination.corpora, findings(examination, declared=declared)
 
 
 def test_a_sound_corpus_gives_no_finding(tmp_path: Path, toy: dict[str, list[Pair]]) -> None:
@@ -95,11 +102,13 @@ def test_blank_lines_duplicates_and_unequal_lengths_are_counted(tmp_path: Path, 
     train[10:15] = [(source, " ") for source, _ in train[10:15]]
     train[100:400] = train[500:800]
     train[900:950] = [(source, f"{target} " * 9) for source, target in train[900:950]]
-    found = [finding.message for finding in visit(tmp_path, {**toy, "train": train})[1]]
+    test = toy["test"][:250] + toy["test"][:50]
+    found = [finding.message for finding in visit(tmp_path, {**toy, "train": train, "test": test})[1]]
     advice = "; training drops them (data.filters.remove_duplicates=true)"
     assert found == [
         "5 lines (0.1 %) of the target side are blank: 11, 12, 13, 14, 15",
         f"300 pairs (7.5 %) occurred before, word for word: 501, 502, 503, 504, 505 ...{advice}",
+        "50 pairs (16.7 %) occurred before, word for word: 251, 252, 253, 254, 255 ...",
         "50 pairs (1.2 %) differ in length beyond data.filters.max_length_ratio: 901, 902, 903, 904, 905 ...",
     ]
 
@@ -111,6 +120,15 @@ def test_a_side_in_another_language_than_declared_is_named(tmp_path: Path, toy: 
         "the source side looks like de, but data.source_language is en",
         "the target side looks like en, but data.target_language is de",
     ]
+
+
+@pytest.mark.parametrize(("there", "warned"), [(["cs"], False), ([], True)])
+def test_a_relative_of_the_other_language_is_not_called_that(
+    tmp_path: Path, toy: dict[str, list[Pair]], there: list[str], *, warned: bool
+) -> None:
+    """Slovak has no list of words and looks like Czech; next to real Czech that says nothing."""
+    found = visit(tmp_path, toy, languages=(["cs"], there), declared=("sk", "cs"))[1]
+    assert [finding.kind for finding in found] == ["language"] * warned
 
 
 @pytest.mark.parametrize("swapped", ["train", "validation"])

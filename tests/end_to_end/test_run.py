@@ -257,8 +257,10 @@ def test_splits_and_files_are_scored_each_in_a_folder_of_its_own(
         before = (run_dir / "evaluation.json").read_bytes()
         assert run("evaluate", evaluate, [f"run_dir={run_dir}", *words, "decoding=greedy", *few]) == 0
         assert (run_dir / "evaluation.json").read_bytes() == before
+    assert run("evaluate", evaluate, [f"run_dir={run_dir}", "target_language=zh", *few]) == 0
+    assert json.loads((run_dir / "evaluation.json").read_bytes())["bleu"] == test
     again = {path.name for path in (run_dir / "evaluations").iterdir()}
-    assert again == {"test-2", "test.de", "test.de-2", "validation", "validation.de"}
+    assert again == {"test-2", "test-3", "test.de", "test.de-2", "validation", "validation.de"}
     greedy = json.loads((run_dir / "evaluations/test-2/evaluation.json").read_bytes())
     assert (greedy["scored"], greedy["decoding"]["beam_size"]) == ("test split of files", 1)
     hypotheses = tmp_path / "hypotheses.txt"
@@ -269,6 +271,9 @@ def test_splits_and_files_are_scored_each_in_a_folder_of_its_own(
         == 0
     )
     assert f"{test:.2f}" in capfd.readouterr().out
+    hypotheses.write_text("猫坐在垫子上。\n", encoding="utf-8")
+    assert run("evaluate", evaluate, [f"hypothesis={hypotheses}", f"reference={hypotheses}"]) == 0
+    assert "looks written without spaces, so give target_language" in capfd.readouterr().err
     for name, content in saved.items():
         (run_dir / name).write_bytes(content)
 

@@ -109,6 +109,20 @@ def test_nothing_to_score_is_refused():
         corpus_scores(hypotheses=[], references=[], target_language="de")
 
 
+@pytest.mark.parametrize(
+    ("language", "tokeniser", "reference", "hypothesis"),
+    [
+        ("th", "char", "แมวนั่งอยู่บนเสื่อในบ้าน", "แมวนอนอยู่บนเสื่อในบ้าน"),
+        ("yue", "zh", "我今日好開心呀，你呢？", "我今日好開心呀，佢呢？"),
+    ],
+)
+def test_languages_without_spaces_have_a_bleu_above_zero(language, tokeniser, reference, hypothesis):
+    scores = corpus_scores(hypotheses=[hypothesis], references=[reference], target_language=language)
+    assert f"|tok:{tokeniser}|" in scores.bleu_signature
+    assert 50 < scores.bleu < 100
+    assert corpus_scores(hypotheses=[hypothesis], references=[reference], target_language="en").bleu < 1
+
+
 def test_a_missing_tokeniser_is_named_with_its_remedy(monkeypatch):
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
     with pytest.raises(UserError, match=r"which is not installed: pip install 'sacrebleu\[ja\]'"):

@@ -1,0 +1,52 @@
+"""What a tokenizer does to characters: letters and marks are composed (as in Unicode's NFC), spaces are of one kind.
+
+SentencePiece's own rule, `nmt_nfkc`, also writes ， as a comma, 10⁶ as 106 and ½ as 1⁄2, so that no model could ever
+output the former. Here what looks different stays different.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+from itertools import permutations
+
+_SPACES = "\t\n\f\r\xa0\u061c\u1680\u2000-\u200b\u200e\u200f\u2028\u2029\u202f\u205f\u2581\u3000\ufeff\ufffd"
+_END = 0x30000  # no later character is composed
+_REMOVED = "\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f"  # control characters
+
+
+def rules() -> list[tuple[str, str]]:
+    """What becomes what, as SentencePiece takes it."""
+    composed = {written: _composed(character) for character in _characters() for written in _ways_to_write(character)}
+    return list((composed | dict.fromkeys(_listed(_SPACES), " ") | dict.fromkeys(_listed(_REMOVED), "")).items())
+
+
+def _ways_to_write(character: str) -> Iterator[str]:
+    """The canonically equal forms that are not composed, or only in part; the marks on a letter in any order."""
+    if (composed := _composed(character)) != character:
+        yield character
+        return
+    decomposed = unicodedata.normalize("NFD", character)
+    for order in permutations(decomposed[1:]):
+        parts = decomposed[0] + "".join(order)
+        for form in (parts, _composed(parts[:-1]) + parts[-1]):
+            if form != composed and _composed(form) == composed:
+                yield form
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _characters() -> Iterator[str]:
+    """Those that are canonically equal to others, Korean syllables among them."""
+    for character in map(chr, range(_END)):
+        parts = unicodedata.decomposition(character)
+        if "가" <= character <= "힣" or (parts and not parts.startswith("<")):
+            yield character
+
+
+def _listed(ranges: str) -> Iterator[str]:
+    """The characters of a text like "a-cx": a, b, c and x."""
+    while ranges:
+        first, last = ranges[0], ranges[2] if ranges[1:2] == "-" else ranges[0]
+        yield from map(chr, range(ord(first), ord(last) + 1))
+        ranges = ranges[3 if ranges[1:2] == "-" else 1 :]
