@@ -6,6 +6,7 @@ import signal
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 from mt.config.schema import ServeConfig
 from mt.errors import MtError, SignalledError, UserError
@@ -51,8 +52,10 @@ class Server(uvicorn.Server):
     def __init__(self, app: Observed, reload: Callable[[], list[Pair]]) -> None:
         self._state, self._reload = app.app.state, reload
         self._reloading: asyncio.Task[None] | None = None
-        keep_alive = _KEEP_ALIVE_SECONDS
-        super().__init__(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=keep_alive))
+        options: dict[str, Any] = {"log_level": "warning", "access_log": False}
+        options |= {"timeout_keep_alive": _KEEP_ALIVE_SECONDS}
+        # A client could choose what a proxy's headers say of it, and so another rate limit for each request.
+        super().__init__(uvicorn.Config(app, proxy_headers=False, **options))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Warm up, listen, and say so."""

@@ -37,6 +37,7 @@ class Archive:
                         raise UserError(f"more than {limits} when it is unpacked")
         except _DAMAGE as error:
             raise UserError(f"damaged or encrypted: {error}") from error
+        self.unpacked_bytes = MOST_BYTES - left
 
     def trees(self, names: re.Pattern[str]) -> dict[str, Any]:
         """The XML files of such names. Raises UserError for XML that is damaged, too large, or has a DOCTYPE."""

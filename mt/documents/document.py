@@ -27,6 +27,8 @@ class Document:
     markup: Markup | None
     write: Callable[[Sequence[str]], bytes]
     """Takes one translation for each text."""
+    unpacked_bytes: int = 0
+    """What `write` keeps of an archive."""
 
 
 class Work:

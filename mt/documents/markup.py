@@ -27,7 +27,7 @@ _UNTRANSLATED = "code kbd pre samp script style svg math textarea var"
 _OPTED_OUT = re.compile(r"""\s(?:translate\s*=\s*["']?no\b|class\s*=\s*["'][^"']*\bnotranslate\b)""", re.IGNORECASE)
 _TAG = re.compile(
     r"""
-    (?P<verbatim> <!--.*?(?:-->|\Z) | <!\[CDATA\[.*?(?:\]\]>|\Z) | <\?.*?(?:\?>|\Z) | <![a-z][^<>]*+>
+    (?P<verbatim> <!--.*?(?:-->|\Z) | <!\[CDATA\[.*?(?:\]\]>|\Z) | <\?.*?(?:\?>|\Z) | <![a-z\[][^<>]*+>
                 | <(?P<raw>script|style)\b.*?(?:</(?P=raw)\s*>|\Z) )
     | </(?P<close>[^\s<>/]++)\s*>
     | <(?P<open>[a-z_][^\s<>/]*+)(?:[^<>"'/]++|"[^"]*+"|'[^']*+'|/(?!>))*+(?P<empty>/)?>

@@ -41,7 +41,7 @@ def parse_docx(data: bytes) -> Document:
             one.write(new)
         return archive.packed(trees)
 
-    return Document([one.tagged for one in paragraphs], MARKUP, write)
+    return Document([one.tagged for one in paragraphs], MARKUP, write, archive.unpacked_bytes)
 
 
 def _name(element: Any) -> str:

@@ -1,5 +1,6 @@
 """The ASGI application: both interfaces, the state of the server, errors in the client's form, and the log."""
 
+import asyncio
 import contextlib
 import json
 import time
@@ -43,8 +44,8 @@ def application(
         app.state.ready = True
         yield
         app.state.ready = False
-        documents.close()
-        service.batcher.close()
+        await documents.close()  # nobody can fetch them any more
+        await asyncio.to_thread(service.batcher.close)
 
     app = FastAPI(
         title="Machine translation",

@@ -46,19 +46,25 @@ class Documents:
         await upload.close()
         if len(data) > self.most_bytes:
             raise RequestError(413, f"the document is larger than {self.most_bytes:,} bytes")
-        if len(data) + self._arriving + sum(one.size for one in self._kept.values()) > _MOST_KEPT * self.most_bytes:
-            raise RequestError(503, "too many documents wait", retry_seconds=60)
+        self._check_room(len(data))
         self._arriving += len(data)
         try:
             document = await asyncio.to_thread(parse, f"document{ending}", data)
         finally:
             self._arriving -= len(data)
+        size = max(len(data), document.unpacked_bytes)
+        self._check_room(size)
         task = asyncio.create_task(self._service.translate_document(document, source, target))
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # whether or not anyone asks for it
         name = secrets.token_hex(16)
         expiry = asyncio.get_running_loop().call_later(self.seconds, self.forget, name)
-        kept = self._kept[name] = Kept(name, ending, len(data), task, expiry, sum(map(len, document.texts)))
+        kept = self._kept[name] = Kept(name, ending, size, task, expiry, sum(map(len, document.texts)))
         return kept
+
+    def _check_room(self, size: int) -> None:
+        """Raises RequestError where a document would be too many."""
+        if size + self._arriving + sum(one.size for one in self._kept.values()) > _MOST_KEPT * self.most_bytes:
+            raise RequestError(503, "too many documents wait", retry_seconds=60)
 
     async def finished(self, kept: Kept) -> None:
         """Wait for a document; it is forgotten where nobody waits any more. Raises why it could not be translated."""
@@ -84,10 +90,12 @@ class Documents:
             kept.task.cancel()
             kept.expiry.cancel()
 
-    def close(self) -> None:
-        """Forget all."""
+    async def close(self) -> None:
+        """Forget all; what waits of them has left the queue then."""
+        tasks = [kept.task for kept in self._kept.values()]
         for name in list(self._kept):
             self.forget(name)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def download(kept: Kept) -> Response:

@@ -156,7 +156,9 @@ async def translate_file(request: Request) -> dict[str, str]:
         await gate_of(request).answer(request, documents.finished(kept), timeout_seconds=documents.seconds)
     except UserError as error:
         raise RequestError(400, f"Invalid request: {error}") from error
-    return {"translatedFileUrl": str(request.url_for("download_file", name=f"{kept.name}{kept.ending}"))}
+    url = request.url_for("download_file", name=f"{kept.name}{kept.ending}")
+    secure = request.headers.get("x-forwarded-proto") == "https"  # of a proxy with TLS in front
+    return {"translatedFileUrl": str(url.replace(scheme="https") if secure else url)}
 
 
 @router.get("/download_file/{name}", response_class=Response)

@@ -5,11 +5,12 @@ import json
 import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import Request
 from fastapi.exceptions import HTTPException
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect
 
 from mt.data.lines import without_surrogates
@@ -20,6 +21,7 @@ from mt.serving.service import FailedError, Service
 Result = TypeVar("Result")
 _MOST_FIELDS = 5000
 CLIENT_GONE = 499  # nginx's number; nobody reads the answer
+MultiPartParser.spool_max_size = 1 << 40  # uploads stay in memory, and are limited elsewhere
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # its warnings have bytes of the request
 
 
@@ -41,14 +43,19 @@ class Parameters:
     @classmethod
     async def of(cls, request: Request) -> "Parameters":
         """Read them; a field of the body counts more than one of the query string. Raises RequestError."""
-        values = _grouped(request.query_params.multi_items())
+        values = _grouped(_fields(request.scope["query_string"]))
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json" or kind.endswith("+json"):
             try:
                 return cls(values | _json_object(await request.body()))
             except ClientDisconnect as error:
                 raise RequestError(CLIENT_GONE, "the client hung up") from error
-        if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        if kind == "application/x-www-form-urlencoded":
+            try:
+                return cls(values | _grouped(_fields(await request.body())))
+            except ClientDisconnect as error:
+                raise RequestError(CLIENT_GONE, "the client hung up") from error
+        if kind == "multipart/form-data":
             try:
                 items = (await request.form(max_fields=_MOST_FIELDS, max_part_size=1 << 30)).multi_items()
             except ClientDisconnect as error:
@@ -95,6 +102,14 @@ class Parameters:
         """Names, as a list or separated by commas."""
         value = self.texts(name) or []
         return frozenset(word.strip() for word in (value.split(",") if isinstance(value, str) else value))
+
+
+def _fields(encoded: bytes) -> list[tuple[str, str]]:
+    """The fields of a query string or form; UTF-8 may be in it as it is, as `curl -d` sends it. Raises RequestError."""
+    try:
+        return parse_qsl(encoded.decode(errors="replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise RequestError(400, "Invalid request: the form cannot be read") from error
 
 
 def _grouped(items: list[tuple[str, str]]) -> dict[str, Any]:

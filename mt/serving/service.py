@@ -124,13 +124,13 @@ class Service:
         return list(dict.fromkeys(pair.target for pair in self.pairs if source in (None, pair.source)))
 
     def warm_up(self) -> None:
-        """Translate a word with every pair, so that no client waits for what is done once."""
+        """Translate a word with every pair, so that no client waits for what is done once. Raises what fails."""
         self._warm_up(self.pairs)
 
     def exchange(self, pairs: Sequence[Pair]) -> None:
         """Serve these instead, once they are warm; those from before translate what was asked before.
 
-        Raises UserError for two runs of one pair.
+        Raises UserError for two runs of one pair, and why a new one cannot translate.
         """
         new = _distinct(pairs)
         self._warm_up(new)
@@ -139,7 +139,9 @@ class Service:
     def _warm_up(self, pairs: Sequence[Pair]) -> None:
         for pair in pairs:
             for alignments, probabilities in ((False, False), (True, False), (True, True)):
-                _translator_of(_Way(pair, 1, alignments, probabilities)).translate_each(["1"])
+                [one] = _translator_of(_Way(pair, 1, alignments, probabilities)).translate_each(["1"])
+                if isinstance(one, Exception):
+                    raise one
 
     def detect(self, text: str, target: str | None = None) -> list[tuple[str, float]]:
         """The source languages with their confidence in percent, best first."""

@@ -74,6 +74,10 @@ def put_back(translation: Translation, copied: Sequence[Copied], *, source_words
     for number in range(len(words) + 1):
         while waiting and waiting[0][0] == number:
             one = waiting.pop(0)[1]
+            if one.marks and number and not rows[last][0].rstrip(_MARKS):  # a word of its own, as in "à !"
+                rows.insert(last, (one.token, one))
+                last += 1
+                continue
             if one.marks and number:  # they come after it instead
                 rows[last] = (rows[last][0].rstrip(_MARKS), number - 1)
             rows.append((one.token + one.marks, one))

@@ -11,8 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from mt.data.batch import source_tensor
+from mt.data.lines import without_surrogates
 from mt.data.tokenizer import UNKNOWN, Tokenizer
-from mt.errors import UserError
+from mt.errors import SearchStoppedError, UserError
 from mt.search.next_token import Ensemble, NextToken, Stoppable
 from mt.search.search import Search
 from mt.translation.alignment import word_alignment
@@ -23,6 +24,7 @@ from mt.translation.segments import Segment, Translation, join, seed_of, split
 from mt.translation.spelling import Spelling
 
 _WINDOW_BATCHES = 16
+_OBSERVED = 1 << 18  # pairs times source tokens times target tokens whose attention is looked at together
 _SENTENCES_PER_THREAD = 4  # for fewer, another thread does not pay
 
 Line = tuple[int, str, str]  # its number, its text, and the text that its translation must begin with
@@ -120,6 +122,8 @@ class Translator:
         for index, (text, copied) in enumerate(left):
             aligned, count = self.align is not None, len(text.split())
             found[index] = put_back(found[index], copied, source_words=count, aligned=aligned)
+            if copied and not text:
+                found[index] = replace(found[index], text=lines[index][1])  # with its spaces
         return [found[index] for index in range(len(lines))]
 
     @cached_property
@@ -193,13 +197,18 @@ class Translator:
             )
         decode = self.target_tokenizer.decode
         translations = [[Translation(decode(one.tokens), one.score, one.tokens) for one in best] for best in found]
-        self._observe([(segment, one) for segment, best in zip(segments, translations, strict=True) for one in best])
+        pairs = [(segment, one) for segment, best in zip(segments, translations, strict=True) for one in best]
+        while pairs and (self.align is not None or self.token_scores is not None):
+            if stop is not None and stop():
+                raise SearchStoppedError("the search was stopped before it was complete")
+            longest = max((len(segment.subwords) + 1) * (len(one.tokens) + 1) for segment, one in pairs)
+            count = max(1, _OBSERVED // longest)
+            self._observe(pairs[:count])
+            pairs = pairs[count:]
         return translations
 
     def _observe(self, pairs: list[tuple[Segment, Translation]]) -> None:
         """Add what was asked for besides text and score."""
-        if self.align is None and self.token_scores is None:
-            return
         given = [segment.subwords for segment, _ in pairs], [one.tokens for _, one in pairs]
         words = [self.target_tokenizer.words_of_output(one.tokens) for _, one in pairs]
         if self.align is not None:
@@ -240,6 +249,7 @@ def _restored(translation: Translation, restore: Restore | None) -> Translation:
 def _numbered(lines: Iterable[str], target_prefixes: Iterable[str] | str | None, first_number: int) -> Iterator[Line]:
     """Lines with their numbers and prefixes, read one by one."""
     if target_prefixes is None or isinstance(target_prefixes, str):
-        return ((number, line, target_prefixes or "") for number, line in enumerate(lines, start=first_number))
-    pairs = zip(lines, target_prefixes, strict=True)
+        prefix = target_prefixes or ""
+        return ((number, without_surrogates(line), prefix) for number, line in enumerate(lines, start=first_number))
+    pairs = zip(map(without_surrogates, lines), target_prefixes, strict=True)
     return ((number, line, prefix) for number, (line, prefix) in enumerate(pairs, start=first_number))

@@ -55,6 +55,7 @@ def translated(text: str, markup: Markup = HTML, order: Order = as_it_is) -> str
         ("<script>if (a<b) c</script>d", "<script>if (a<b) c</script>D", None),
         ("a <b class='notranslate'>x</b>", "A <b class='notranslate'>x</b>", None),
         ("<b></b>", "<b></b>", None),
+        ("<![if !supportLists]><b>1.</b> <![endif]>A b", "<![if !supportLists]><b>1.</b> <![endif]>A B", None),
         ("x <y and 1 < 2", "X &lt;Y AND 1 &lt; 2", None),
         ("a</b> c <b>d", "A</b> C <b>D", None),
         ("<b>a <i>b</i> c", "<b>A <i>B</i> C", None),

@@ -15,10 +15,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from served import TestClient  # skips without the extra
+from served import TestClient, serving  # skips without the extra
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 import small_runs
 from mt.commands.entry_point import run
+from mt.commands.serve import Server
 from mt.errors import UserError
 from mt.runs.folder import MODEL
 from mt.runs.signals import end_on_signals
@@ -72,6 +74,14 @@ def test_a_signal_ends_the_server_when_all_is_answered(finished: Path, tmp_path:
     assert "house" not in (tmp_path / "log").read_text()
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(f"{address}/health")
+
+
+def test_headers_that_a_client_can_send_do_not_say_who_it_is() -> None:
+    """Each new X-Forwarded-For would have a rate limit of its own."""
+    with serving() as client:
+        config = Server(client.app, reload=list).config  # type: ignore[arg-type]
+        config.load()
+    assert not isinstance(config.loaded_app, ProxyHeadersMiddleware)
 
 
 def test_a_signal_loads_the_run_again_while_requests_are_answered(finished: Path, tmp_path: Path) -> None:

@@ -1,6 +1,10 @@
 """Documents over HTTP: both interfaces, who gets them, for how long, and what is refused."""
 
+import io
+import tempfile
+import threading
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -98,6 +102,49 @@ def test_documents_are_forgotten_after_a_while_and_not_too_many_are_kept() -> No
         assert client.get(address).status_code == 404
         assert upload(client).status_code == 200
     assert not [line for line in lines if "book" in line or address.rpartition("/")[2] in line]
+
+
+def test_a_document_counts_with_what_it_unpacks_to() -> None:
+    """A picture of zeros is small only as long as it is packed."""
+    namespace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        text = "<w:body><w:p><w:r><w:t>A book.</w:t></w:r></w:p></w:body>"
+        archive.writestr("word/document.xml", f'<w:document xmlns:w="{namespace}">{text}</w:document>')
+        archive.writestr("word/media/image1.bmp", bytes(3_000_000))
+    with serving() as client:
+        found = [upload(client, stream.getvalue(), "a.docx").status_code for _ in range(3)]
+    assert found == [200, 503, 503]
+
+
+def test_uploads_are_not_written_to_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    rolled = []
+    monkeypatch.setattr(tempfile.SpooledTemporaryFile, "rollover", lambda _: rolled.append(1))
+    with serving(documents={"most_bytes": 5_000_000}) as client:
+        assert upload(client, b"a.\n" * 700_000, "a.txt").status_code in (200, 400)
+    assert not rolled
+
+
+def test_the_server_ends_without_translating_documents_for_nobody() -> None:
+    translator = Capitals()
+    with serving(("en", "de", translator), batch_tokens=8) as client:
+        translator.free.clear()
+        text = b"".join(b"line %d is here.\n" % number for number in range(60))
+        form = {"source_lang": "EN", "target_lang": "DE"}
+        assert client.post("/v2/document", files={"file": ("a.txt", text)}, data=form).status_code == 200
+        deadline = time.monotonic() + 20
+        while "line" not in str(translator.batches) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        batches = len(translator.batches)
+        threading.Timer(0.3, translator.free.set).start()
+    assert len(translator.batches) <= batches + 1
+
+
+def test_an_address_behind_tls_is_one_of_tls() -> None:
+    with serving() as client:
+        files = {"file": ("a.md", MARKDOWN)}
+        found = client.post("/translate_file", files=files, data=LANGUAGES, headers={"X-Forwarded-Proto": "https"})
+    assert found.json()["translatedFileUrl"].startswith("https://testserver/download_file/")
 
 
 def test_who_waits_for_a_document_that_is_given_up_learns_of_it() -> None:

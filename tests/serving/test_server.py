@@ -262,6 +262,32 @@ def test_an_exchanged_model_is_let_go_although_it_was_asked_after_the_exchange()
     service.batcher.close()
 
 
+def test_a_model_that_cannot_translate_is_not_served() -> None:
+    class Broken(Capitals):
+        def _translation(self, text: str) -> Any:
+            return RuntimeError(f"no finite scores for {text}")
+
+    with serving() as client:
+        application: Any = client.app
+        with pytest.raises(RuntimeError, match="no finite scores"):
+            application.app.state.service.exchange([Pair("en", "de", Broken())])
+        assert client.post("/translate", json=ASKED).json()["translatedText"] == "HELLO"
+
+
+def test_forms_and_addresses_hold_utf_8_as_it_is_typed() -> None:
+    """As `curl -d` sends it."""
+    header = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
+    with serving() as client:
+        form = "source=en&target=de&q=Wo ist die Tür%3F ½"
+        found = client.post("/translate", content=form.encode(), headers=header)
+        assert found.json()["translatedText"] == "WO IST DIE TÜR? ½"
+        many = client.post("/translate", content="&".join(["q=a"] * 6000), headers=header)
+        assert (many.status_code, many.json()["error"]) == (400, "Invalid request: the form cannot be read")
+    scope = {"type": "http", "headers": [], "query_string": "q=Tür&q=%C3%9Cben&target=".encode()}
+    parameters = asyncio.run(Parameters.of(Request(scope)))
+    assert (parameters.texts("q"), parameters.text("target", "de")) == (["Tür", "Üben"], "de")
+
+
 def test_two_runs_of_one_pair_are_refused() -> None:
     with (
         pytest.raises(Exception, match="two runs translate from en to de"),

@@ -68,6 +68,15 @@ def test_words_are_put_back_where_their_neighbours_went() -> None:
     assert (nothing.text, nothing.alignment) == ("😀", [(0, 0)])
 
 
+def test_a_mark_that_is_a_word_of_its_own_stays_one() -> None:
+    text, copied = leave_out("Visit us at www.dog.com!")
+    given = Translation("Visitez-nous à !", 0.0, [], alignment=[(0, 0), (2, 1)], probabilities=[0.1, 0.2, 0.3])
+    found = put_back(given, copied, source_words=len(text.split()), aligned=True)
+    assert found.text == "Visitez-nous à www.dog.com !"
+    assert found.alignment == [(0, 0), (2, 1), (3, 2)]
+    assert found.probabilities == [0.1, 0.2, 1.0, 0.3]
+
+
 @pytest.mark.parametrize("wanted", [False, True])
 def test_a_translator_copies_what_its_model_cannot(tmp_path: Path, wanted: bool) -> None:
     tokenizer = small_tokenizer(tmp_path, LINES)
@@ -87,8 +96,9 @@ def test_a_translator_copies_what_its_model_cannot(tmp_path: Path, wanted: bool)
         "A dog 😀 runs www.dog.com/x in the garden.",
         "The 25 rivers.",
         "www.dog.com",
+        "  ***   ***\ud800",
     ]
-    whole, tokens, number, alone = found = translator.translate_all(lines)
+    whole, tokens, number, alone, marks = found = translator.translate_all(lines)
     [expected] = plain.translate_all(lines[:1])
     assert (whole.text, whole.alignment) == (expected.text, expected.alignment)
     assert [word for word in tokens.text.split() if word in ("😀", "www.dog.com/x")] == ["😀", "www.dog.com/x"]
@@ -96,6 +106,7 @@ def test_a_translator_copies_what_its_model_cannot(tmp_path: Path, wanted: bool)
     assert rest == " ".join(plain.translate_all(["A dog runs in the garden."])[0].text.split())
     assert is_copied("25", number.text)
     assert alone.text == "www.dog.com"
+    assert marks.text == "  ***   ***\ufffd"
     for line, one in zip(lines, found, strict=True):
         assert (one.alignment is not None, one.probabilities is not None) == (wanted, wanted)
         if wanted:
