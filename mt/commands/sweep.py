@@ -11,7 +11,7 @@ from mt.config.loading import expected_of
 from mt.config.measurements import SweepConfig, SweepRow
 from mt.errors import StoppedError, UserError
 from mt.reporting import report
-from mt.runs.results_table import figures, known_runs, note_run, report_table
+from mt.runs.results_table import figures, forget_runs, known_runs, note_run, report_table
 from mt.runs.signals import stop_on_signals
 
 _OWN = {"sweep", "run_dir", "name", "seed", *SweepConfig.__annotations__}
@@ -47,13 +47,14 @@ def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -
     typed = {key: word for key, word in typed.items() if key not in _OWN and not key.startswith("hydra")}
     rows = _rows(config)
     likes = {row.name: None if row.like is None else expected_of(row.like) for row in config.table}
-    shared, options = _typed("shared", config.shared), {row.name: _typed(row.name, row.options) for row in rows}
+    shared = _typed("shared", config.shared)
+    options = {row.name: {**shared, **typed, **_typed(row.name, row.options)} for row in rows}
+    forget_runs(run_dir, {name: list(given.values()) for name, given in options.items()})
     jobs, failed = [(row, seed) for seed in config.seeds for row in rows], []
     with stop_on_signals():
         for number, (row, seed) in enumerate(jobs, start=1):
             own = run_dir / f"{row.name}-{seed}"
-            given = {**shared, **typed, **options[row.name]}
-            words = [*given.values(), f"name={row.name}", f"run_dir={own}", f"seed={seed}"]
+            words = [*options[row.name].values(), f"name={row.name}", f"run_dir={own}", f"seed={seed}"]
             run = {"row": row.name, "seed": seed, "options": words}
             if any(run.items() <= one.items() for one in known_runs(run_dir)):
                 continue

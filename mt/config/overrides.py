@@ -88,7 +88,8 @@ def _parse(word: str) -> Override:
         return OverridesParser.create().parse_override(word)
     except HydraException as error:
         reason = str(error).split("\n")[0]
-        raise UserError(f"{word}: not readable as key=value ({reason})") from error
+        quoted = '; text with other letters and marks needs double quotes, as in [{source: "über (1).en", …}]'
+        raise UserError(f"{word}: not readable as key=value ({reason}){quoted}") from error
 
 
 def _as_text(word: str, kind: Any, sweeps: bool) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mt.data.filters import Pair
 from mt.data.lines import count_lines, read_lines
+from mt.data.spaces import look_unspaced
 
 Fault = Callable[[Pair, Pair, random.Random], Pair]
 FAULTY, TRUE = 0, 1  # the classes
@@ -33,9 +34,15 @@ def on_one_side(change: Callable[[list[str], random.Random], list[str]]) -> Faul
     def fault(pair: Pair, other: Pair, chance: random.Random) -> Pair:
         del other
         side = chance.randrange(2)
-        return _with_side(pair, side, " ".join(change(pair[side].split(), chance)))
+        words, between = words_of(pair[side])
+        return _with_side(pair, side, between.join(change(words, chance)))
 
     return fault
+
+
+def words_of(text: str) -> tuple[list[str], str]:
+    """The words of a text and what is between them; of a language without spaces its characters."""
+    return (list("".join(text.split())), "") if look_unspaced([text]) else (text.split(), " ")
 
 
 def _with_side(pair: Pair, side: int, text: str) -> Pair:
@@ -71,10 +78,10 @@ def words_shuffled(words: list[str], chance: random.Random) -> list[str]:
 
 def words_replaced(pair: Pair, other: Pair, chance: random.Random) -> Pair:
     """20 to 50 % of the target's words, at least one, are words of another target."""
-    words, others = pair[1].split(), other[1].split()
+    (words, between), (others, _) = words_of(pair[1]), words_of(other[1])
     for index in chance.sample(range(len(words)), max(1, round(chance.uniform(0.2, 0.5) * len(words)))):
         words[index] = chance.choice(others)
-    return pair[0], " ".join(words)
+    return pair[0], between.join(words)
 
 
 def sentence_added(pair: Pair, other: Pair, chance: random.Random) -> Pair:

@@ -35,6 +35,9 @@ _TAG = re.compile(
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 _WORD = re.compile(r"\S+")
+# A number or mark without letters in an element of its own, which may be in others: a footnote, an exponent.
+_NOTE = re.compile(r"((?:<[^<>/][^<>]{0,200}>){0,3})((?:[^\w<>&]|\d){1,9})((?:</[^<>]{1,20}>){1,4})")
+_BEFORE_NOTE = ".,;:!?)]»”’\"'"
 
 Spans = Callable[[str], Sequence[Span]]
 
@@ -147,6 +150,8 @@ def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]
         alone = match["empty"] is not None or markup.is_empty(name)
         if match["open"] and not alone and markup.is_untranslated(name, match[0]):
             position, alone = _end_of_element(text, match), True
+        elif match["open"] and not alone and block.ends_in_word and (end := _end_of_note(text, match)):
+            position, alone = end, True
         tag = text[match.start() : position]
         if markup.ends_block(name):
             yield finished(match.start())
@@ -176,6 +181,16 @@ def _end_of_element(text: str, opening: re.Match[str]) -> int:
     return len(text)
 
 
+def _end_of_note(text: str, opening: re.Match[str]) -> int | None:
+    """Where the element ends that begins with this tag, if it is a note on the word before it."""
+    note = _NOTE.match(text, opening.end())
+    if note is None or not any(map(str.isdigit, note[2])) or text[note.end() : note.end() + 1].isalnum():
+        return None
+    names = [opening["open"], *re.findall(r"<([^\s<>/]+)", note[1])]
+    closed = re.findall(r"</([^\s<>]+)", note[3])
+    return note.end() if closed == names[::-1] else None
+
+
 class _Block:
     """Inline content: text with elements that are nested in each other."""
 
@@ -191,8 +206,15 @@ class _Block:
     def add_text(self, text: str) -> None:
         """Text with entities."""
         plain = html.unescape(text)
-        self._text.append(plain)
+        if plain:
+            self._text.append(plain)
         self._owners += [self._open[-1][1]] * len(plain)
+
+    @property
+    def ends_in_word(self) -> bool:
+        """Whether the text so far ends in a letter, a digit, or a mark after one."""
+        last = self._text[-1][-1] if self._text else " "
+        return last.isalnum() or last in _BEFORE_NOTE
 
     def add_verbatim(self, text: str, *, keeps_order: bool = False) -> _Element:
         """What comes back as it is, at the same point of the text."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from mt.reporting import report
 from mt.runs.atomic import LARGEST_JSON_BYTES, read_file, replace_file
 from mt.runs.checkpoint import tensors_without_values
 from mt.runs.folder import MODEL, TABLE, TABLE_DATA, TABLE_PICTURE, load_run, read_scores
-from mt.runs.metrics import png, read_metrics
+from mt.runs.metrics import UNSCHEDULED_VALIDATION, png, read_metrics
 
 Run = Mapping[str, Any]  # the row and the seed of a run, with its figures
 Likes = Mapping[str, Expected | None]  # the rows of a table in order, each with what a paper has for it
@@ -42,12 +43,14 @@ def figures(run_dir: Path) -> dict[str, float | None]:
     BLEU has the form that the run's recipe expects, else sacreBLEU's.
     """
     expected = load_run(run_dir).expected
-    steps, validations = read_metrics(run_dir, "train"), read_metrics(run_dir, "validation")
+    kinds = "train", "validation", UNSCHEDULED_VALIDATION
+    steps, validations, unscheduled = (read_metrics(run_dir, kind) for kind in kinds)
     scores = read_scores(run_dir, "test")
     compound = expected is not None and expected.form == "tokenised_compound_split"
-    seconds, last = sum(line["seconds"] for line in steps), validations[-1] if validations else None
+    seconds = sum(line["seconds"] for line in steps)
+    last = max([*validations, *unscheduled], key=itemgetter("step"), default=None)
     if steps and last is not None:  # the steps after the last logged one
-        seconds *= last["step"] / steps[-1]["step"]
+        seconds *= max(1.0, last["step"] / steps[-1]["step"])
     return {
         "parameters": sum(tensor.numel() for tensor in tensors_without_values(run_dir / MODEL).values()) / 1e6,
         "perplexity": last and last["perplexity"],
@@ -109,6 +112,14 @@ def note_run(run_dir: Path, run: Run, likes: Likes) -> None:
     replace_file(run_dir / TABLE_DATA, json.dumps(runs, indent=1).encode())
     replace_file(run_dir / TABLE, f"{format_table(runs, likes)}\n".encode())
     (run_dir / TABLE_PICTURE).unlink(missing_ok=True)
+
+
+def forget_runs(run_dir: Path, options: Mapping[str, Sequence[str]]) -> None:
+    """Leave the runs out of the table that began with other options than their row has now. Raises DiskError."""
+    known = known_runs(run_dir)
+    same = [one for one in known if one["options"][:-3] == options.get(one["row"], one["options"][:-3])]
+    if same != known:
+        replace_file(run_dir / TABLE_DATA, json.dumps(same, indent=1).encode())
 
 
 def report_table(run_dir: Path, likes: Likes) -> None:

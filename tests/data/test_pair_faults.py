@@ -58,6 +58,14 @@ def test_the_shortest_sentences_have_a_fault_or_stay(fault: object) -> None:
         assert target.split()
 
 
+@pytest.mark.parametrize("kind", ["truncated", "words dropped", "words shuffled", "words replaced"])
+def test_without_spaces_a_word_is_a_character(kind: str) -> None:
+    pairs = [(f"今天天气很好我们去公园第{i}次吧。", f"今日は{i}回公園に行きましょう。") for i in range(100, 150)]
+    found = faulty(pairs, {**TRAINED, **UNSEEN}[kind], seed="1")
+    assert len(found) > 45
+    assert not any(" " in side for pair in found for side in pair)
+
+
 def test_every_other_pair_has_a_fault_of_a_kind_that_is_trained_on() -> None:
     drawn, classes = examples(PAIRS, seed="7")
     assert (drawn, classes) == examples(PAIRS, seed="7")
