@@ -39,4 +39,10 @@ def _search_notes(decoding: Decoding) -> str:
         f"The run ends an output at {decoding.max_extra_tokens} tokens more than its source has; the engine has one "
         "limit for all sentences."
     )
+    if decoding.as_typed:
+        notes.append(
+            "The run's translator also does what is no part of the model: it reads capitals and typos as the training "
+            "text is written, copies URLs, e-mail addresses and emoji, and translates a line again whose numbers were "
+            "lost (decoding.as_typed, decoding.spelling). The engine does none of it, nor does it split long lines."
+        )
     return "\n".join(notes)
