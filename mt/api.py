@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,24 @@ from mt import build
 from mt.config.checks import classifies_pairs
 from mt.config.loading import checked
 from mt.config.schema import Decoding, LabelledData, TaskData, TextData, TrainConfig
+from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
 from mt.errors import BadFileError, MtError, SearchStoppedError, UserError
 from mt.model.decoder_only import AnyTransformer
 from mt.runs.checkpoint import check_tensor_file, load_model_tensors, tensors_without_values
 from mt.runs.delivery import read_model
-from mt.runs.folder import CONFIG, MODEL, check_ensemble, load_run, run_identity, source_words, tokenizer_paths
+from mt.runs.folder import (
+    CONFIG,
+    MODEL,
+    check_ensemble,
+    held_out_text,
+    load_run,
+    run_identity,
+    source_words,
+    tokenizer_paths,
+)
 from mt.runtime import choose_device
-from mt.translation.as_typed import AsTyped
+from mt.translation.as_typed import AsTyped, end_in_marks
 from mt.translation.known_words import load_known_words
 from mt.translation.limits import Limits, check_type
 from mt.translation.segments import Translation
@@ -214,6 +225,8 @@ def translator_of_run(
     decoding, data = decoding or config.decoding, config.data
     known = load_known_words(source_words(run_dir))
     as_typed, spelling = decoding.as_typed, decoding.spelling
+    sample = held_out_text(run_dir, "validation", "source")
+    ends_in_marks = not sample.exists() or end_in_marks(list(islice(read_lines(str(sample)), 1000)))
     if isinstance(data, TaskData):  # its sequences are not language: they are taken as they are
         as_typed = spelling = False
     return build.translator(
@@ -225,7 +238,7 @@ def translator_of_run(
         alignments=alignments,
         probabilities=probabilities,
         processes=processes,
-        as_typed=AsTyped(known, data.source_language, data.target_language) if as_typed else None,
+        as_typed=AsTyped(known, data.source_language, data.target_language, ends_in_marks) if as_typed else None,
         spelling=Spelling(known, data.source_language) if known and spelling else None,
     )
 

@@ -41,8 +41,8 @@ def _search_notes(decoding: Decoding) -> str:
     )
     if decoding.as_typed:
         notes.append(
-            "The run's translator also does what is no part of the model: it reads capitals and typos as the training "
-            "text is written, copies URLs, e-mail addresses and emoji, and translates a line again whose numbers were "
-            "lost (decoding.as_typed, decoding.spelling). The engine does none of it, nor does it split long lines."
+            "The run's translator also does what the model cannot: it reads capitals and typos as the training text is "
+            "written, keeps URLs, e-mail addresses and emoji, and translates a line again whose numbers were lost "
+            "(decoding.as_typed, decoding.spelling). The engine does none of it, nor does it split long lines."
         )
     return "\n".join(notes)

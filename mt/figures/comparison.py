@@ -23,5 +23,5 @@ def comparison_picture(runs: Sequence[str], found: Mapping[str, Mapping[str, Seq
         panel.set_yticks(range(len(labels)), labels, parse_math=False)
         panel.set_xlabel(f"{metric}, 95 % interval")
         panel.grid(alpha=0.3)
-        panel.invert_yaxis()
+    panel.invert_yaxis()  # of all panels, which share it
     return png(figure)

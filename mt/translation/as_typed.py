@@ -6,7 +6,8 @@ adds one.
 """
 
 import re
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -16,7 +17,7 @@ from mt.translation.known_words import KnownWords, in_usual_form, letter_words
 Restore = Callable[[str], str]
 _FEWEST_LETTERS = 4  # US and OK are words of their own
 _FEWEST_WORDS = 4  # three capitals may be a name
-_END_MARK = re.compile(r"(?<=[^\W\d_]{4})[.。]$")  # not that of etc. or Inc.
+_END_MARK = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[。．।۔])$")  # not that of etc. or Inc.
 BEGINNING = re.compile(r"^\W*\w|(?<=[.!?]\s)[^\w.!?]*\w")
 
 
@@ -27,15 +28,17 @@ class AsTyped:
     known: KnownWords | None
     source_language: str
     target_language: str
+    ends_in_marks: bool = True
+    """Whether sentences of the source end in marks, so that one without has something to say."""
 
     def __call__(self, text: str) -> tuple[str, Restore | None]:
         """The text as training would write it, and what writes its translation as the text is; None for usual text."""
         usual, case = text, None
-        if text.isupper() and sum(map(str.isalpha, text)) >= _FEWEST_LETTERS:
+        if _in_capitals(text):
             usual, case = self._usual(text), partial(upper_case, language=self.target_language)
         elif self._is_title(text):
             usual, case = self._usual(text), partial(title_case, language=self.target_language)
-        if not text.rstrip()[-1:].isalnum():
+        if not (self.ends_in_marks and unicodedata.category(text.rstrip()[-1:] or " ")[0] in "LMN"):
             return usual, case
         return usual, lambda translation: _END_MARK.sub("", case(translation) if case else translation)
 
@@ -58,3 +61,19 @@ class AsTyped:
     def _cased(self) -> bool:
         """Whether training has capitals at all."""
         return any(word.usual != word.usual.lower() for word in (self.known or {}).values())
+
+
+def end_in_marks(lines: Sequence[str]) -> bool:
+    """Whether most of some lines end in another character than a letter or digit; of no lines, true."""
+    ends = [unicodedata.category(line.rstrip()[-1:] or " ")[0] for line in lines]
+    return 2 * sum(end in "LMN" for end in ends) <= len(ends)
+
+
+def _in_capitals(text: str) -> bool:
+    """Whether all letters are capitals; where some have no case, an acronym may be the only Latin word."""
+    letters = [letter for letter in text if letter.isalpha()]
+    return text.isupper() and len(letters) >= _FEWEST_LETTERS and all(map(_has_case, letters))
+
+
+def _has_case(letter: str) -> bool:
+    return letter.lower() != letter.upper()

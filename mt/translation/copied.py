@@ -17,6 +17,13 @@ _TOKEN = re.compile(rf"(?:{ADDRESS}|(?:{_SYMBOL}[\ufe0f\u200d\U0001f3fb-\U0001f3
 _NUMBER = re.compile(r"[+$€£]?\d+(?:[.,:/-]\d+)*%?")
 _DIGITS = re.compile(r"\d(?:[.,:/\s-]?\d)*")
 _MARKS = ".,;:!?。，、！？"
+_SIGNS = {  # and how languages write them out
+    "+": r"\+|plus|плюс",
+    "%": r"[%٪％]|p[eo]u?r ?cent|pro[zcs]ent|por ?cien|процент|відсот|yüzde|百分之|パーセント|퍼센트",
+    "$": r"[$＄]|d[oó]l+[aá]r|доллар|долар|ドル|美元|달러",
+    "€": r"€|e[uv]ro|евро|євро|ユーロ|欧元|유로",
+    "£": r"[£￡]|pound|pfund|livre|libra|lir|sterlin|фунт|ポンド|英镑|파운드",
+}
 
 
 @dataclass(frozen=True)
@@ -49,11 +56,19 @@ def leave_out(text: str, numbers: Collection[str] = ()) -> tuple[str, list[Copie
 
 
 def lost_numbers(source: str, translation: str) -> list[str]:
-    """The numbers of the source whose digits the translation does not have, or whose currency, percent or plus sign."""
+    """The numbers of the source whose digits the translation does not have, or whose sign, as such or as a word."""
     numbers = [word for each in source.split() if _NUMBER.fullmatch(word := each.rstrip(_MARKS))]
-    there = {_digits(found) for found in _DIGITS.findall(translation)} if numbers else set()
-    signs = {sign for sign in "+$€£%" if sign not in translation}
-    return [number for number in numbers if _digits(number) not in there or signs.intersection(number)]
+    if not numbers:
+        return []
+    there = {"".join(_digit_groups(found)) for found in _DIGITS.findall(translation)}
+    groups = set(_digit_groups(translation))
+    signs = {sign for sign, words in _SIGNS.items() if not re.search(words, translation, re.IGNORECASE)}
+
+    def is_there(number: str) -> bool:
+        parts = _digit_groups(number)
+        return ("".join(parts) in there or groups.issuperset(parts)) and not signs.intersection(number)
+
+    return [number for number in numbers if not is_there(number)]
 
 
 def put_back(translation: Translation, copied: Sequence[Copied], *, source_words: int, aligned: bool) -> Translation:
@@ -106,9 +121,9 @@ def _links(
     links: Sequence[tuple[int, int]], rows: Sequence[tuple[str, int | Copied]], copied: Sequence[Copied]
 ) -> list[tuple[int, int]]:
     """The alignment of all words, those left out included."""
-    target_of = {old: new for new, (_, old) in enumerate(rows)}
+    target_of = {old if isinstance(old, int) else id(old): new for new, (_, old) in enumerate(rows)}  # some are equal
     found = [(source + sum(one.before <= source for one in copied), target_of[target]) for source, target in links]
-    return sorted([*found, *((one.before + number, target_of[one]) for number, one in enumerate(copied))])
+    return sorted([*found, *((one.before + number, target_of[id(one)]) for number, one in enumerate(copied))])
 
 
 def _probabilities(values: list[float] | None, rows: Sequence[tuple[str, int | Copied]]) -> list[float] | None:
@@ -117,8 +132,9 @@ def _probabilities(values: list[float] | None, rows: Sequence[tuple[str, int | C
     return [1.0 if isinstance(old, Copied) else values[old] for _, old in rows]
 
 
-def _digits(text: str) -> str:
-    return re.sub(r"\D", "", text)
+def _digit_groups(text: str) -> list[str]:
+    """The runs of digits, as 0 to 9: languages have digits of their own."""
+    return ["".join(str(int(digit)) for digit in group) for group in re.findall(r"\d+", text)]
 
 
 def is_copied(token: str, text: str) -> bool:

@@ -15,9 +15,10 @@ from mt.translation.as_typed import BEGINNING
 from mt.translation.known_words import WORD, KnownWords, folded_form
 
 # No part of a URL, of code or of a word with digits, hyphens or an apostrophe.
-_WHOLE_WORD = re.compile(rf"(?<![^\s\"'(\[„“‘«¿¡]){WORD.pattern}(?=[.,;:!?…)\]\"'”’“»]*(?:\s|$))")
+_WHOLE_WORD = re.compile(rf"(?<![^\s\"(\[„“‘«¿¡]){WORD.pattern}(?=[.,;:!?…)\]\"'”’“»]*(?:\s|$))")
 _LETTERS = range(3, 41)  # of a word that is looked at; more take long
 _ANOTHER_LETTER = 0.1  # the weight of a wrong or added letter, which could be any, next to one lost, doubled or swapped
+_NAME = 8  # times as frequent a word has to be for a capital at the beginning of a sentence to be its
 _CERTAIN_LETTERS = 8  # of a word that is read as one seen once; each letter less asks for twice the frequency
 _NOUNS = 1 / 6  # a larger share of words has capitals only where nouns have: German has 0.2 to 0.4
 _RARE_LETTER = 1e-3  # the share of known words that have it
@@ -47,17 +48,18 @@ class Spelling:
     def _meant(self, word: str, *, inside: bool) -> str:
         """The known word that this one is read as, or itself; inside a sentence a capital may mean a name."""
         folded, capital = folded_form(word), word != word.lower()
-        if folded in self.known or len(folded) not in _LETTERS or word.isupper():
+        rest = word[2:] if word[1:2] == word[:1] else word[1:]  # a doubled capital is a typo
+        if folded in self.known or len(folded) not in _LETTERS or rest != rest.lower():  # those in IDs, iPhone are not
             return word
         if capital and inside and not self._capital_nouns:
             return word
-        meant = self._likeliest(folded)
+        meant = self._likeliest(folded, name=capital)
         if meant is None or (capital and inside and meant == meant.lower()):
             return word
         return title_case(meant, self.language) if capital else meant
 
-    def _likeliest(self, word: str) -> str | None:
-        """The known word, in its usual form, that is one typo away.
+    def _likeliest(self, word: str, *, name: bool) -> str | None:
+        """The known word, in its usual form, that is one typo away; an unknown word may be a `name`.
 
         A wrong or added letter is not looked for at either end: an ending makes another form of a word, and the first
         letter is mostly right, while other words differ in it.
@@ -72,9 +74,10 @@ class Spelling:
         forms |= {start + end[1] + end[0] + end[2:]: 1.0 for start, end in parts if end[1:]}  # swapped
         scores = {form: self.known[form].frequency * forms[form] for form in forms if form in self.known}
         best = max(scores, key=scores.__getitem__, default=None)
-        if best is None or scores[best] < 2.0 ** (_CERTAIN_LETTERS - len(word)):
+        if best is None:
             return None
-        return self.known[best].usual
+        usual, least = self.known[best].usual, 2.0 ** (_CERTAIN_LETTERS - len(word))
+        return usual if scores[best] >= (_NAME * least if name and usual == usual.lower() else least) else None
 
     @cached_property
     def _letters(self) -> list[str]:

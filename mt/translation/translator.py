@@ -24,6 +24,7 @@ from mt.translation.segments import Segment, Translation, join, seed_of, split
 from mt.translation.spelling import Spelling
 
 _WINDOW_BATCHES = 16
+_WINDOW_SENTENCES = 64  # for each thread, twice as many as make processes pay
 _OBSERVED = 1 << 18  # pairs times source tokens times target tokens whose attention is looked at together
 _SENTENCES_PER_THREAD = 4  # for fewer, another thread does not pay
 
@@ -78,7 +79,8 @@ class Translator:
         while window := list(itertools.islice(stream, window_lines)):
             yield from self._translate_window(window)
             # Small windows first, so that a reader who types sees an answer at once.
-            window_lines = min(4 * window_lines, max(1, _WINDOW_BATCHES * self.batch_tokens // 32))
+            most = max(_WINDOW_BATCHES * self.batch_tokens // 32, _WINDOW_SENTENCES * self.threads)
+            window_lines = min(4 * window_lines, most)
 
     def translate_all(
         self,

@@ -9,7 +9,7 @@ import torch
 from tiny_models import tiny_model
 from translators import make_translator, small_tokenizer
 
-from mt.translation.as_typed import AsTyped
+from mt.translation.as_typed import AsTyped, end_in_marks
 from mt.translation.known_words import known_words
 from mt.translation.segments import Segment, Translation
 from mt.translation.translator import Translator
@@ -45,6 +45,22 @@ def test_what_the_model_reads_and_what_is_written(text: str, read: str, written:
     usual, restore = AsTyped(KNOWN, "en", "de")(text)
     assert usual == read
     assert (restore("ein Hund, groß.") if restore else "ein Hund, groß.") == written
+
+
+@pytest.mark.parametrize("text", ["我在IBM工作。", "CDを買いました。", "TV를 켜 주세요.", "أعيش في USA."])
+def test_an_acronym_among_letters_without_case_is_no_text_in_capitals(text: str) -> None:
+    assert AsTyped(None, "zh", "en")(text) == (text, None)
+
+
+def test_end_marks_are_left_out_where_the_source_has_them_elsewhere() -> None:
+    thai = "ฉันไปโรงเรียนที่นี่"
+    assert not end_in_marks([thai, "ฉันไปโรงเรียน", "a."])
+    assert end_in_marks(["a dog.", "एक कुत्ता है।", "a dog"])
+    assert end_in_marks([])
+    assert AsTyped(None, "th", "en", ends_in_marks=False)(thai) == (thai, None)
+    _, restore = AsTyped(None, "hi", "hi")("एक कुत्ता है")  # which ends in a vowel sign
+    assert restore is not None
+    assert restore("एक कुत्ता है।") == "एक कुत्ता है"
 
 
 @pytest.mark.parametrize("translation", ["Hunde usw.", "Hunde …", "Hunde...", "Wo?", "Hunde"])

@@ -42,6 +42,11 @@ def test_numbers_are_left_out_where_asked_for_as_when_their_digits_are_lost() ->
     assert lost_numbers(source, "250 Hunde, 1 000 Katzen und sieben") == ["25", "1,000.50", "9:30", "7"]
     assert lost_numbers("5% of $25", "5 % von 25") == ["$25"]
     assert lost_numbers("T34, 3rd and dogs", "") == []
+    assert lost_numbers("او در ۲۰۰۹ بود", "He was born in 2009.") == []
+    assert lost_numbers("in 2009", "سال ۲۰۰۹") == []
+    assert lost_numbers("20% of $1.5 million at 10:30", "20 Prozent von 1,5 Millionen Dollar um 10 Uhr 30") == []
+    assert lost_numbers("In 2019 20 people", "2019 20 Menschen") == []
+    assert lost_numbers("In 2019 20 people", "2019 Menschen") == ["20"]
 
 
 def test_every_kind_of_token_that_robustness_counts_is_left_out_or_a_number() -> None:
@@ -64,6 +69,10 @@ def test_words_are_put_back_where_their_neighbours_went() -> None:
     assert found.alignment == [(0, 2), (1, 3), (2, 4), (3, 1), (4, 1), (5, 0), (6, 5)]
     assert found.others[0].text == "Läuft heute 😀 max@dog.com, 😀."
     assert put_back(given, copied, source_words=4, aligned=False).alignment is None
+    twice = put_back(
+        Translation("Hund", 0.0, [], alignment=[(1, 0)]), leave_out("A dog 😀 😀")[1], source_words=2, aligned=True
+    )
+    assert twice.alignment == [(1, 0), (2, 1), (3, 2)]
     nothing = put_back(Translation("", 0.0, []), [Copied("😀", 0, "")], source_words=0, aligned=True)
     assert (nothing.text, nothing.alignment) == ("😀", [(0, 0)])
 

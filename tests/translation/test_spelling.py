@@ -43,6 +43,8 @@ GERMAN = Spelling({word.lower(): KnownWord(word, 900) for word in ("Hund", "Haus
         ("in Lodnon, lodnon. Lodnon", "in Lodnon, London. London"),
         ("playgrouund playgroumnd", "playground playgroumnd"),
         ("KITHCEN OGD", "KITHCEN OGD"),
+        ("The DOgs, kitchEn. DOGs", "The DOgs, kitchEn. DOGs"),  # as in IDs
+        ("'ktichen' l'ktichen l’ktichen", None),
         ("kichen2 kichen_x www.kichen.de/kichen kichen@dog.de the-kichen kichen() #kichen", None),
         ("ab" * 20 + "ba", None),
         ("", None),
@@ -51,6 +53,12 @@ GERMAN = Spelling({word.lower(): KnownWord(word, 900) for word in ("Hund", "Haus
 )
 def test_what_is_read_as_what(typed: str, read: str | None) -> None:
     assert SPELLING(typed)[0] == (typed if read is None else read)
+
+
+def test_a_capital_at_the_beginning_is_a_name_unless_what_is_meant_is_frequent() -> None:
+    bread = Spelling({"bread": KnownWord("bread", 40)}, "en")
+    assert bread("Brad is brad.")[0] == "Brad is bread."
+    assert Spelling({"bread": KnownWord("bread", 400)}, "en")("Brad is")[0] == "Bread is"
 
 
 def test_where_nouns_have_capitals_a_capital_is_a_noun() -> None:
