@@ -53,9 +53,11 @@ def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
     if unknown := automatic - every.keys():
         raise UserError(f"automatic: {', '.join(sorted(unknown))}: a recipe chooses only {', '.join(every)}")
     given = {key: attrgetter(key)(config) for key in every if key not in automatic}
-    if device.type == "cuda" and not config.training.fsdp and "training.micro_batch_tokens" in automatic:
-        given["training.micro_batch_tokens"] = "auto"  # what fits into its memory
+    fits = device.type == "cuda" and not config.training.fsdp and "training.micro_batch_tokens" in automatic
+    if fits:
+        given["training.micro_batch_tokens"] = "auto"
     made = recipe(corpus, speed, max(seconds, 1.0), given)
+    made.reasons += ["training.micro_batch_tokens=auto: as much as fits into the GPU's memory"] * fits
     report("\n".join(["chosen, each for its reason; what the command line gives stays:", *made.reasons]))
     return _with(config, {key: made.options[key] for key in automatic if key in made.options})
 

@@ -6,7 +6,6 @@ import signal
 import socket
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 from mt.config.schema import ServeConfig
 from mt.errors import MtError, SignalledError, UserError
@@ -28,7 +27,9 @@ _KEEP_ALIVE_SECONDS = 75  # longer than proxies and clients, so that none sends 
 def serve(config: ServeConfig) -> None:
     """Answer requests until SIGINT or SIGTERM; what was accepted is answered first. Raises UserError, BadFileError."""
     listening = bound_socket(config.host, config.port)
-    server = Server(application_of(config), reload=lambda: pairs_of(config))
+    application = application_of(config)
+    application.app.state.service.warm_up()  # an error here is one line
+    server = Server(application, reload=lambda: pairs_of(config))
     with contextlib.suppress(SignalledError):  # uvicorn raises the signal again when all is answered
         server.run([listening])
     received_signal()
@@ -52,10 +53,14 @@ class Server(uvicorn.Server):
     def __init__(self, app: Observed, reload: Callable[[], list[Pair]]) -> None:
         self._state, self._reload = app.app.state, reload
         self._reloading: asyncio.Task[None] | None = None
-        options: dict[str, Any] = {"log_level": "warning", "access_log": False}
-        options |= {"timeout_keep_alive": _KEEP_ALIVE_SECONDS}
-        # A client could choose what a proxy's headers say of it, and so another rate limit for each request.
-        super().__init__(uvicorn.Config(app, proxy_headers=False, **options))
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            proxy_headers=False,  # a client could choose what they say of it, and so a rate limit for each request
+        )
+        super().__init__(config)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Warm up, listen, and say so."""

@@ -11,7 +11,7 @@ from mt.config.loading import expected_of
 from mt.config.measurements import SweepConfig, SweepRow
 from mt.errors import StoppedError, UserError
 from mt.reporting import report
-from mt.runs.results_table import figures, forget_runs, known_runs, note_run, report_table
+from mt.runs.results_table import figures, known_runs, note_run, report_table
 from mt.runs.signals import stop_on_signals
 
 _OWN = {"sweep", "run_dir", "name", "seed", *SweepConfig.__annotations__}
@@ -49,7 +49,6 @@ def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -
     likes = {row.name: None if row.like is None else expected_of(row.like) for row in config.table}
     shared = _typed("shared", config.shared)
     options = {row.name: {**shared, **typed, **_typed(row.name, row.options)} for row in rows}
-    forget_runs(run_dir, {name: list(given.values()) for name, given in options.items()})
     jobs, failed = [(row, seed) for seed in config.seeds for row in rows], []
     with stop_on_signals():
         for number, (row, seed) in enumerate(jobs, start=1):

@@ -88,7 +88,7 @@ def _parse(word: str) -> Override:
         return OverridesParser.create().parse_override(word)
     except HydraException as error:
         reason = str(error).split("\n")[0]
-        quoted = '; text with other letters and marks needs double quotes, as in [{source: "über (1).en", …}]'
+        quoted = "" if word.isascii() else '; such letters need double quotes, as in [{source: "über.en", …}]'
         raise UserError(f"{word}: not readable as key=value ({reason}){quoted}") from error
 
 

@@ -22,9 +22,9 @@ REASONS = BLANK, HELD_OUT, COPY, LENGTH_RATIO, DUPLICATE, PAIR_SCORE = (
 RATIO_SLACK_BYTES = 20
 COPY_WORDS, COPY_CHARACTERS = 3, 20
 
-# Vowel signs from India to Cambodia are letters as much as others; accents are part of their letter after NFKC.
+# Vowel signs from India to Cambodia are letters as much as others; an accent without a composed letter is not.
 _VOWEL_SIGNS = "".join(sign for sign in map(chr, range(0x900, 0x1D00)) if unicodedata.category(sign).startswith("M"))
-_NOT_LETTER_OR_DIGIT = re.compile(rf"(?:(?![{_VOWEL_SIGNS}])[\W_])+")
+_NOT_LETTER_OR_DIGIT = re.compile(rf"(?:[^\w{_VOWEL_SIGNS}]|_)+")
 _ASCII_NOT_LETTER_OR_DIGIT = {code: None for code in range(128) if not chr(code).isalnum()}
 
 

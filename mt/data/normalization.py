@@ -8,15 +8,25 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import permutations
 
-_SPACES = "\t\n\f\r\xa0\u061c\u1680\u2000-\u200b\u200e\u200f\u2028\u2029\u202f\u205f\u2581\u3000\ufeff\ufffd"
+_SPACES = "\t\n\f\r\xa0\u061c\u1680\u200e\u200f\u2028\u2029\u202f\u205f\u2581\u3000\ufeff\ufffd" + "".join(
+    map(chr, range(0x2000, 0x200C))
+)
 _END = 0x30000  # no later character is composed
-_REMOVED = "\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f"  # control characters
+_REMOVED = "".join(map(chr, [*range(0x1, 0x9), 0xB, *range(0xE, 0x20), 0x7F, 0x8F, 0x9F]))  # control characters
 
 
 def rules() -> list[tuple[str, str]]:
     """What becomes what, as SentencePiece takes it."""
     composed = {written: _composed(character) for character in _characters() for written in _ways_to_write(character)}
-    return list((composed | dict.fromkeys(_listed(_SPACES), " ") | dict.fromkeys(_listed(_REMOVED), "")).items())
+    return list((composed | dict.fromkeys(_SPACES, " ") | dict.fromkeys(_REMOVED, "")).items())
+
+
+def compatibility_forms() -> Iterator[tuple[str, str]]:
+    """The characters that Unicode's NFKC writes with others, and those, where that makes no words of them."""
+    for character in map(chr, range(_END)):
+        usual = unicodedata.normalize("NFKC", character)
+        if unicodedata.decomposition(character).startswith("<") and not any(map(str.isspace, usual)):
+            yield character, usual
 
 
 def _ways_to_write(character: str) -> Iterator[str]:
@@ -42,11 +52,3 @@ def _characters() -> Iterator[str]:
         parts = unicodedata.decomposition(character)
         if "가" <= character <= "힣" or (parts and not parts.startswith("<")):
             yield character
-
-
-def _listed(ranges: str) -> Iterator[str]:
-    """The characters of a text like "a-cx": a, b, c and x."""
-    while ranges:
-        first, last = ranges[0], ranges[2] if ranges[1:2] == "-" else ranges[0]
-        yield from map(chr, range(ord(first), ord(last) + 1))
-        ranges = ranges[3 if ranges[1:2] == "-" else 1 :]

@@ -41,8 +41,8 @@ def on_one_side(change: Callable[[list[str], random.Random], list[str]]) -> Faul
 
 
 def words_of(text: str) -> tuple[list[str], str]:
-    """The words of a text and what is between them; of a language without spaces its characters."""
-    return (list("".join(text.split())), "") if look_unspaced([text]) else (text.split(), " ")
+    """The words of a text and what is between them; of a language without spaces its characters, spaces too."""
+    return (list(text.strip()), "") if look_unspaced(list(filter(str.isalpha, text))) else (text.split(), " ")
 
 
 def _with_side(pair: Pair, side: int, text: str) -> Pair:

@@ -22,7 +22,7 @@ from jaxtyping import Integer
 
 from mt.data.bpe_dropout import Segmenter
 from mt.data.lines import count_lines, read_lines, without_surrogates
-from mt.data.normalization import rules
+from mt.data.normalization import compatibility_forms, rules
 from mt.data.pretrained_tokenizer import PretrainedProcessor
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
@@ -133,9 +133,10 @@ class Tokenizer:
     def encode_many(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
         """Return the subword ids of each text. A lone surrogate, which UTF-8 cannot carry, counts as U+FFFD.
 
-        With -1 `num_threads` is the number of cores.
+        A character that the vocabulary lacks, such as the ligature ﬁ, is read as the usual ones. With -1 `num_threads`
+        is the number of cores.
         """
-        ids: list[list[int]] = self._processor.encode(list(map(without_surrogates, texts)), num_threads=num_threads)
+        ids: list[list[int]] = self._processor.encode(list(map(self._readable, texts)), num_threads=num_threads)
         return ids
 
     def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int | str) -> list[list[int]]:
@@ -145,7 +146,7 @@ class Tokenizer:
         another kind than BPE.
         """
         chance = random.Random(seed)
-        normalised = self._processor.normalize(list(map(without_surrogates, texts)))
+        normalised = self._processor.normalize(list(map(self._readable, texts)))
         sampled = [self._segmenter.sample(text, alpha=alpha, chance=chance) for text in normalised]
         return [_unknown_once(ids) if UNKNOWN in ids else ids for ids in sampled]
 
@@ -166,7 +167,7 @@ class Tokenizer:
 
     def words_of_text(self, text: str) -> list[int]:
         """Return for each subword of `encode(text)` the number of its word, from 0; words are what spaces separate."""
-        valid = without_surrogates(text)
+        valid = self._readable(text)
         encoded = self._processor.encode(valid, return_type="offset_mapping")
         return _words_at(valid, [start for start, _ in encoded["offsets"]])
 
@@ -174,6 +175,17 @@ class Tokenizer:
         """Return for each id the number of its word in the text that `decode` gives, from 0."""
         decoded = self._processor.decode(list(ids), return_type="offset_mapping")
         return _words_at(decoded["text"], [start for start, _ in decoded["offsets"]])
+
+    def _readable(self, text: str) -> str:
+        return text if text.isascii() else without_surrogates(text).translate(self._usual_forms)
+
+    @cached_property
+    def _usual_forms(self) -> dict[int, str]:
+        """The characters that the vocabulary lacks and the usual ones for them; none where it keeps text verbatim."""
+        if isinstance(self._processor, PretrainedProcessor) or self._processor.piece_to_id("\n") != UNKNOWN:
+            return {}
+        known = set("".join(self.subwords(range(self.vocab_size))))
+        return {ord(one): usual for one, usual in compatibility_forms() if one not in known}
 
     @cached_property
     def _segmenter(self) -> Segmenter:

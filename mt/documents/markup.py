@@ -36,7 +36,8 @@ _TAG = re.compile(
 )
 _WORD = re.compile(r"\S+")
 # A number or mark without letters in an element of its own, which may be in others: a footnote, an exponent.
-_NOTE = re.compile(r"((?:<[^<>/][^<>]{0,200}>){0,3})((?:[^\w<>&]|\d){1,9})((?:</[^<>]{1,20}>){1,4})")
+_NOTE = re.compile(r"((?:<[^<>/][^<>]{0,200}>){0,3})(?!\s)((?:[^\w<>&]|\d){1,9})((?:</[^<>]{1,20}>){1,4})")
+_NOTES = ("sup", "sub", "a")
 _BEFORE_NOTE = ".,;:!?)]»”’\"'"
 
 Spans = Callable[[str], Sequence[Span]]
@@ -150,7 +151,7 @@ def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]
         alone = match["empty"] is not None or markup.is_empty(name)
         if match["open"] and not alone and markup.is_untranslated(name, match[0]):
             position, alone = _end_of_element(text, match), True
-        elif match["open"] and not alone and block.ends_in_word and (end := _end_of_note(text, match)):
+        elif match["open"] and not alone and (end := _end_of_note(text, match, after=block.last)):
             position, alone = end, True
         tag = text[match.start() : position]
         if markup.ends_block(name):
@@ -181,8 +182,10 @@ def _end_of_element(text: str, opening: re.Match[str]) -> int:
     return len(text)
 
 
-def _end_of_note(text: str, opening: re.Match[str]) -> int | None:
-    """Where the element ends that begins with this tag, if it is a note on the word before it."""
+def _end_of_note(text: str, opening: re.Match[str], *, after: str) -> int | None:
+    """Where the element ends that begins with this tag, if it is a note on the word before it, not a part of it."""
+    if not (after.isalnum() or after in _BEFORE_NOTE) or (after.isdigit() and opening["open"].lower() not in _NOTES):
+        return None
     note = _NOTE.match(text, opening.end())
     if note is None or not any(map(str.isdigit, note[2])) or text[note.end() : note.end() + 1].isalnum():
         return None
@@ -211,10 +214,9 @@ class _Block:
         self._owners += [self._open[-1][1]] * len(plain)
 
     @property
-    def ends_in_word(self) -> bool:
-        """Whether the text so far ends in a letter, a digit, or a mark after one."""
-        last = self._text[-1][-1] if self._text else " "
-        return last.isalnum() or last in _BEFORE_NOTE
+    def last(self) -> str:
+        """The last character of the text so far."""
+        return self._text[-1][-1] if self._text else " "
 
     def add_verbatim(self, text: str, *, keeps_order: bool = False) -> _Element:
         """What comes back as it is, at the same point of the text."""

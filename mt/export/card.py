@@ -39,10 +39,12 @@ def _search_notes(decoding: Decoding) -> str:
         f"The run ends an output at {decoding.max_extra_tokens} tokens more than its source has; the engine has one "
         "limit for all sentences."
     )
-    if decoding.as_typed:
-        notes.append(
-            "The run's translator also does what the model cannot: it reads capitals and typos as the training text is "
-            "written, keeps URLs, e-mail addresses and emoji, and translates a line again whose numbers were lost "
-            "(decoding.as_typed, decoding.spelling). The engine does none of it, nor does it split long lines."
-        )
+    around = {
+        "reads capitals as the training text is written, keeps URLs, e-mail addresses and emoji, and translates a line "
+        "again whose numbers were lost (decoding.as_typed)": decoding.as_typed,
+        "reads typos as the words that were meant (decoding.spelling)": decoding.spelling,
+        "splits long lines": True,
+    }
+    does = "; ".join(what for what, on in around.items() if on)
+    notes.append(f"The run's translator also {does}. The engine does not.")
     return "\n".join(notes)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -188,13 +187,16 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
             raise UserError(
                 f"{run_dir} holds an imported model: choose another run_dir, and finetune_from={run_dir} to train it"
             )
-        _check_equal(run_dir, identity.get("settings", {}), settings)
+        noted = identity.get("settings", {})
+        _check_equal(run_dir, {"budget": settings["budget"], **noted} if noted else {}, settings)
     except (UserError, BadFileError):
         if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):
             raise
         for name in TOKENIZERS:
             (run_dir / name).unlink(missing_ok=True)
-        shutil.rmtree(run_dir / HELD_OUT_TEXT, ignore_errors=True)  # another start's may be in this training text
+        if (run_dir / IDENTITY).exists():  # text that another start held out may be in this training text
+            for path in [*(run_dir / HELD_OUT_TEXT).glob("*.source"), *(run_dir / HELD_OUT_TEXT).glob("*.target")]:
+                path.unlink()
         _write_identity(run_dir, {"settings": settings})
 
 

@@ -106,20 +106,20 @@ def known_runs(run_dir: Path) -> list[dict[str, Any]]:
 
 
 def note_run(run_dir: Path, run: Run, likes: Likes) -> None:
-    """Write the table with a run, instead of an earlier one of its row and seed. Raises DiskError."""
-    others = [one for one in known_runs(run_dir) if (one["row"], one["seed"]) != (run["row"], run["seed"])]
+    """Write the table with a run, instead of those of its row with its seed or with other options. Raises DiskError."""
+    known = [one for one in known_runs(run_dir) if (one["row"], one["seed"]) != (run["row"], run["seed"])]
+    others = [one for one in known if one["row"] != run["row"] or _given(one) == _given(run)]
+    if gone := [f"{one['row']}-{one['seed']}" for one in known if one not in others]:
+        report(f"{run_dir / TABLE}: {', '.join(gone)} had other options than {run['row']} has now, and left the table")
     runs = [*others, run]
     replace_file(run_dir / TABLE_DATA, json.dumps(runs, indent=1).encode())
     replace_file(run_dir / TABLE, f"{format_table(runs, likes)}\n".encode())
     (run_dir / TABLE_PICTURE).unlink(missing_ok=True)
 
 
-def forget_runs(run_dir: Path, options: Mapping[str, Sequence[str]]) -> None:
-    """Leave the runs out of the table that began with other options than their row has now. Raises DiskError."""
-    known = known_runs(run_dir)
-    same = [one for one in known if one["options"][:-3] == options.get(one["row"], one["options"][:-3])]
-    if same != known:
-        replace_file(run_dir / TABLE_DATA, json.dumps(same, indent=1).encode())
+def _given(run: Mapping[str, Any]) -> set[str]:
+    """The options of a run, without those that every run has of its own."""
+    return {word for word in run.get("options", []) if word.partition("=")[0] not in ("name", "run_dir", "seed")}
 
 
 def report_table(run_dir: Path, likes: Likes) -> None:

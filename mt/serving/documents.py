@@ -62,7 +62,9 @@ class Documents:
         return kept
 
     def _check_room(self, size: int) -> None:
-        """Raises RequestError where a document would be too many."""
+        """Raises RequestError where a document would be too many, or alone too much."""
+        if size > _MOST_KEPT * self.most_bytes:
+            raise RequestError(413, f"the document has {size:,} bytes when it is unpacked: too many")
         if size + self._arriving + sum(one.size for one in self._kept.values()) > _MOST_KEPT * self.most_bytes:
             raise RequestError(503, "too many documents wait", retry_seconds=60)
 

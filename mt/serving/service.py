@@ -124,13 +124,13 @@ class Service:
         return list(dict.fromkeys(pair.target for pair in self.pairs if source in (None, pair.source)))
 
     def warm_up(self) -> None:
-        """Translate a word with every pair, so that no client waits for what is done once. Raises what fails."""
+        """Translate a word with every pair, so that no client waits for what is done once. Raises FailedError."""
         self._warm_up(self.pairs)
 
     def exchange(self, pairs: Sequence[Pair]) -> None:
         """Serve these instead, once they are warm; those from before translate what was asked before.
 
-        Raises UserError for two runs of one pair, and why a new one cannot translate.
+        Raises UserError for two runs of one pair, FailedError for one that cannot translate.
         """
         new = _distinct(pairs)
         self._warm_up(new)
@@ -141,7 +141,7 @@ class Service:
             for alignments, probabilities in ((False, False), (True, False), (True, True)):
                 [one] = _translator_of(_Way(pair, 1, alignments, probabilities)).translate_each(["1"])
                 if isinstance(one, Exception):
-                    raise one
+                    raise FailedError(f"the run from {pair.source} to {pair.target} cannot translate: {one}") from one
 
     def detect(self, text: str, target: str | None = None) -> list[tuple[str, float]]:
         """The source languages with their confidence in percent, best first."""

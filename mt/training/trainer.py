@@ -254,7 +254,7 @@ class Trainer:
             self._save(state)
         if finished:
             if state.validations_without_progress >= (patience := self.loop.patience or math.inf):
-                self._progress.line(f"no better validation in {patience}: training ends at step {state.step:,}")
+                self._progress.line(f"{patience} validations without a better one: the end, at step {state.step:,}")
             return
         if agreed > _OUT_OF_TIME:
             raise self._stopped(state)
@@ -292,8 +292,9 @@ class Trainer:
         agreed, parts = divmod(self.ranks.largest(own * _PARTS + parts), _PARTS)
         self._progress_before = state.progress
         state.progress = max(state.progress, parts / _PARTS)  # 1 only at the end
-        if self.clock.paces and self.validate is not None and self._reached(state, self.loop.validate_every_steps):
-            state.validation_due = True  # after the next step, or when the run continues
+        if self.clock.paces and self.validate is not None and not self._finished(state):
+            # After the next step, or when the run continues.
+            state.validation_due |= self._reached(state, self.loop.validate_every_steps)
         if agreed > _OUT_OF_TIME:
             self.stop.signal_number = agreed - _OUT_OF_TIME
         return agreed

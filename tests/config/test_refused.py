@@ -59,7 +59,10 @@ WRONG = [
     (["data=text", "data.text=~nobody_of_this_name/a"], ["data.text:", "home folder"]),
     # not an override
     (["seed"], ["seed: options are written key=value"]),
-    (["data=files", "data.train=[{source: über.en}]"], ['needs double quotes, as in [{source: "über (1).en", …}]']),
+    (
+        ["data=files", "data.train=[{source: über.en}]"],
+        ["such letters need double quotes, as in"],
+    ),
     (["seed:1"], ["seed:1"]),
     (["=1"], ["=1"]),
     (["training.max_steps=(1"], ["training.max_steps=(1"]),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tiny_models import BOS, EOS
 
-from mt.data.pair_faults import FAULTY, TRAINED, TRUE, UNSEEN, examples, faulty, read_pairs
+from mt.data.pair_faults import FAULTY, TRAINED, TRUE, UNSEEN, examples, faulty, read_pairs, words_of
 from mt.data.rows import labelled_rows
 
 PAIRS = [(f"a{i} b{i} c{i} d{i} e{i} f{i}.", f"A{i} B{i} C{i} D{i} E{i} F{i}.") for i in range(400)]
@@ -64,6 +64,8 @@ def test_without_spaces_a_word_is_a_character(kind: str) -> None:
     found = faulty(pairs, {**TRAINED, **UNSEEN}[kind], seed="1")
     assert len(found) > 45
     assert not any(" " in side for pair in found for side in pair)
+    assert words_of("The word 猫 means cat") == (["The", "word", "猫", "means", "cat"], " ")
+    assert words_of("ฉัน ชอบ") == (list("ฉัน ชอบ"), "")
 
 
 def test_every_other_pair_has_a_fault_of_a_kind_that_is_trained_on() -> None:

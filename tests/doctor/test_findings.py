@@ -32,7 +32,7 @@ def visit(
     splits: dict[str, list[Pair]],
     *,
     missing_target: int | None = None,
-    languages: tuple[list[str], list[str]] = (["en"], ["de"]),
+    languages: tuple[list[str], list[str]] | None = None,
     declared: tuple[str, str] = ("en", "de"),
 ) -> tuple[list[Examined], list[Finding]]:
     corpora = {}
@@ -54,7 +54,7 @@ def visit(
             )
         ]
     examination = examine(corpora, max_length_ratio=3.0)
-    if declared != ("en", "de"):
+    if languages is not None:
         examination = replace(examination, languages=languages)
     return examination.corpora, findings(examination, declared=declared)
 

@@ -59,6 +59,7 @@ def translated(text: str, markup: Markup = HTML, order: Order = as_it_is) -> str
         ("20 m<sup>2</sup> rose.<sup>[1]</sup>", "20 M<sup>2</sup> ROSE.<sup>[1]</sup>", None),
         ("a note<sup><a href='#1'>3</a></sup> b", "A NOTE<sup><a href='#1'>3</a></sup> B", None),
         ("$<b>30</b> or <b>30</b> x<sub>2</sub>y", "$<b>30</b> OR <b>30</b> <sub>X2Y</sub>", None),
+        ("He has<b> 30</b> dogs, 20<b>24</b>", "HE HAS <b>30</b> DOGS, <b>2024</b>", None),
         ("x <y and 1 < 2", "X &lt;Y AND 1 &lt; 2", None),
         ("a</b> c <b>d", "A</b> C <b>D", None),
         ("<b>a <i>b</i> c", "<b>A <i>B</i> C", None),

@@ -181,6 +181,11 @@ def test_a_start_without_a_checkpoint_leaves_no_held_out_text(tmp_path: Path) ->
     begun = prepared(small_runs.train_config(without, run_dir), tmp_path / "run")
     assert "validation.source" in begun
     assert "test.source" not in begun
+    other = tmp_path / "project/data/test.source"  # of a folder that is no run
+    other.parent.mkdir(parents=True)
+    other.write_text("mine")
+    prepared(small_runs.train_config(without, f"run_dir={tmp_path}/project"), tmp_path / "project")
+    assert other.read_text() == "mine"
 
 
 def prepared(config: TrainConfig, run_dir: Path) -> set[str]:

@@ -16,7 +16,7 @@ from fastapi import Request
 from served import Capitals, Pair, Translation, serving
 
 from mt.serving.requests import Parameters, RequestError
-from mt.serving.service import Service, _Way
+from mt.serving.service import FailedError, Service, _Way
 from mt.translation.limits import Limits
 
 ASKED = {"q": "Hello", "source": "en", "target": "de"}
@@ -269,7 +269,7 @@ def test_a_model_that_cannot_translate_is_not_served() -> None:
 
     with serving() as client:
         application: Any = client.app
-        with pytest.raises(RuntimeError, match="no finite scores"):
+        with pytest.raises(FailedError, match="from en to de cannot translate: no finite scores"):
             application.app.state.service.exchange([Pair("en", "de", Broken())])
         assert client.post("/translate", json=ASKED).json()["translatedText"] == "HELLO"
 

@@ -179,7 +179,7 @@ def test_a_problem_is_recorded_once_however_often_the_run_is_stopped(
     whole.start()
     warnings = [line for line in whole.lines() if line["kind"] == "warning"]
     assert [(line["step"], line["symptom"]) for line in warnings] == [(3, "loss not falling")]
-    for part in ("1.50", "Lower training.learning_rate,", "training.warmup_steps", "make inspect"):
+    for part in ("1.50", "lower training.learning_rate", "training.warmup_steps", "make inspect"):
         assert part in warnings[0]["message"]
     torn = begin(tmp_path / "torn")
     for step in range(1, 12):
