@@ -1,11 +1,13 @@
 """What a tokenizer does to characters: letters and marks are composed (as in Unicode's NFC), spaces are of one kind.
 
 SentencePiece's own rule, `nmt_nfkc`, also writes ， as a comma, 10⁶ as 106 and ½ as 1⁄2, so that no model could ever
-output the former. Here what looks different stays different.
+output the former. Here what looks different stays different, where a model can have learned it.
 """
 
+import functools
 import unicodedata
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from itertools import permutations
 
 _SPACES = "\t\n\f\r\xa0\u061c\u1680\u200e\u200f\u2028\u2029\u202f\u205f\u2581\u3000\ufeff\ufffd" + "".join(
@@ -15,18 +17,24 @@ _END = 0x30000  # no later character is composed
 _REMOVED = "".join(map(chr, [*range(0x1, 0x9), 0xB, *range(0xE, 0x20), 0x7F, 0x8F, 0x9F]))  # control characters
 
 
-def rules() -> list[tuple[str, str]]:
-    """What becomes what, as SentencePiece takes it."""
-    composed = {written: _composed(character) for character in _characters() for written in _ways_to_write(character)}
-    return list((composed | dict.fromkeys(_SPACES, " ") | dict.fromkeys(_REMOVED, "")).items())
+def rules(known: AbstractSet[str]) -> list[tuple[str, str]]:
+    """What becomes what, as SentencePiece takes it; characters that are not `known` are read as the usual ones."""
+    usual = {character: written for character, written in _compatible().items() if character not in known}
+    return list((usual | _composed_forms() | dict.fromkeys(_SPACES, " ") | dict.fromkeys(_REMOVED, "")).items())
 
 
-def compatibility_forms() -> Iterator[tuple[str, str]]:
-    """The characters that Unicode's NFKC writes with others, and those, where that makes no words of them."""
-    for character in map(chr, range(_END)):
-        usual = unicodedata.normalize("NFKC", character)
-        if unicodedata.decomposition(character).startswith("<") and not any(map(str.isspace, usual)):
-            yield character, usual
+@functools.cache
+def _compatible() -> dict[str, str]:
+    """The characters that NFKC writes with others, and those, where that makes no words of them."""
+    alike = (one for one in map(chr, range(_END)) if unicodedata.decomposition(one).startswith("<"))
+    written = ((character, unicodedata.normalize("NFKC", character)) for character in alike)
+    return {character: usual for character, usual in written if not any(map(str.isspace, usual))}
+
+
+@functools.cache
+def _composed_forms() -> dict[str, str]:
+    """The ways to write a letter with its marks, and the composed one."""
+    return {written: _composed(character) for character in _characters() for written in _ways_to_write(character)}
 
 
 def _ways_to_write(character: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ import io
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import chain, compress
 from pathlib import Path
@@ -22,7 +23,7 @@ from jaxtyping import Integer
 
 from mt.data.bpe_dropout import Segmenter
 from mt.data.lines import count_lines, read_lines, without_surrogates
-from mt.data.normalization import compatibility_forms, rules
+from mt.data.normalization import rules
 from mt.data.pretrained_tokenizer import PretrainedProcessor
 from mt.errors import BadFileError, UserError
 from mt.reporting import report
@@ -64,7 +65,10 @@ def train_tokenizer(
     Raises UserError when the files cannot be read, hold no text, or have more distinct characters than `vocab_size`
     has room for, and DiskError when the model cannot be written.
     """
+    if (taken := min(input_sentence_size, sum(map(count_lines, map(str, text_files))))) >= MANY_LINES:
+        report(f"learning subwords from {taken:,} lines; this takes minutes")
     sentencepiece.set_min_log_level(2)  # warnings are left out
+    characters = None if verbatim else set(chain.from_iterable(_spread_lines(text_files, input_sentence_size)))
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -75,7 +79,7 @@ def train_tokenizer(
             hard_vocab_limit=False,
             character_coverage=character_coverage,
             byte_fallback=byte_fallback,
-            normalizer=_normalizer(verbatim=verbatim),
+            normalizer=_normalizer(characters),
             user_defined_symbols=["\n"] if verbatim else [],
             control_symbols=[MASK] if mask else [],
             max_sentence_length=_LARGEST_LINE_BYTES,
@@ -93,12 +97,13 @@ def train_tokenizer(
         report(f"warning: the training text supports {actual} subwords, fewer than {size}: using {actual}")
 
 
-def _normalizer(*, verbatim: bool) -> sentencepiece.SentencePieceNormalizer:
+def _normalizer(characters: AbstractSet[str] | None) -> sentencepiece.SentencePieceNormalizer:
+    """What becomes of text for a model that learns from these characters; without any it stays verbatim."""
     return sentencepiece.SentencePieceNormalizer(
-        rule_name="identity" if verbatim else None,
-        norm_map=None if verbatim else rules(),
-        add_dummy_prefix=not verbatim,
-        remove_extra_whitespaces=not verbatim,
+        rule_name="identity" if characters is None else None,
+        norm_map=None if characters is None else rules(characters),
+        add_dummy_prefix=characters is not None,
+        remove_extra_whitespaces=characters is not None,
         escape_whitespaces=True,
     )
 
@@ -133,10 +138,9 @@ class Tokenizer:
     def encode_many(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
         """Return the subword ids of each text. A lone surrogate, which UTF-8 cannot carry, counts as U+FFFD.
 
-        A character that the vocabulary lacks, such as the ligature ﬁ, is read as the usual ones. With -1 `num_threads`
-        is the number of cores.
+        With -1 `num_threads` is the number of cores.
         """
-        ids: list[list[int]] = self._processor.encode(list(map(self._readable, texts)), num_threads=num_threads)
+        ids: list[list[int]] = self._processor.encode(list(map(without_surrogates, texts)), num_threads=num_threads)
         return ids
 
     def encode_sampled(self, texts: Sequence[str], *, alpha: float, seed: int | str) -> list[list[int]]:
@@ -146,7 +150,7 @@ class Tokenizer:
         another kind than BPE.
         """
         chance = random.Random(seed)
-        normalised = self._processor.normalize(list(map(self._readable, texts)))
+        normalised = self._processor.normalize(list(map(without_surrogates, texts)))
         sampled = [self._segmenter.sample(text, alpha=alpha, chance=chance) for text in normalised]
         return [_unknown_once(ids) if UNKNOWN in ids else ids for ids in sampled]
 
@@ -167,7 +171,7 @@ class Tokenizer:
 
     def words_of_text(self, text: str) -> list[int]:
         """Return for each subword of `encode(text)` the number of its word, from 0; words are what spaces separate."""
-        valid = self._readable(text)
+        valid = without_surrogates(text)
         encoded = self._processor.encode(valid, return_type="offset_mapping")
         return _words_at(valid, [start for start, _ in encoded["offsets"]])
 
@@ -175,17 +179,6 @@ class Tokenizer:
         """Return for each id the number of its word in the text that `decode` gives, from 0."""
         decoded = self._processor.decode(list(ids), return_type="offset_mapping")
         return _words_at(decoded["text"], [start for start, _ in decoded["offsets"]])
-
-    def _readable(self, text: str) -> str:
-        return text if text.isascii() else without_surrogates(text).translate(self._usual_forms)
-
-    @cached_property
-    def _usual_forms(self) -> dict[int, str]:
-        """The characters that the vocabulary lacks and the usual ones for them; none where it keeps text verbatim."""
-        if isinstance(self._processor, PretrainedProcessor) or self._processor.piece_to_id("\n") != UNKNOWN:
-            return {}
-        known = set("".join(self.subwords(range(self.vocab_size))))
-        return {ord(one): usual for one, usual in compatibility_forms() if one not in known}
 
     @cached_property
     def _segmenter(self) -> Segmenter:
@@ -236,8 +229,6 @@ def _spread_lines(text_files: Sequence[Path], most: int) -> Iterator[str]:
     paths = [str(path) for path in text_files]
     total = sum(map(count_lines, paths))
     taken = min(most, total)
-    if taken >= MANY_LINES:
-        report(f"learning subwords from {taken:,} lines; this takes minutes")
     is_taken = ((number + 1) * taken // total > number * taken // total for number in range(total))
     return compress(chain.from_iterable(map(read_lines, paths)), is_taken)
 

@@ -15,9 +15,10 @@ from mt.translation.as_typed import BEGINNING
 from mt.translation.known_words import WORD, KnownWords, folded_form
 
 # No part of a URL, of code or of a word with digits, hyphens or an apostrophe.
-_WHOLE_WORD = re.compile(rf"(?<![^\s\"(\[„“‘«¿¡]){WORD.pattern}(?=[.,;:!?…)\]\"'”’“»]*(?:\s|$))")
+_WHOLE_WORD = re.compile(rf"(?<![^\s\"'(\[„“‘«¿¡])(?<![^\s\"(\[„“«]'){WORD.pattern}(?=[.,;:!?…)\]\"'”’“»]*(?:\s|$))")
 _LETTERS = range(3, 41)  # of a word that is looked at; more take long
 _ANOTHER_LETTER = 0.1  # the weight of a wrong or added letter, which could be any, next to one lost, doubled or swapped
+_QUOTED_LETTERS = 5  # after an apostrophe, where shorter words are 'tis, 'em, 'til
 _NAME = 8  # times as frequent a word has to be for a capital at the beginning of a sentence to be its
 _CERTAIN_LETTERS = 8  # of a word that is read as one seen once; each letter less asks for twice the frequency
 _NOUNS = 1 / 6  # a larger share of words has capitals only where nouns have: German has 0.2 to 0.4
@@ -38,6 +39,8 @@ class Spelling:
 
         def read(found: re.Match[str]) -> str:
             word = found[0]
+            if text[found.start() - 1 : found.start()] == "'" and len(word) < _QUOTED_LETTERS:
+                return word
             meant = self._meant(word, inside=found.start() not in beginnings)
             if meant != word:
                 read_as[word] = meant

@@ -44,7 +44,7 @@ GERMAN = Spelling({word.lower(): KnownWord(word, 900) for word in ("Hund", "Haus
         ("playgrouund playgroumnd", "playground playgroumnd"),
         ("KITHCEN OGD", "KITHCEN OGD"),
         ("The DOgs, kitchEn. DOGs", "The DOgs, kitchEn. DOGs"),  # as in IDs
-        ("'ktichen' l'ktichen l’ktichen", None),
+        ("'ktichen' l'ktichen l’ktichen 'teh C'kichen", "'kitchen' l'ktichen l’ktichen 'teh C'kichen"),
         ("kichen2 kichen_x www.kichen.de/kichen kichen@dog.de the-kichen kichen() #kichen", None),
         ("ab" * 20 + "ba", None),
         ("", None),
