@@ -57,7 +57,8 @@ def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
     if fits:
         given["training.micro_batch_tokens"] = "auto"
     made = recipe(corpus, speed, max(seconds, 1.0), given)
-    made.reasons += ["training.micro_batch_tokens=auto: as much as fits into the GPU's memory"] * fits
+    if fits:
+        made.reasons.append("training.micro_batch_tokens=auto: as much as fits into the GPU's memory")
     report("\n".join(["chosen, each for its reason; what the command line gives stays:", *made.reasons]))
     return _with(config, {key: made.options[key] for key in automatic if key in made.options})
 

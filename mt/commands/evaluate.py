@@ -8,7 +8,7 @@ from mt.api import translator_of_run
 from mt.commands.classifier_run import check_labels, classifier_of_run, labelled_lines, score_labels, scored_split
 from mt.config.schema import EvaluateConfig, LabelledData, TrainConfig
 from mt.data.spaces import look_unspaced, main_language
-from mt.doctor.languages import LITTLE_WORDS, recognise
+from mt.doctor.languages import looks_like_other, recognise
 from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
@@ -54,10 +54,9 @@ def evaluate(config: EvaluateConfig) -> None:
         return
     text = as_language(_text(config, run_dir, run), run, language)
     if config.source is not None:
-        found, own = recognise(text.lines[0]), main_language(run.data.source_language)
-        other = main_language(run.data.target_language)
-        unlike = own in LITTLE_WORDS or other not in recognise(text.lines[1])  # a relative looks like the other
-        if other in found and own not in found and unlike:
+        found, found_there = map(recognise, text.lines)
+        own, other = main_language(run.data.source_language), main_language(run.data.target_language)
+        if looks_like_other(found, found_there, own=own, other=other):
             report(f"warning: {config.source} looks like {' or '.join(found)}, but the run translates from {own}")
     if config.robustness:
         _robustness(config, text, translator, (run.data.source_language, language))

@@ -9,7 +9,7 @@ from mt.data.spaces import main_language
 from mt.data.text_cache import SIDES
 from mt.doctor.checks import CHECKS, LEAK, OTHER_LANGUAGE
 from mt.doctor.examination import Examination, Examined
-from mt.doctor.languages import LITTLE_WORDS
+from mt.doctor.languages import LITTLE_WORDS, looks_like_other
 from mt.doctor.shifts import Shift
 
 LEAST_COUNT = 3  # of suspects; a short sentence or two recurs by chance
@@ -41,10 +41,9 @@ def findings(examination: Examination, *, declared: tuple[str, str]) -> list[Fin
     sides = list(zip(SIDES, examination.languages, declared, strict=True))
     for (side, codes, code), (_, codes_there, there) in zip(sides, reversed(sides), strict=True):
         expected, other = main_language(code), main_language(there)
-        # Of two relatives the one without a list of words looks like the other.
-        looks_like_other = other in codes and (expected in LITTLE_WORDS or other not in codes_there)
-        if codes and expected not in codes and (expected in LITTLE_WORDS or looks_like_other):
-            swapped = swapped or looks_like_other
+        is_other = looks_like_other(codes, codes_there, own=expected, other=other)
+        if is_other or (codes and expected not in codes and expected in LITTLE_WORDS):
+            swapped = swapped or is_other
             message = f"the {side} side looks like {' or '.join(codes)}, but data.{side}_language is {code}"
             found.append(Finding("language", "train", "all", message))
     found += [Finding("length", one.split, one.name, message) for one, message in _other_lengths(corpora)]

@@ -71,6 +71,15 @@ def recognise(lines: Sequence[str]) -> list[str]:
     return [code for code, share in shares.items() if share >= _AS_GOOD * best]
 
 
+def looks_like_other(here: Sequence[str], there: Sequence[str], *, own: str, other: str) -> bool:
+    """Whether text that should be in `own` is rather in the language of the other side.
+
+    `here` and `there` are what `recognise` says of it and of the other side: of two related languages the one without a
+    list of words looks like the other, which says nothing where the other side is in that language.
+    """
+    return other in here and own not in here and (own in LITTLE_WORDS or other not in there)
+
+
 def _log_probabilities(lines: Sequence[str]) -> Table:
     """Learn the side's language without the fifth of the lines that fits it least."""
     hashes, counts = _hash_trigrams(lines)

@@ -25,7 +25,7 @@ from mt.config.schema import Model, TrainConfig
 from mt.errors import UserError
 from mt.model.architecture import Architecture
 from mt.runs.folder import load_run
-from mt.runs.results_table import figures, format_table, table_figure
+from mt.runs.results_table import figures, format_table, known_runs, note_run, table_figure
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 TABLE = '[{name: base, options: "", like: table3/base}, {name: wide, options: "model.d_ff=48", like: table3/c_ff4096}]'
@@ -91,16 +91,21 @@ def test_a_table_of_runs_is_made_once(
     assert (folder / "table.png").read_bytes().startswith(b"\x89PNG")
     assert swept("training.max_steps=6", rows=["wide"]) == ["wide-7"]
     assert json.loads((folder / "table.json").read_text())[0] == base
-    second = replace(configs[0], rows=["wide"], seeds=[8])  # with other options than seed 7, which leaves the table
-    monkeypatch.setattr(sys, "argv", ["mt-sweep", *words])
-    sweep(second, trainings)
-    after = json.loads((folder / "table.json").read_text())
-    assert [(one["row"], one["seed"]) for one in after] == [("base", 7), ("wide", 8)]
     with (folder / "base-7/metrics.jsonl").open("a") as file:  # as a run ends that is out of time
         file.write(json.dumps({**validation, "kind": "unscheduled validation", "step": 6, "perplexity": 3.0}) + "\n")
     found = figures(folder / "base-7")
     assert found["perplexity"] == 3.0
     assert found["training_seconds"] == pytest.approx(sum(seconds) * 6 / 4)
+
+
+def test_the_mean_of_a_row_is_of_runs_with_the_same_options(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    figures = dict.fromkeys(("parameters", "perplexity", "bleu", "training_seconds", "sentences_per_second"))
+    likes = {"base": None, "wide": None}
+    for row, seed, steps in (("base", 1, 5), ("wide", 1, 5), ("wide", 2, 5), ("wide", 3, 6)):
+        options = [f"training.max_steps={steps}", f"name={row}", f"run_dir={row}-{seed}", f"seed={seed}"]
+        note_run(tmp_path, {"row": row, "seed": seed, "options": options, **figures}, likes)
+    assert [(run["row"], run["seed"]) for run in known_runs(tmp_path)] == [("base", 1), ("wide", 3)]
+    assert "wide-1, wide-2 had other options than wide has now, and left the table" in capfd.readouterr().err
 
 
 def test_cells_are_means_over_seeds_with_the_extremes() -> None:

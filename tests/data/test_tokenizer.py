@@ -109,7 +109,7 @@ def test_a_character_that_training_never_had_is_read_as_the_usual_ones(tokenizer
 
 @pytest.mark.parametrize("text", ["é", "Å", "ế", "ệ", "가", "각", "がぎ"])
 def test_canonically_equal_texts_are_composed(tokenizer: Tokenizer, text: str) -> None:
-    """Whatever is composed already, and in whatever order the marks are."""
+    """With any part composed already, and the marks in any order."""
     composed = unicodedata.normalize("NFC", text)
     base, *marks = unicodedata.normalize("NFD", text)
     forms = {base + "".join(order) for order in itertools.permutations(marks)}
