@@ -37,6 +37,7 @@ from mt.search.next_token import NextToken
 from mt.search.sampling import Sampling
 from mt.search.search import Search
 from mt.training.consistency import RDrop, SimCut
+from mt.training.muon import MuonAndAdam, hidden_matrices
 from mt.training.schedule import decay, learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention
@@ -136,12 +137,15 @@ def validation_loss(model: AnyTransformer, training: schema.Training) -> Trainin
     return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=chunked_loss)
 
 
-def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -> torch.optim.Adam:
+def optimizer(training: schema.Training, model: torch.nn.Module) -> torch.optim.Optimizer:
     """Section 5.3: Adam with β1 = 0.9, β2 = 0.98, ε = 1e-9; the learning rate is set at every step.
 
-    With a weight decay it is AdamW (Loshchilov and Hutter 2019).
+    With a weight decay it is AdamW (Loshchilov and Hutter 2019); with `muon` the matrices inside the layers are Muon's.
     """
-    return torch.optim.Adam(
+    matrices = hidden_matrices(model) if training.optimizer == "muon" else []
+    chosen = set(matrices)
+    parameters = [parameter for parameter in model.parameters() if parameter not in chosen]
+    adam = torch.optim.Adam(
         parameters,
         lr=0.0,
         betas=(training.adam_beta1, training.adam_beta2),
@@ -150,6 +154,7 @@ def optimizer(training: schema.Training, parameters: list[torch.nn.Parameter]) -
         decoupled_weight_decay=True,
         fused=parameters[0].device.type in ("cpu", "cuda"),
     )
+    return MuonAndAdam(matrices, adam) if matrices else adam
 
 
 def schedule(config: schema.TrainConfig) -> Callable[[float], float]:

@@ -44,6 +44,8 @@ def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
     automatic = set(config.automatic)
     if config.training.learning_rate_factor != 1:  # the rate is given in its other form
         automatic.discard("training.learning_rate")
+    if config.training.fsdp:  # its shards leave no choice
+        automatic.discard("training.optimizer")
 
     def speed(sizes: Options, vocab_size: int) -> float:
         return world_size * _measured(_with(config, sizes), corpus, device, vocab_size)
@@ -73,7 +75,7 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
     model = build.model(config, vocab_size=vocab_size, source_vocab_size=None).to(device)
     single_pass = replace(config.training, consistency="none")
     loss = build.training_loss(model, single_pass)
-    replica = SINGLE_PROCESS.wrap(loss, build.optimizer(single_pass, list(model.parameters())))
+    replica = SINGLE_PROCESS.wrap(loss, build.optimizer(single_pass, model))
     threads = step_threads(device)
     order = TrainingOrder(
         corpus_of_epoch=lambda _: pairs,

@@ -161,7 +161,7 @@ def _train(
 ) -> TrainingState:
     training = config.training
     say = report if ranks.is_rank_zero else lambda _: None
-    optimizer = build.optimizer(training, list(model.parameters()))
+    optimizer = build.optimizer(training, model)
     state = _resumed(checkpoints, model, optimizer, ranks, say)
     if is_finished(state, max_steps=None if clock.paces else training.max_steps, patience=training.patience):
         say(f"{config.name}: finished at step {state.step:,}; {_to_continue(config, state, clock)}")

@@ -82,6 +82,8 @@ def _(training: Training) -> None:
             f"training.micro_batch_tokens: {micro_batch_tokens} is more than "
             f"training.batch_tokens = {training.batch_tokens}"
         )
+    if training.optimizer == "muon" and training.fsdp:
+        raise UserError("training.optimizer=muon needs whole matrices, not shards: give training.fsdp=false, or adam")
     if training.keep_checkpoints < training.average_checkpoints:
         raise UserError(
             f"training.keep_checkpoints: {training.keep_checkpoints} is less than "

@@ -226,6 +226,9 @@ class Training:
     learning_rate: Positive | None  # the peak, before any decay; null: learning_rate_factor sets it
     learning_rate_factor: Positive  # 1 is section 5.3: a peak of 1/√(d_model · warmup_steps)
     decay_fraction: Fraction  # the last share of max_steps, over which the rate falls linearly to zero; 0 is off
+    optimizer: Literal[
+        "adam", "muon"
+    ]  # muon: for the matrices inside the layers, Adam for the rest
     adam_beta1: Fraction
     adam_beta2: Fraction
     adam_epsilon: Annotated[float, Bounds(1e-30, 1)]  # single precision rounds less to 0, and divides by it

@@ -28,7 +28,7 @@ from mt.runs.folder import MODEL, OPTIMIZER, STATE, checkpoint_steps, step_folde
 
 Result = TypeVar("Result")
 
-_ADAM_STATE = ("step", "exp_avg", "exp_avg_sq")
+_ADAM_STATE, _MUON_STATE = ("step", "exp_avg", "exp_avg_sq"), ("momentum_buffer",)
 _UNREADABLE = (safetensors.SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError)
 
 
@@ -197,7 +197,7 @@ class Checkpoints:
             folder = self.folder / step_folder(step)
             check_tensor_file(folder / MODEL, dict(model.named_parameters()))
             if tensors_without_values(folder / OPTIMIZER):  # none before the first step
-                check_tensor_file(folder / OPTIMIZER, _adam_tensors(model))
+                check_tensor_file(folder / OPTIMIZER, _state_tensors(model, optimizer))
             files, state = self._read(step, MODEL, OPTIMIZER)
             tensors = read_tensors(files[MODEL], origin=folder / MODEL)
             moments = read_tensors(files[OPTIMIZER], origin=folder / OPTIMIZER)
@@ -259,19 +259,30 @@ def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> di
 
 
 def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put moments and step counts into Adam, all of them, or none before the first step."""
+    """Put moments and step counts into the optimizer, all of them, or none before the first step."""
     optimizer.state.clear()
-    for name, parameter in model.named_parameters() if tensors else ():
-        optimizer.state[parameter] = {key: tensors[f"{name}/{key}"].to(parameter.device) for key in _ADAM_STATE}
+    for parameter, names in _state_names(model, optimizer).items() if tensors else ():
+        optimizer.state[parameter] = {key: tensors[name].to(parameter.device) for key, name in names.items()}
 
 
-def _adam_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Tensors of the names, shapes and types that Adam's state has."""
+def _state_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Tensors of the names, shapes and types that the optimizer's state has."""
     return {
-        f"{name}/{key}": torch.tensor(0.0) if key == "step" else parameter
-        for name, parameter in model.named_parameters()
-        for key in _ADAM_STATE
+        name: torch.tensor(0.0) if key == "step" else parameter
+        for parameter, names in _state_names(model, optimizer).items()
+        for key, name in names.items()
     }
+
+
+def _state_names(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[nn.Parameter, dict[str, str]]:
+    """What each parameter's state is made of, with the names of its tensors in a file."""
+    kinds = {
+        parameter: _ADAM_STATE if "betas" in group else _MUON_STATE
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    }
+    named = model.named_parameters()
+    return {parameter: {key: f"{name}/{key}" for key in kinds[parameter]} for name, parameter in named}
 
 
 def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], *, origin: Path) -> None:

@@ -178,6 +178,7 @@ WRONG = [
     (["training.micro_batch_tokens=large"], ["training.micro_batch_tokens:", "whole number", "auto"]),
     (["training.packing=never"], ["training.packing:", "true or false", "auto"]),
     (["training.keep_checkpoints=1"], ["training.keep_checkpoints:", "training.average_checkpoints"]),
+    (["training.optimizer=muon", "training.fsdp=true"], ["training.optimizer=muon", "training.fsdp=false"]),
     (["training.consistency=r_drop"], ["training.consistency:", "none, rdrop, simcut"]),
     (["training.consistency=rdrop", "model.dropout=0"], ["training.consistency=rdrop", "model.dropout above 0"]),
     (["training.consistency_weight=0"], ["training.consistency_weight:", "above 0"]),

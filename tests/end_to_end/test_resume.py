@@ -22,7 +22,7 @@ SHORT, LONG = 6, 200
 VARIANTS = {
     "fp32": [],
     "bf16": ["training.precision=bf16"],
-    "separate vocabularies": ["tokenizer.shared_vocab=false"],
+    "separate vocabularies, Muon": ["tokenizer.shared_vocab=false", "training.optimizer=muon"],
     "BPE-dropout": ["tokenizer.bpe_dropout=0.1"],
     "SimCut": ["training.consistency=simcut"],
     "packed, augmented": [

@@ -95,7 +95,7 @@ def two_steps(config: TrainConfig) -> list[StepResult]:
     text = filtered_text(config.data)
     train_tokenizers(config, text)
     model = empty_model(config, load_tokenizers(config, run_dir), torch.device("cpu")).train()
-    optimizer = build.optimizer(config.training, list(model.parameters()))
+    optimizer = build.optimizer(config.training, model)
     loss = build.training_loss(model, config.training)
     replica = SINGLE_PROCESS.wrap(loss, optimizer)
     rate, results = build.schedule(config), []
@@ -150,13 +150,13 @@ def test_big_takes_steps(folder: Path, caplog: pytest.LogCaptureFixture) -> None
 @pytest.mark.usefixtures("folder")
 def test_a_weight_decay_is_adamws_and_only_grokking_has_one() -> None:
     training = config_of("experiment=grokking").training
-    weight = torch.nn.Parameter(torch.ones(2))
-    weight.grad = torch.zeros(2)
-    optimizer = build.optimizer(training, [weight])
+    norm = torch.nn.LayerNorm(2)
+    norm.weight.grad = torch.zeros(2)
+    optimizer = build.optimizer(training, norm)
     optimizer.param_groups[0]["lr"] = 0.1
     optimizer.step()
     expected = torch.full((2,), 1 - 0.1 * training.weight_decay)  # Adam with a penalty in the loss would take 0.1
-    torch.testing.assert_close(weight.detach(), expected)
+    torch.testing.assert_close(norm.weight.detach(), expected)
     conf = Path(__file__).parents[2] / "conf"
     set_in = {path.stem for path in conf.rglob("*.yaml") if "weight_decay:" in path.read_text(encoding="utf-8")}
     assert set_in == {"paper_base", "grokking"}

@@ -42,7 +42,7 @@ def test_every_choice_is_bounded(faster: float) -> None:
             assert 1024 <= options["tokenizer.vocab_size"] <= 36_992
             assert options["tokenizer.vocab_size"] % 128 == 0
             assert options["model.d_model"] % options["model.num_heads"] == 0
-            assert 0.1 <= options["model.dropout"] <= 0.3
+            assert 0.0 <= options["model.dropout"] <= 0.3
             assert 1024 <= options["training.batch_tokens"] <= 25_000
             assert 3e-4 <= options["training.learning_rate"] <= 5e-3
             assert 0 < options["training.warmup_steps"] <= max(1, steps / 5)
@@ -83,6 +83,11 @@ def test_two_passes_are_for_those_who_ask_for_them() -> None:
     assert double["training.consistency_weight"] == 3.0
     as_tokens = [one["training.max_steps"] * one["training.batch_tokens"] for one in (single, double)]
     assert as_tokens[1] == pytest.approx(as_tokens[0] / 2, rel=0.01)
+
+
+def test_few_passes_over_the_text_need_muon_and_no_dropout() -> None:
+    chosen = [made(pairs, 60).options for pairs in (440_000, 5000)]
+    assert [(one["training.optimizer"], one["model.dropout"]) for one in chosen] == [("muon", 0.0), ("adam", 0.3)]
 
 
 def test_what_is_given_stays_and_decides_the_rest() -> None:

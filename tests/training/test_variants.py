@@ -46,7 +46,7 @@ def new_model(config: TrainConfig) -> AnyTransformer:
 
 def steps(config: TrainConfig, model: AnyTransformer, count: int) -> list[StepResult]:
     """The first steps on one batch of four sentences and their reversals."""
-    optimizer = build.optimizer(config.training, list(model.parameters()))
+    optimizer = build.optimizer(config.training, model)
     replica = SINGLE_PROCESS.wrap(build.training_loss(model.train(), config.training), optimizer)
     sources = [[5, 6, 7, 8], [9, 10], [11, 12, 13, 14, 15], [16]]
     batch = make_batch(sources, [source[::-1] for source in sources])
