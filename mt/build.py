@@ -154,7 +154,8 @@ def optimizer(training: schema.Training, model: torch.nn.Module) -> torch.optim.
         decoupled_weight_decay=True,
         fused=parameters[0].device.type in ("cpu", "cuda"),
     )
-    return MuonAndAdam(matrices, adam) if matrices else adam
+    precision = choose_precision(training.precision, parameters[0].device)
+    return MuonAndAdam(matrices, adam, precision=precision) if matrices else adam
 
 
 def schedule(config: schema.TrainConfig) -> Callable[[float], float]:

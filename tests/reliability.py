@@ -44,7 +44,7 @@ ROWS = {
     21: Row("scores equal sacreBLEU's command line", 20),
     22: Row("no network"),
     23: Row("learning itself: copy, reverse, the loss curve", 10),
-    24: Row("a copy of the process that ends while it translates"),
+    24: Row("a worker process that ends while it translates"),
     25: Row("no compiler, no room for kernels, damaged kernels"),
 }
 

@@ -22,6 +22,6 @@ def average(config: AverageConfig) -> None:
     check = partial(empty_model, run, load_tokenizers(run, run_dir), torch.device("meta"))
     choice: dict[str, Any] = {"count": config.checkpoints}
     if config.checkpoints is None:
-        choice = delivery_choice(run, run_dir, max(checkpoints.steps(), default=0))
+        choice = delivery_choice(run, run_dir, checkpoints.newest_state())
     scores = [scores_path(run_dir, split) for split in scored_splits(run)]
     deliver(run_dir, checkpoints, check=check, scores=scores, **choice)

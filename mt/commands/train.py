@@ -37,7 +37,7 @@ from mt.model.decoder_only import AnyTransformer
 from mt.reporting import command_began, format_seconds, report
 from mt.runs.atomic import remove_unfinished
 from mt.runs.checkpoint import Checkpoints, TrainingState, load_model_tensors
-from mt.runs.delivery import averaged_steps, begun_with, deliver, inherit_config, pretrained
+from mt.runs.delivery import averaged_steps, begun_with, deliver, inherit_config
 from mt.runs.folder import (
     CARD,
     CHECKPOINTS,
@@ -85,7 +85,7 @@ def train(config: TrainConfig) -> None:
         keep = config.training.keep_checkpoints
         checkpoints = Checkpoints(run_dir / CHECKPOINTS, keep=keep, run=run_identity(run_dir))
         other = None if checkpoints.steps() or config.finetune_from is None else Path(config.finetune_from)
-        same = other / MODEL if other is not None and not pretrained(config) else None
+        same = other / MODEL if other is not None and not isinstance(config.data, LabelledData) else None
         model = empty_model(config, load_tokenizers(config, run_dir), device, file=same)
         if other is not None:
             load_model_tensors(model, begun_with(model, other), origin=other / MODEL)
@@ -103,12 +103,12 @@ def _complete(
     outdated = averaged_steps(run_dir / MODEL)[-1:] != [state.step]
     if outdated:
         check = partial(empty_model, config, load_tokenizers(config, run_dir), torch.device("meta"))
-        choice = delivery_choice(config, run_dir, state.step)
+        choice = delivery_choice(config, run_dir, state)
         draw_curves(run_dir)
         deliver(run_dir, checkpoints, check=check, scores=scores.values(), **choice)  # last: it says that this is done
     seconds = format_seconds(state.training_seconds)
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
-    if state.step < (warmup := warmup_of(config, state.step)):
+    if state.step < (warmup := warmup_of(config, state)):
         again = f"training.warmup_steps={max(1, state.step // 4)}"
         report(
             f"warning: the run ended inside its warm-up of {warmup:,} steps, so that the model has hardly learned: "

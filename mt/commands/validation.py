@@ -19,7 +19,7 @@ from mt.data.batch import Pairs
 from mt.data.lines import read_lines
 from mt.data.loader import validation_batches
 from mt.model.decoder_only import AnyTransformer
-from mt.runs.checkpoint import load_model_tensors
+from mt.runs.checkpoint import TrainingState, load_model_tensors
 from mt.runs.folder import held_out_text
 from mt.runs.metrics import kept_sentences, perplexity
 from mt.runtime import choose_device
@@ -91,16 +91,16 @@ def _greedy_figures(config: TrainConfig, run_dir: Path, model: AnyTransformer) -
     return figures
 
 
-def warmup_of(config: TrainConfig, steps: int) -> int:
-    """The steps of the warm-up in a run of `steps`; where the schedule follows the time, the same share of it."""
+def warmup_of(config: TrainConfig, state: TrainingState) -> int:
+    """The steps of the run's warm-up; where the schedule follows the time, those that this share of it takes."""
     training = config.training
-    share = 1.0 if config.budget is None else steps / training.max_steps
-    return max(1, round(share * training.warmup_steps))
+    whole_run = state.step / state.progress if config.budget is not None and state.progress else training.max_steps
+    return max(1, round(whole_run * training.warmup_steps / training.max_steps))
 
 
-def delivery_choice(config: TrainConfig, run_dir: Path, steps: int) -> dict[str, Any]:
-    """How many checkpoints of a run of `steps` its model is the mean of, from which step on, and what judges it."""
-    limits = {"count": config.training.average_checkpoints, "warmup_steps": warmup_of(config, steps)}
+def delivery_choice(config: TrainConfig, run_dir: Path, state: TrainingState) -> dict[str, Any]:
+    """How many checkpoints the model of a run is the mean of, from which step on, and what judges it."""
+    limits = {"count": config.training.average_checkpoints, "warmup_steps": warmup_of(config, state)}
     return {**limits, "validation_loss": _loss_on_validation(config, run_dir)}
 
 

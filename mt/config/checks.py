@@ -83,7 +83,9 @@ def _(training: Training) -> None:
             f"training.batch_tokens = {training.batch_tokens}"
         )
     if training.optimizer == "muon" and training.fsdp:
-        raise UserError("training.optimizer=muon needs whole matrices, not shards: give training.fsdp=false, or adam")
+        raise UserError(
+            "training.optimizer=muon needs whole matrices, not shards: give training.fsdp=false, or adam for a new run"
+        )
     if training.keep_checkpoints < training.average_checkpoints:
         raise UserError(
             f"training.keep_checkpoints: {training.keep_checkpoints} is less than "

@@ -17,7 +17,7 @@ class SweepRow:
 
     name: str  # what is before its first _ is its block, of which there is a plot; the first row is the baseline
     options: str  # of mt-train, as they are typed
-    like: str | None  # a recipe of conf/experiment, whose expected figures are shown beside
+    like: str | None  # a recipe of conf/experiment, whose expected figures are shown too
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -226,9 +226,7 @@ class Training:
     learning_rate: Positive | None  # the peak, before any decay; null: learning_rate_factor sets it
     learning_rate_factor: Positive  # 1 is section 5.3: a peak of 1/√(d_model · warmup_steps)
     decay_fraction: Fraction  # the last share of max_steps, over which the rate falls linearly to zero; 0 is off
-    optimizer: Literal[
-        "adam", "muon"
-    ]  # muon: for the matrices inside the layers, Adam for the rest
+    optimizer: Literal["adam", "muon"]  # muon: for the matrices inside the layers, Adam for the rest
     adam_beta1: Fraction
     adam_beta2: Fraction
     adam_epsilon: Annotated[float, Bounds(1e-30, 1)]  # single precision rounds less to 0, and divides by it
@@ -273,7 +271,7 @@ class Decoding:
     precision: Literal["auto", "fp32", "bf16", "int8"]  # of matrix products; auto: bf16 on a GPU that has it, else fp32
     no_repeat_ngram_size: Count | None  # no n-gram of this length occurs twice in an output
     early_stopping: bool  # true ends a search at beam_size finished hypotheses, although a better one may come
-    as_typed: bool  # capitals, end marks, URLs, emoji and numbers of a text are seen to around the model
+    as_typed: bool  # capitals, end marks, URLs, emoji and numbers of a text are handled before and after the model
     spelling: bool  # a word that training never saw is read as a known one that it is a typo away from
     sampling: Sampling | None  # instead of a search; decoding=sampling sets it
 

@@ -65,8 +65,8 @@ class Origin:
 class TrainingState:
     """The position in a run. `epoch` and `next_batch` name the batch that the next step reads.
 
-    `on_schedule` is False in a checkpoint that was saved only because the run was stopped there: it is left out of
-    the average, and the next one replaces it. `validation_due` says that a signal cut this step's validation short.
+    `on_schedule` is False in a checkpoint that was saved only because the run was stopped there; when the run goes
+    on, the next one replaces it. `validation_due` says that a signal cut this step's validation short.
     """
 
     step: CountOrZero = 0
@@ -241,13 +241,20 @@ class Checkpoints:
             raise BadFileError(f"{folder / STATE}: is of step {state.step} of {whose} run")
         return files, state
 
+    def newest_state(self) -> TrainingState:
+        """The newest that can be read; that of a run that has not begun without any."""
+        return next(iter(self._newest(self._state, 1)[0]), TrainingState())
+
     def _on_schedule(self, step: int) -> bool:
         """Whether a checkpoint was saved on schedule; one whose state cannot be read does not count."""
-        path = self.folder / step_folder(step) / STATE
         try:
-            return _parse_state(read_file(path, LARGEST_JSON_BYTES), origin=path).on_schedule
+            return self._state(step).on_schedule
         except BadFileError:
             return False
+
+    def _state(self, step: int) -> TrainingState:
+        path = self.folder / step_folder(step) / STATE
+        return _parse_state(read_file(path, LARGEST_JSON_BYTES), origin=path)
 
 
 def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -188,7 +188,8 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
                 f"{run_dir} holds an imported model: choose another run_dir, and finetune_from={run_dir} to train it"
             )
         noted = identity.get("settings", {})
-        _check_equal(run_dir, {"budget": settings["budget"], **noted} if noted else {}, settings)
+        added = {"budget": settings["budget"], "training.optimizer": "adam"}  # since the first runs
+        _check_equal(run_dir, {**added, **noted} if noted else {}, settings)
     except (UserError, BadFileError):
         if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):
             raise

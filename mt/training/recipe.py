@@ -132,22 +132,24 @@ def recipe(corpus: CorpusStatistics, speed: Speed, seconds: float, given: Mappin
     """The recipe for a training of `seconds` on a machine of this speed; the options that are `given` stay."""
     made = Recipe(dict(given))
     _choose_tokenizer(made, corpus)
-    per_second = _choose_size(made, corpus, speed, seconds)
-    passes = per_second * seconds / corpus.tokens
-    dropout, joined, optimizer = next(row[1:] for row in REGULARISATION if passes < row[0])
-    about = f"about {passes:,.1f} passes over the corpus"
-    made.choose({"model.dropout": dropout}, f"{about} (Araabi and Monz 2020: 0.3 below 80,000 pairs; paper: 0.1)")
-    made.choose({"training.optimizer": optimizer}, f"{about}: Muon learned more from few here, and no more from many")
-    _choose_joined(made, corpus, joined, about)
-    made.choose({"training.label_smoothing": 0.1}, "the paper's; other values were not better here")
     reason = "they cost 5 BLEU in 40 passes over 5,000 pairs here, and 8 in the time of 370 over 2,500"
     made.choose({"tokenizer.bpe_dropout": 0.0, "training.consistency": "none"}, reason)
     consistency = made.options["training.consistency"]
     weight = 3.0 if consistency == "simcut" else 5.0
     made.choose({"training.consistency_weight": weight}, "the paper's of SimCut, else of R-Drop")
-    if consistency != "none":
-        per_second /= 2
-    _choose_steps(made, corpus, per_second * seconds, seconds)
+    single = seconds if consistency == "none" else seconds / 2  # two passes over each batch take twice the time
+    trained = single * _choose_size(made, corpus, speed, single)
+    passes = trained / corpus.tokens
+    dropout, joined, optimizer = next(row[1:] for row in REGULARISATION if passes < row[0])
+    if consistency == "rdrop":
+        dropout = max(dropout, 0.1)  # by which its two passes differ
+    about = f"about {passes:,.1f} passes over the corpus"
+    why = "Araabi and Monz 2020: 0.3 below 80,000 pairs; paper: 0.1; few passes need none"
+    made.choose({"model.dropout": dropout}, f"{about} ({why})")
+    made.choose({"training.optimizer": optimizer}, f"{about}: Muon learned more from few here, and no more from many")
+    _choose_joined(made, corpus, joined, about)
+    made.choose({"training.label_smoothing": 0.1}, "the paper's; other values were not better here")
+    _choose_steps(made, corpus, trained, seconds)
     return made
 
 

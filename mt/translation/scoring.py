@@ -53,14 +53,19 @@ def score_split(
 ) -> None:
     """Translate a held-out split in the run folder; save the scores with the `decoding` options, and print.
 
-    On the test split they are compared with what the run expects. Raises as `split_lines` does.
+    On the test split they are compared with what the run expects of its own search. Raises as `split_lines` does.
     """
     text = as_language(text_of_split(run_dir, run, split), run, language)
     report(f"translating the {split} split: {len(text.lines[0]):,} sentences, beam {translator.search.beam_size}")
     form = format_exact_match if isinstance(run.data, TaskData) else format_scores
     first, expected = scores_path(run_dir, split).parent, run.expected if split == "test" else None
-    options: dict[str, Any] = {"first": first, "expected": expected, "form": form}
-    translate_and_score(run_dir, translator, text, language=language, decoding=decoding, **options)
+    own, now = asdict(run.decoding), asdict(decoding) | {"batch_tokens": run.decoding.batch_tokens}
+    others = {key: value for key, value in own.items() if now[key] != value}
+    same_search: dict[str, Any] = {"first": first, "expected": None if others else expected, "form": form}
+    translate_and_score(run_dir, translator, text, language=language, decoding=decoding, **same_search)
+    if expected is not None and others:
+        options = " ".join(f"decoding.{key}={json.dumps(value)}" for key, value in others.items())
+        report(f"not compared with the expected BLEU {expected.bleu:.2f}, which is of the run's own search: {options}")
 
 
 def save_scores(folder: Path, values: Mapping[str, object], shown: str, **files: bytes) -> None:

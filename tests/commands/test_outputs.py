@@ -86,8 +86,13 @@ def test_the_test_split_is_compared_with_what_the_recipe_promises(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], bleu: float, form: Any, verdict: str
 ) -> None:
     run = replace(toy_run(), expected=Expected(bleu=bleu, tolerance=1.0, form=form, **NOTHING_ELSE))
-    score_split(split_of(tmp_path / "run"), Echo(), "test", run, language="de", decoding=DECODING)
+    run_dir = split_of(tmp_path / "run")
+    score_split(run_dir, Echo(), "test", run, language="de", decoding=replace(run.decoding, batch_tokens=1))
     assert verdict in capsys.readouterr().out
+    score_split(run_dir, Echo(), "test", run, language="de", decoding=replace(run.decoding, spelling=False))
+    printed = capsys.readouterr()
+    assert "reproduced" not in printed.out.lower()
+    assert f"expected BLEU {bleu:.2f}, which is of the run's own search: decoding.spelling=true\n" in printed.err
 
 
 def test_scores_are_printed_where_they_cannot_be_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,7 @@ def seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def base_with_moments() -> tuple[Transformer, torch.optim.Adam]:
+def base_with_moments() -> tuple[Transformer, torch.optim.Optimizer]:
     """63 million parameters and Adam's two moments of each."""
     sizes = {"num_layers": 6, "d_model": 512, "d_ff": 2048, "num_heads": 8}
     model = Architecture(vocab_size=37_000, dropout=0.1, pad=0, initialisation="glorot", **sizes).transformer()
@@ -97,7 +97,7 @@ def test_the_default_training_slows_by_less_than_one_percent(
     assert share < 0.01
 
 
-def _empty(run_dir: Path) -> tuple[Transformer, torch.optim.Adam]:
+def _empty(run_dir: Path) -> tuple[Transformer, torch.optim.Optimizer]:
     """A model of the run, to load its state into."""
     from mt import build  # noqa: PLC0415  after the shape checks are in place
     from mt.api import empty_model, load_tokenizers  # noqa: PLC0415
@@ -105,4 +105,4 @@ def _empty(run_dir: Path) -> tuple[Transformer, torch.optim.Adam]:
 
     config = load_run(run_dir)
     model = empty_model(config, load_tokenizers(config, run_dir), torch.device("cpu"))
-    return model, build.optimizer(config.training, list(model.parameters()))
+    return model, build.optimizer(config.training, model)

@@ -9,6 +9,7 @@ from torch import nn
 
 from mt import build
 from mt.config.schema import TrainConfig
+from mt.training.muon import MuonAndAdam
 
 RATE = 0.01
 
@@ -27,6 +28,21 @@ def after_one_step(chosen: str) -> tuple[nn.Module, nn.Module]:
         group["lr"] = RATE
     optimizer.step()
     return before, model
+
+
+@pytest.mark.parametrize("shape", [(24, 24), (72, 24), (24, 96)])
+def test_in_bf16_it_is_torchs(shape: tuple[int, int]) -> None:
+    start, gradients = torch.randn(shape), [torch.randn(shape) for _ in range(3)]
+    ours, theirs = (nn.Parameter(start.clone()) for _ in range(2))
+    bias = nn.Parameter(torch.zeros(1))
+    optimizer = MuonAndAdam([ours], torch.optim.Adam([bias], lr=RATE, weight_decay=0.1), precision=torch.bfloat16)
+    optimizer.param_groups[0]["lr"] = RATE
+    torchs = torch.optim.Muon([theirs], lr=RATE, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
+    for gradient in gradients:
+        ours.grad, theirs.grad = gradient, gradient
+        optimizer.step()
+        torchs.step()
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
 
 
 @pytest.mark.usefixtures("folder")
