@@ -13,7 +13,7 @@ from mt.config.checks import check_max_positions, classifies
 from mt.data.augmentation import Augmentation
 from mt.data.corpus import Corpus, FileCorpus, builtin_corpus, labelled_corpus
 from mt.data.drawn import Draw, DrawnCorpus
-from mt.data.filters import SPLITS, Split
+from mt.data.filters import SPLITS, FilterSettings, Split
 from mt.data.hub import HubCorpus
 from mt.data.spaces import separator
 from mt.data.tasks import TaskCorpus
@@ -49,6 +49,7 @@ from mt.translation.translator import Translator
 _report_once = functools.cache(report)  # training starts decoding at every validation
 
 Tokenizers = tuple[Tokenizer, Tokenizer]  # of source and target
+_CHARACTERS_PER_SUBWORD = 8  # of a line that no vocabulary makes short enough to train on
 
 
 def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
@@ -74,7 +75,7 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
             splits[test.name] = [
                 FileCorpus(**{key: value for key, value in vars(test).items() if key != "name"}, **languages)
             ]
-        return splits if data.validation else _with_drawn(splits)
+        return splits if data.validation else _with_drawn(splits, data.filters)
     if isinstance(data, schema.TextData):
         raise UserError("data=text has no pairs of sentences; it serves mt-train, mt-average and mt-generate")
     names = ("path", "subset", "revision", "source_column", "target_column")
@@ -83,10 +84,16 @@ def corpora(data: schema.Data) -> Mapping[Split, Sequence[Corpus]]:
     return {split: [hub(split=name)] for split, name in splits.items() if name is not None}
 
 
-def _with_drawn(splits: dict[Split, Any]) -> dict[Split, Any]:
+def filter_settings(filters: schema.Filters) -> FilterSettings:
+    """The options that say which pairs are dropped before subwords are known."""
+    return FilterSettings(**{field.name: getattr(filters, field.name) for field in fields(FilterSettings)})
+
+
+def _with_drawn(splits: dict[Split, Any], filters: schema.Filters) -> dict[Split, Any]:
     """The splits with validation, and test unless it is given, drawn from the corpora for training."""
     given = [corpus for split, corpora in splits.items() if split != "train" for corpus in corpora]
-    draw = Draw(splits["train"], given)
+    longest = _CHARACTERS_PER_SUBWORD * filters.max_tokens
+    draw = Draw(splits["train"], given, filter_settings(filters), longest)
     drawn = {
         split: [DrawnCorpus(f"drawn for {split}", draw, part)] for part, split in enumerate(("validation", "test"))
     }

@@ -4,7 +4,7 @@ import functools
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -18,7 +18,7 @@ from mt.config.loading import to_yaml
 from mt.config.schema import Data, FilesData, LabelledData, TaskData, TextData, TrainConfig
 from mt.data.augmentation import write_changed
 from mt.data.batch import Pairs
-from mt.data.filters import HELD_OUT, FilterSettings
+from mt.data.filters import HELD_OUT
 from mt.data.loader import TrainingOrder
 from mt.data.text_blocks import prepare_single_text
 from mt.data.text_cache import HELD_OUT_FILE, SIDES, PreparedText, prepare_text
@@ -84,7 +84,7 @@ def filtered_text(data: Data) -> PreparedText:
         return prepare_single_text(data.text, held_out_share=data.held_out_share, cache_dir=Path(data.cache_dir))
     return prepare_text(
         build.corpora(data),
-        filters=FilterSettings(**{field.name: getattr(data.filters, field.name) for field in fields(FilterSettings)}),
+        filters=build.filter_settings(data.filters),
         cache_dir=Path(data.cache_dir),
         learned=learned_score(data),
     )

@@ -37,7 +37,9 @@ class Filters:
     """Which training pairs are left out; validation and test are never filtered."""
 
     max_tokens: Count  # longest side of a pair, in subwords
-    max_length_ratio: Annotated[float, Bounds(1, inf)]  # longer side over shorter side, in UTF-8 bytes
+    max_length_ratio: Annotated[
+        float, Bounds(1, inf)
+    ]  # longer side over shorter side, in characters; 漢, あ and 한 count as three
     remove_copies: bool  # pairs whose source equals their target
     remove_duplicates: bool  # pairs that occurred before
     remove_held_out: bool  # pairs that occur in validation or test

@@ -54,6 +54,12 @@ class FileCorpus:
         """Return the path or paths."""
         return " + ".join(self._paths())
 
+    @property
+    def first_line(self) -> int:
+        """The number of the line with the first pair: 2 in a .tsv with a header."""
+        is_tsv = self.file is not None and table_suffix(self.file) == ".tsv"
+        return 1 + (is_tsv and tsv_has_header(self.source_column, self.target_column))
+
     def fingerprint(self) -> str:
         """Return hashes of the files' bytes, and how they are read."""
         how = [self.source_column, self.target_column]
@@ -104,8 +110,7 @@ class FileCorpus:
         suffix = table_suffix(path) if self.file is not None else ""
         if suffix == ".parquet":
             return count_parquet_rows(path)
-        header = suffix == ".tsv" and tsv_has_header(self.source_column, self.target_column)
-        return max(0, count_lines(path) - header)
+        return max(0, count_lines(path) - (self.first_line - 1))
 
     def _side_by_side(self) -> Iterator[tuple[str, str]]:
         source, target = map(read_lines, self._paths())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mt.data.corpus import Corpus
-from mt.data.filters import Pair, normalise
+from mt.data.filters import FilterSettings, Pair, normalise
 from mt.errors import UserError
 
 PAIRS = 1000  # for a split, at most
@@ -18,23 +18,28 @@ class Draw:
     """Pairs of the training corpora for two splits that were not given: always the same of the same text.
 
     1,000 for each, or a twentieth where there are fewer: those whose normalised text has the smallest hash, so that
-    neither their order nor what is beside them matters. Equal pairs are drawn once; none is of a corpus in `given`.
+    neither their order nor what is next to them matters. Equal pairs are drawn once; none is of a corpus in `given`,
+    one that `filters` drop as no translation, or one with more than `most_characters` on a side.
     """
 
     corpora: Sequence[Corpus]
     given: Sequence[Corpus]
     """The other corpora that are held out."""
+    filters: FilterSettings
+    most_characters: int
 
     @cached_property
     def parts(self) -> tuple[list[Pair], list[Pair]]:
         """The pairs of each split, in the order of the corpora. Raises UserError where there are too few."""
-        held_out = {_mark(pair) for corpus in self.given for pair in corpus.pairs()}
+        held_out = {_mark(*map(normalise, pair)) for corpus in self.given for pair in corpus.pairs()}
         smallest: dict[bytes, tuple[int, Pair]] = {}
         count = 0
         for corpus in self.corpora:
             for pair in corpus.pairs():
-                mark = _mark(pair)
-                if mark is not None and mark not in held_out:
+                key = normalise(pair[0]), normalise(pair[1])
+                mark = _mark(*key)
+                suits = max(map(len, pair)) <= self.most_characters and not self.filters.drop(*pair, key)
+                if mark is not None and mark not in held_out and suits:
                     smallest.setdefault(mark, (count, pair))
                     count += 1
                 if len(smallest) >= 4 * PAIRS:
@@ -60,8 +65,8 @@ class DrawnCorpus:
 
     def fingerprint(self) -> str:
         """Return those of the corpora, and which pairs are drawn."""
-        corpora = *self.draw.corpora, *self.draw.given
-        return f"drawn {self.part} of {[corpus.fingerprint() for corpus in corpora]!r}"
+        corpora, settings = (*self.draw.corpora, *self.draw.given), (self.draw.filters, self.draw.most_characters)
+        return f"drawn {self.part} of {[corpus.fingerprint() for corpus in corpora]!r} by {settings}"
 
     def count_pairs(self) -> int:
         """Return the number of pairs. Raises UserError where there are too few to draw from."""
@@ -72,9 +77,8 @@ class DrawnCorpus:
         return iter(self.draw.parts[self.part])
 
 
-def _mark(pair: Pair) -> bytes | None:
-    """A hash of the pair's text, case and punctuation aside; None where a side has none."""
-    source, target = map(normalise, pair)
+def _mark(source: str, target: str) -> bytes | None:
+    """A hash of a pair's normalised text; None where a side has none."""
     if not (source and target):
         return None
     return hashlib.blake2b(f"{source}\t{target}".encode(errors="replace"), digest_size=16).digest()

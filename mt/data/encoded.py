@@ -7,9 +7,10 @@ the index at which each sentence begins (`source.offsets.npy`).
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import chain, compress
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from mt.data.tokenizer import Tokenizer
 from mt.reporting import Progress
 
 CHUNK_PAIRS = 4096  # also the pairs that share a seed of BPE-dropout: another number gives other samples
-_FORMAT = 5
+_FORMAT = 6
 
 Encode = Callable[[int, Sequence[Sequence[str]]], list[list[list[int]]]]  # both sides of the chunk of a number
 
@@ -57,9 +58,20 @@ def encode_corpus(
     origin: list[object] = [_FORMAT, text.fingerprint, split, *(one.fingerprint for one in tokenizers), max_tokens]
 
     def encode(chunk: int, sides: Sequence[Sequence[str]]) -> list[list[list[int]]]:
-        if augmentation is not None:
-            pairs = list(zip(*sides, strict=True))
-            sides = list(zip(*augmentation.all_changed(pairs, first=chunk * CHUNK_PAIRS, seed=seed), strict=True))
+        if augmentation is None:
+            return subwords(chunk, sides)
+        pairs, first = list(zip(*sides, strict=True)), chunk * CHUNK_PAIRS
+        ids = subwords(chunk, list(zip(*augmentation.all_changed(pairs, first=first, seed=seed), strict=True)))
+        too_long = [number for number, both in enumerate(zip(*ids, strict=True)) if max(map(len, both)) > most]
+        if augmentation.joined and too_long:  # perhaps not without the pair that is joined to it
+            alone = replace(augmentation, joined=0.0).all_changed(pairs, first=first, seed=seed)
+            again = subwords(chunk, list(zip(*(alone[number] for number in too_long), strict=True)))
+            for side, new in zip(ids, again, strict=True):
+                for number, one in zip(too_long, new, strict=True):
+                    side[number] = one
+        return ids
+
+    def subwords(chunk: int, sides: Sequence[Sequence[str]]) -> list[list[list[int]]]:
         if not bpe_dropout:
             return [one.encode_many(side, num_threads=num_threads) for one, side in zip(tokenizers, sides, strict=True)]
         return [
@@ -67,6 +79,7 @@ def encode_corpus(
             for one, lines, side in zip(tokenizers, sides, SIDES, strict=True)
         ]
 
+    most = inf if max_tokens is None else max_tokens
     small = max(one.vocab_size for one in tokenizers) <= 1 << 16
     write = partial(_write, text, split, encode, dtype="<u2" if small else "<u4", most=max_tokens)
     if not bpe_dropout and augmentation is None:

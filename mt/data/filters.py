@@ -19,12 +19,13 @@ REASONS = BLANK, HELD_OUT, COPY, LENGTH_RATIO, DUPLICATE, PAIR_SCORE = (
 )  # fmt: skip
 
 # Below these sizes a filter says little: "Oh!" for "Ach so!" is not misaligned, "Microsoft Windows" not untranslated.
-RATIO_SLACK_BYTES = 20
+RATIO_SLACK = 20
 COPY_WORDS, COPY_CHARACTERS = 3, 20
 
 # Vowel signs from India to Cambodia are letters as much as others; an accent without a composed letter is not.
 _VOWEL_SIGNS = "".join(sign for sign in map(chr, range(0x900, 0x1D00)) if unicodedata.category(sign).startswith("M"))
 _NOT_LETTER_OR_DIGIT = re.compile(rf"(?:[^\w{_VOWEL_SIGNS}]|_)+")
+_COUNT_AS_THREE = re.compile("[\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
 _ASCII_NOT_LETTER_OR_DIGIT = {code: None for code in range(128) if not chr(code).isalnum()}
 
 
@@ -69,12 +70,16 @@ class HeldOut:
 
 
 def is_length_outlier(source: str, target: str, *, max_length_ratio: float) -> bool:
-    """Return whether one side is over `max_length_ratio` times the other, in UTF-8 bytes, plus some slack.
+    """Return whether one side is over `max_length_ratio` times the other, in characters, plus some slack.
 
-    Bytes and not characters: a Japanese character says about as much as three Latin letters, and takes three.
+    A Chinese, Japanese or Korean character counts as three, because it says about as much as three letters.
     """
-    shorter, longer = sorted((len(source.encode("utf-8")), len(target.encode("utf-8"))))
-    return longer > max_length_ratio * shorter + RATIO_SLACK_BYTES
+    shorter, longer = sorted(map(_characters, (source, target)))
+    return longer > max_length_ratio * shorter + RATIO_SLACK
+
+
+def _characters(text: str) -> int:
+    return len(text) if text.isascii() else len(text) + 2 * len(_COUNT_AS_THREE.findall(text))
 
 
 def is_copy(source: str, normalised_source: str, normalised_target: str) -> bool:
@@ -127,6 +132,12 @@ class FilterSettings:
     remove_copies: bool
     remove_duplicates: bool
     remove_held_out: bool
+
+    def drop(self, source: str, target: str, key: Pair) -> str | None:
+        """Return why a pair is dropped that is no translation; `key` are its sides in normalised form."""
+        if self.remove_copies and is_copy(source, *key):
+            return COPY
+        return LENGTH_RATIO if is_length_outlier(source, target, max_length_ratio=self.max_length_ratio) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,10 +200,8 @@ class PairFilter:
                 for split, at in dict(reversed(occurrences)).items()
             ]
             return HELD_OUT
-        if self.settings.remove_copies and is_copy(source, *key):
-            return COPY
-        if is_length_outlier(source, target, max_length_ratio=self.settings.max_length_ratio):
-            return LENGTH_RATIO
+        if reason := self.settings.drop(source, target, key):
+            return reason
         if self.settings.remove_duplicates and seen_before((source, target), self.seen):
             return DUPLICATE
         return None

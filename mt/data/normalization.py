@@ -5,30 +5,57 @@ output the former. Here what looks different stays different, where a model can 
 """
 
 import functools
+import re
 import unicodedata
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import permutations
 
-_SPACES = "\t\n\f\r\xa0\u061c\u1680\u200e\u200f\u2028\u2029\u202f\u205f\u2581\u3000\ufeff\ufffd" + "".join(
-    map(chr, range(0x2000, 0x200C))
-)
+_SPACES = "\t\n\f\r\xa0\u1680\u2028\u2029\u202f\u205f\u2581\u3000\ufffd" + "".join(map(chr, range(0x2000, 0x200B)))
+_INVISIBLE = "\u061c\u200b\u200e\u200f\ufeff"  # spaces without width, and marks of the direction of writing
 _END = 0x30000  # no later character is composed
-_REMOVED = "".join(map(chr, [*range(0x1, 0x9), 0xB, *range(0xE, 0x20), 0x7F, 0x8F, 0x9F]))  # control characters
+_MOST_MARKS = 3
+_CONTROLS = "".join(map(chr, [*range(0x1, 0x9), 0xB, *range(0xE, 0x20), 0x7F, 0x8F, 0x9F]))
 
 
-def rules(known: AbstractSet[str]) -> list[tuple[str, str]]:
-    """What becomes what, as SentencePiece takes it; characters that are not `known` are read as the usual ones."""
-    usual = {character: written for character, written in _compatible().items() if character not in known}
-    return list((usual | _composed_forms() | dict.fromkeys(_SPACES, " ") | dict.fromkeys(_REMOVED, "")).items())
+def rules(lines: Iterable[str]) -> list[tuple[str, str]]:
+    """What becomes what, as SentencePiece takes it, for a model that learns from these lines.
+
+    Characters that they do not have are read as the usual ones. A letter of an Indian script with a mark that Unicode
+    composes no more (U+09DF) is written as most of them write it.
+    """
+    counts: Counter[str] = Counter()
+    marked: set[str] = set()
+    for line in lines:
+        counts.update(line)
+        if not line.isascii():
+            marked.update(_marked_letters().findall(line))
+    usual = {form: written for form, written in _compatible().items() if form[0] not in counts}
+    forms = usual | _composed_forms()
+    for letter in marked:  # of those with several marks, which Unicode does not all compose
+        forms |= dict.fromkeys(_ways_to_write(letter), _composed(letter))
+    for letter in _not_composed_again():
+        in_two = _composed(letter)
+        if counts[letter] > counts[in_two[-1]]:
+            del forms[letter]
+            forms[in_two] = letter
+    return list((forms | dict.fromkeys(_SPACES, " ") | dict.fromkeys(_CONTROLS + _INVISIBLE, "")).items())
+
+
+@functools.cache
+def _marked_letters() -> re.Pattern[str]:
+    """Letters with marks that have an order."""
+    marks = "".join(one for one in map(chr, range(_END)) if unicodedata.combining(one))
+    return re.compile(rf"[^\W\d_][{marks}]+")
 
 
 @functools.cache
 def _compatible() -> dict[str, str]:
     """The characters that NFKC writes with others, and those, where that makes no words of them."""
-    alike = (one for one in map(chr, range(_END)) if unicodedata.decomposition(one).startswith("<"))
-    written = ((character, unicodedata.normalize("NFKC", character)) for character in alike)
-    return {character: usual for character, usual in written if not any(map(str.isspace, usual))}
+    alike = [one for one in map(chr, range(_END)) if unicodedata.decomposition(one).startswith("<")]
+    voiced = [kana + mark for kana in alike if "\uff66" <= kana <= "\uff9d" for mark in "\uff9e\uff9f"]
+    written = ((form, unicodedata.normalize("NFKC", form)) for form in [*alike, *voiced])
+    return {form: usual for form, usual in written if not any(map(str.isspace, usual))}
 
 
 @functools.cache
@@ -37,13 +64,13 @@ def _composed_forms() -> dict[str, str]:
     return {written: _composed(character) for character in _characters() for written in _ways_to_write(character)}
 
 
-def _ways_to_write(character: str) -> Iterator[str]:
-    """The canonically equal forms that are not composed, or only in part; the marks on a letter in any order."""
-    if (composed := _composed(character)) != character:
-        yield character
+def _ways_to_write(letter: str) -> Iterator[str]:
+    """The forms of a letter that are canonically equal to the composed one; the marks on it in any order."""
+    composed, decomposed = _composed(letter), unicodedata.normalize("NFD", letter)
+    if len(letter) == 1 and letter != composed:
+        yield letter
         return
-    decomposed = unicodedata.normalize("NFD", character)
-    for order in permutations(decomposed[1:]):
+    for order in permutations(decomposed[1:]) if len(decomposed) <= 1 + _MOST_MARKS else ():
         parts = decomposed[0] + "".join(order)
         for form in (parts, _composed(parts[:-1]) + parts[-1]):
             if form != composed and _composed(form) == composed:
@@ -52,6 +79,12 @@ def _ways_to_write(character: str) -> Iterator[str]:
 
 def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
+
+
+@functools.cache
+def _not_composed_again() -> list[str]:
+    """Letters from India to Burma that NFC writes as two characters."""
+    return [one for one in map(chr, range(0x900, 0x10A0)) if len(_composed(one)) == 2]
 
 
 def _characters() -> Iterator[str]:

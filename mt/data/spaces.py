@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 
 CHINESE = {"zh", "zho", "cmn", "yue", "wuu"}
-_WITHOUT_SPACES = CHINESE | {"ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
+_SENTENCES_TOUCH = CHINESE | {"ja", "jpn"}
+_WITHOUT_SPACES = _SENTENCES_TOUCH | {"th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")  # Thai … Han
 
 
@@ -24,5 +25,5 @@ def look_unspaced(lines: Sequence[str]) -> bool:
 
 
 def separator(language: str) -> str:
-    """What joins two sentences of a language: a space, or nothing."""
-    return " " if has_spaces(language) else ""
+    """What joins two sentences of a language: a space, also in Thai, whose words it does not separate, or nothing."""
+    return "" if main_language(language) in _SENTENCES_TOUCH else " "

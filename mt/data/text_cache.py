@@ -20,7 +20,7 @@ from mt.data.lines import blocks, encode_lines
 from mt.errors import UserError
 from mt.reporting import Progress
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 BLOCK_PAIRS = 8192
 HELD_OUT_FILE = "held_out.jsonl"
 Side = Literal["source", "target"]
@@ -83,7 +83,9 @@ def _write_splits(splits: Mapping[Split, Sequence[Corpus]], pair_filter: PairFil
     report = pair_filter.report(held_out={split: count for split, count in counts.items() if split != "train"})
     if not report.kept:
         reasons = ", ".join(f"{count:,} for {reason}" for reason, count in report.dropped.items() if count)
-        raise UserError(f"no training pair is left of {report.read:,}: dropped {reasons}; check data.train")
+        raise UserError(
+            f"no training pair is left of {report.read:,}: dropped {reasons}; check data.train and data.filters"
+        )
     leaks = "".join(json.dumps(asdict(leak), ensure_ascii=False) + "\n" for leak in pair_filter.leaks)
     (folder / HELD_OUT_FILE).write_bytes(leaks.encode(errors="replace"))
     return asdict(report)

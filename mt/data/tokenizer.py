@@ -11,7 +11,6 @@ import io
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import chain, compress
 from pathlib import Path
@@ -68,7 +67,7 @@ def train_tokenizer(
     if (taken := min(input_sentence_size, sum(map(count_lines, map(str, text_files))))) >= MANY_LINES:
         report(f"learning subwords from {taken:,} lines; this takes minutes")
     sentencepiece.set_min_log_level(2)  # warnings are left out
-    characters = None if verbatim else set(chain.from_iterable(_spread_lines(text_files, input_sentence_size)))
+    normalisation = None if verbatim else rules(_spread_lines(text_files, input_sentence_size))
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -79,7 +78,7 @@ def train_tokenizer(
             hard_vocab_limit=False,
             character_coverage=character_coverage,
             byte_fallback=byte_fallback,
-            normalizer=_normalizer(characters),
+            normalizer=_normalizer(normalisation),
             user_defined_symbols=["\n"] if verbatim else [],
             control_symbols=[MASK] if mask else [],
             max_sentence_length=_LARGEST_LINE_BYTES,
@@ -97,13 +96,13 @@ def train_tokenizer(
         report(f"warning: the training text supports {actual} subwords, fewer than {size}: using {actual}")
 
 
-def _normalizer(characters: AbstractSet[str] | None) -> sentencepiece.SentencePieceNormalizer:
-    """What becomes of text for a model that learns from these characters; without any it stays verbatim."""
+def _normalizer(normalisation: list[tuple[str, str]] | None) -> sentencepiece.SentencePieceNormalizer:
+    """What makes one text of another by these rules; without any it stays verbatim."""
     return sentencepiece.SentencePieceNormalizer(
-        rule_name="identity" if characters is None else None,
-        norm_map=None if characters is None else rules(characters),
-        add_dummy_prefix=characters is not None,
-        remove_extra_whitespaces=characters is not None,
+        rule_name="identity" if normalisation is None else None,
+        norm_map=normalisation,
+        add_dummy_prefix=normalisation is not None,
+        remove_extra_whitespaces=normalisation is not None,
         escape_whitespaces=True,
     )
 

@@ -151,7 +151,8 @@ def _count_sides(corpus: Corpus) -> tuple[int, int]:
 
 
 def _blocks(corpus: Corpus, lines: tuple[int, int], stride: int) -> Iterator[tuple[int, list[Pair]]]:
-    """Yield each `stride`-th block of pairs with the number, from 1, of its first, to the end of the shorter side."""
+    """Yield each `stride`-th block of pairs with the line number of its first, to the end of the shorter side."""
+    first_line = corpus.first_line if isinstance(corpus, FileCorpus) else 1
     for number, block in enumerate(blocks(islice(corpus.pairs(), min(lines)), BLOCK_PAIRS)):
         if number % stride == 0:
-            yield 1 + number * BLOCK_PAIRS, block
+            yield first_line + number * BLOCK_PAIRS, block

@@ -5,9 +5,9 @@ Figures without a source are this repository's (docs/results, docs/failed_experi
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, chain, islice
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ _FILL = 0.95  # the share of real tokens in a batch
 _GREEDY_SPEED = 0.4  # of a validation's translations, against training
 _VALIDATION_SHARE = 0.05  # of the time, at most
 _SAMPLE_LINES, _LEAST_SHARE = 2000, 0.1
+_MANY_LINES, _COVERAGE = 20_000, 0.9995
+_SPECIAL_AND_BYTES = 260
 _MANY_CHARACTERS = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL"}
 _MUCH_LONGER, _MOST_JOINED = 1.2, 0.8  # a share of 0.8 makes sentences 1.8 times as long
 _STEPS = 4000  # of a training with time for them; with less, batches are smaller
@@ -37,6 +39,7 @@ class CorpusStatistics:
     target_bytes: int
     shares_script: bool  # the sides are written with the same letters
     many_characters: bool  # one of them in Chinese, Japanese or Korean
+    characters: int  # different ones that make up nearly all of the text, where there are many
     validation_bytes: int  # of the target side of the validation split, 1 without it
     validation_pairs: int
 
@@ -46,12 +49,14 @@ class CorpusStatistics:
         paths = [text.path("train", "source"), text.path("train", "target")]
         validation = text.path("validation", "target")
         source, target = map(_scripts, paths)
+        many = bool((source | target) & _MANY_CHARACTERS)
         return cls(
             pairs=text.sizes["train"],
             source_bytes=paths[0].stat().st_size,
             target_bytes=paths[1].stat().st_size,
             shares_script=bool(source & target) or not (source and target),
-            many_characters=bool((source | target) & _MANY_CHARACTERS),
+            many_characters=many,
+            characters=_frequent_characters(paths) if many else 0,
             validation_bytes=validation.stat().st_size if validation.exists() else 1,
             validation_pairs=text.sizes.get("validation", 0),
         )
@@ -76,6 +81,13 @@ def _scripts(path: Path) -> set[str]:
     for letter, count in letters.items():
         scripts[unicodedata.name(letter, "?").split()[0]] += count
     return {script for script, count in scripts.items() if count > _LEAST_SHARE * scripts.total()}
+
+
+def _frequent_characters(paths: Sequence[Path]) -> int:
+    """How many characters make up the share of the text that a vocabulary covers; of its first lines, if it is long."""
+    counts = Counter(chain.from_iterable(line for path in paths for line in islice(read_lines(str(path)), _MANY_LINES)))
+    covered = accumulate(count for _, count in counts.most_common())
+    return sum(sum_ < _COVERAGE * counts.total() for sum_ in covered)
 
 
 @dataclass(frozen=True)
@@ -155,15 +167,20 @@ def recipe(corpus: CorpusStatistics, speed: Speed, seconds: float, given: Mappin
 
 def _choose_tokenizer(made: Recipe, corpus: CorpusStatistics) -> None:
     size = (corpus.source_bytes + corpus.target_bytes) / 8e6
+    by_size = min(max(63 * size ** (0.5 if size < 1 else 0.3), 8), 289)
+    by_characters = (_SPECIAL_AND_BYTES + 1.5 * corpus.characters) / 128  # so that a third of them may be words
     made.choose(
-        {"tokenizer.vocab_size": 128 * round(min(max(63 * size ** (0.5 if size < 1 else 0.3), 8), 289))},
+        {"tokenizer.vocab_size": 128 * round(max(by_size, by_characters))},
         f"{8 * size:,.1f} MB of text (few subwords for little text: Sennrich and Zhang 2019, Gowda and May 2020; "
-        "37,000 for WMT 2014: Vaswani et al. 2017)",
+        "37,000 for WMT 2014: Vaswani et al. 2017)"
+        + (", with room for its characters" if by_characters > by_size else ""),
     )
     scripts = "have the same letters" if corpus.shares_script else "have letters of their own"
     made.choose({"tokenizer.shared_vocab": corpus.shares_script}, f"the two sides {scripts}")
     many = "with thousands of characters rare ones become bytes" if corpus.many_characters else "an alphabet"
-    made.choose({"tokenizer.character_coverage": 0.9995 if corpus.many_characters else 1.0}, f"{many} (SentencePiece)")
+    made.choose(
+        {"tokenizer.character_coverage": _COVERAGE if corpus.many_characters else 1.0}, f"{many} (SentencePiece)"
+    )
 
 
 def _choose_size(made: Recipe, corpus: CorpusStatistics, speed: Speed, seconds: float) -> float:
@@ -199,7 +216,9 @@ def _choose_joined(made: Recipe, corpus: CorpusStatistics, joined: float, about:
 def _choose_steps(made: Recipe, corpus: CorpusStatistics, trained: float, seconds: float) -> None:
     """Choose the batch, and all that is counted in steps."""
     most = 4096 if corpus.tokens < 3e6 else 8192 if corpus.tokens < 3e7 else 25_000
-    batch = min(most, max(1024, 256 * int(trained / _STEPS / 256)))
+    given = made.options.get("training.micro_batch_tokens")
+    least = max(1024, given if isinstance(given, int) else 0)
+    batch = max(least, min(most, 256 * int(trained / _STEPS / 256)))
     reason = f"at most {most:,} for this corpus (Araabi and Monz 2020), and small enough for {_STEPS:,} steps"
     made.choose({"training.batch_tokens": batch}, reason)
     batch = made.options["training.batch_tokens"]

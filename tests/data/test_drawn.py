@@ -6,9 +6,10 @@ import pytest
 
 from mt.data.corpus import FileCorpus
 from mt.data.drawn import Draw, DrawnCorpus
-from mt.data.filters import Pair
+from mt.data.filters import FilterSettings, Pair
 from mt.errors import UserError
 
+FILTERS = FilterSettings(max_length_ratio=3.0, remove_copies=True, remove_duplicates=True, remove_held_out=True)
 LINES = [f"{number} a\t{number} b\n" for number in range(100)]
 
 
@@ -18,7 +19,7 @@ def corpus(path: Path, lines: list[str]) -> FileCorpus:
 
 
 def drawn(corpora: list[FileCorpus], given: list[FileCorpus] | None = None) -> list[list[Pair]]:
-    draw = Draw(corpora, given or [])
+    draw = Draw(corpora, given or [], FILTERS, 100)
     parts = [DrawnCorpus("drawn", draw, part) for part in (0, 1)]
     pairs = [list(part.pairs()) for part in parts]
     assert [part.count_pairs() for part in parts] == list(map(len, pairs))
@@ -54,14 +55,23 @@ def test_nothing_is_drawn_that_another_test_set_has(tmp_path: Path) -> None:
     assert not found & {*list(first.pairs())[:60]}
 
 
+def test_no_noise_is_drawn(tmp_path: Path) -> None:
+    """Such as training drops: copies, pairs of other lengths, lines that are too long for it."""
+    noise = [("{} the same", "{} the same"), ("{}", "{} " + "c " * 20), ("{} " + "d" * 100, "{} " + "e" * 90)]
+    lines = [f"{source}\t{target}\n".replace("{}", str(number)) for number in range(100) for source, target in noise]
+    mixed = corpus(tmp_path / "a.tsv", [*LINES, *lines])
+    clean = corpus(tmp_path / "b.tsv", LINES)
+    assert drawn([mixed]) == drawn([clean])
+
+
 def test_other_text_is_another_draw(tmp_path: Path) -> None:
     first = corpus(tmp_path / "a.tsv", LINES)
-    marks = [DrawnCorpus("drawn", Draw([first], []), part).fingerprint() for part in (0, 1)]
+    marks = [DrawnCorpus("drawn", Draw([first], [], FILTERS, 100), part).fingerprint() for part in (0, 1)]
     corpus(tmp_path / "a.tsv", LINES[1:])
-    assert len({*marks, DrawnCorpus("drawn", Draw([first], []), 0).fingerprint()}) == 3
+    assert len({*marks, DrawnCorpus("drawn", Draw([first], [], FILTERS, 100), 0).fingerprint()}) == 3
 
 
 @pytest.mark.parametrize("lines", [LINES[:19], ["a\tb\n"] * 100, ["a\t \n"] * 100])
 def test_too_few_pairs_to_draw_from_are_refused(tmp_path: Path, lines: list[str]) -> None:
     with pytest.raises(UserError, match=r"^data\.train: too few .*, less than 20 .*; give data\.validation"):
-        DrawnCorpus("drawn", Draw([corpus(tmp_path / "few.tsv", lines)], []), 0).count_pairs()
+        DrawnCorpus("drawn", Draw([corpus(tmp_path / "few.tsv", lines)], [], FILTERS, 100), 0).count_pairs()

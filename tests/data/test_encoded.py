@@ -188,6 +188,15 @@ def test_pairs_are_joined_with_others_of_their_chunk(made: dict[str, Path], tmp_
         assert str(tuple(long[len(short) :] for long, short in zip(whole, first, strict=True))) in pairs
 
 
+def test_a_pair_with_which_another_would_be_too_long_stays_alone(made: dict[str, Path], tmp_path: Path) -> None:
+    plain = contents(encode(made, tmp_path / "plain"))
+    longest = max(len(side) for pair in plain for side in pair)
+    corpus = encode(made, tmp_path / "joined", augmentation=JOINED, seed=(7,), max_tokens=longest)
+    alone = [str(whole) == str(first) for whole, first in zip(contents(corpus), plain, strict=True)]
+    assert corpus.dropped_too_long == 0
+    assert 0.2 < np.mean(alone) < 1
+
+
 def test_an_unchanged_corpus_is_reused(made: dict[str, Path], tmp_path: Path) -> None:
     first = encode(made, tmp_path, max_tokens=40)
     [folder] = folders(tmp_path)

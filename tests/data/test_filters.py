@@ -83,7 +83,10 @@ def test_copies(source: str, target: str, copied: bool) -> None:
         ("Oh!", "Ach du meine Güte!", False),  # short sides differ for good reasons
         ("Tom jumped bail.", "Tom erschien nach der Freilassung auf Kaution nicht mehr zur Verhandlung.", True),
         ("金閣寺は京都にある。", "Kinkaku-ji Temple is in the city of Kyoto.", False),  # 10 characters for 42
-        ("京" * 50, "Kyoto " * 30, False),  # 50 characters for 180, but 150 bytes
+        ("京" * 50, "Kyoto " * 30, False),  # 50 characters for 180, which count as 150
+        ("Born free and equal. " * 8, "பிறப்பால் சமமானவர்கள். " * 11, False),  # 3.9 times as many bytes
+        ("人人生而自由。" * 6, "လူတိုင်းသည် တူညီ လွတ်လပ်သော " * 9, False),  # 5.8 times as many characters
+        ("京" * 50, "Kyoto " * 90, True),
         ("x" * 100, "y" * 33, False),
         ("x" * 120, "y" * 33, True),
         ("y" * 33, "x" * 120, True),

@@ -19,6 +19,7 @@ def test_estonian_is_not_spanish() -> None:
 @pytest.mark.parametrize("code", ["cmn", "yue-HK", "tha", "km", "ja"])
 def test_other_languages_without_spaces(code: str) -> None:
     assert not has_spaces(code)
+    assert (separator(code) == " ") == (code in ("tha", "km"))  # Thai and Khmer have one after a sentence
 
 
 def test_text_without_spaces_is_seen_by_its_letters() -> None:

@@ -119,6 +119,28 @@ def test_canonically_equal_texts_are_composed(tokenizer: Tokenizer, text: str) -
     assert {tokenizer.decode(tokenizer.encode(form)) for form in equal} == {composed}
 
 
+@pytest.mark.parametrize(
+    ("written", "alike"),
+    [
+        ("kọ́lọ́", ["ko\u0301\u0323lo\u0323\u0301", "kó\u0323ló\u0323"]),  # Yoruba, of which NFC composes one mark
+        ("محمّٰد", ["محم\u0670\u0651د"]),
+        ("সময\u09bc", ["সম\u09df"]),  # NFC composes none of Bengali's letters with a dot
+        ("সম\u09df", ["সময\u09bc"]),
+    ],
+)
+def test_marks_are_in_order_and_letters_as_training_has_them(tmp_path: Path, written: str, alike: list[str]) -> None:
+    tokenizer = Tokenizer.load(train(tmp_path, [*sentences(300), written]))
+    assert [tokenizer.decode(tokenizer.encode(text)) for text in [written, *alike]] == [written] * (1 + len(alike))
+
+
+def test_what_is_invisible_vanishes(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode("the\u200b ol\u200bd PCR\u200f.\ufeff") == tokenizer.encode("the old PCR.")
+
+
+def test_halfwidth_kana_take_their_marks(tokenizer: Tokenizer) -> None:
+    assert tokenizer.decode(tokenizer.encode("ｶﾞｷﾞﾊﾟ ｶ")) == "ガギパ カ"
+
+
 @pytest.mark.reliability(15)
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:12]))
 def test_no_text_crashes_or_becomes_a_special_id(tokenizer: Tokenizer, text: str) -> None:

@@ -113,6 +113,18 @@ def test_blank_lines_duplicates_and_unequal_lengths_are_counted(tmp_path: Path, 
     ]
 
 
+def test_lines_are_those_of_the_file_also_after_a_header(tmp_path: Path, toy: dict[str, list[Pair]]) -> None:
+    rows = [("English", "German"), *toy["train"][:200]]
+    rows[6] = rows[6][0], " "  # the seventh line
+    path = tmp_path / "a.tsv"
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in rows), encoding="utf-8")
+    columns = {"source_column": "English", "target_column": "German"}
+    corpus = FileCorpus(file=str(path), source_language="en", target_language="de", **columns)
+    [examined] = examine({"train": [corpus]}, max_length_ratio=3.0).corpora
+    assert examined.suspects["blank line", "target"] == [7]
+    assert corpus.count_pairs() == 200
+
+
 def test_a_side_in_another_language_than_declared_is_named(tmp_path: Path, toy: dict[str, list[Pair]]) -> None:
     swapped = {split: [(target, source) for source, target in pairs] for split, pairs in toy.items()}
     found = [finding.message for finding in visit(tmp_path, swapped)[1]]

@@ -15,7 +15,13 @@ MINUTES = [5, 20, 60, 180, 600, 2880]
 
 
 def corpus(pairs: int, **changes: Any) -> CorpusStatistics:
-    facts = {"source_bytes": 60 * pairs, "target_bytes": 66 * pairs, "shares_script": True, "many_characters": False}
+    facts = {
+        "source_bytes": 60 * pairs,
+        "target_bytes": 66 * pairs,
+        "shares_script": True,
+        "many_characters": False,
+        "characters": 0,
+    }
     held_out = {"validation_bytes": 66_000, "validation_pairs": 1000}
     return CorpusStatistics(**{"pairs": pairs, **held_out, **facts, **changes})
 
@@ -90,6 +96,13 @@ def test_few_passes_over_the_text_need_muon_and_no_dropout() -> None:
     assert [(one["training.optimizer"], one["model.dropout"]) for one in chosen] == [("muon", 0.0), ("adam", 0.3)]
 
 
+def test_rdrop_keeps_some_dropout_and_a_large_micro_batch_its_batch() -> None:
+    few = {"training.consistency": "rdrop", "training.micro_batch_tokens": 2048}
+    options = made(440_000, 20, given=few).options
+    assert options["model.dropout"] == 0.1
+    assert options["training.batch_tokens"] >= 2048
+
+
 def test_what_is_given_stays_and_decides_the_rest() -> None:
     given = {"model.d_model": 512, "training.batch_tokens": 1000, "model.dropout": 0.0, "training.max_steps": 300}
     chosen = made(29_000, 60, given=given)
@@ -128,8 +141,9 @@ def test_without_validation_nothing_is_known_of_lengths() -> None:
 
 
 def test_scripts_decide_the_vocabulary() -> None:
-    facts = corpus(9000, shares_script=False, many_characters=True)
+    facts = corpus(9000, shares_script=False, many_characters=True, characters=3000)
     options = recipe(facts, two_cores, 600, {}).options
+    assert 3260 < options["tokenizer.vocab_size"] == 4736
     assert options["tokenizer.shared_vocab"] is False
     assert options["tokenizer.character_coverage"] == 0.9995
 
