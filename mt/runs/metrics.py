@@ -5,11 +5,13 @@ import io
 import json
 import math
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mt.errors import UserError
+from mt.reporting import report
 from mt.runs.atomic import disk_error, read_file, replace_file
 from mt.runs.folder import ACCURACY_CURVE, BLEU_CURVE, LOSS_CURVE, METRICS, TENSORBOARD
 
@@ -116,9 +118,13 @@ def plot(axes: Any, lines: Sequence[Mapping[str, Any]], series: Iterable[tuple[s
 
 
 def png(figure: Any, **options: Any) -> bytes:
-    """A figure of matplotlib as a PNG."""
+    """A figure of matplotlib as a PNG; a line says if its font lacks letters, such as Chinese ones."""
     content = io.BytesIO()
-    figure.savefig(content, format="png", **{"dpi": 110, **options})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", "Glyph .* missing from font")
+        figure.savefig(content, format="png", **{"dpi": 110, **options})
+    if lacking := {str(one.message) for one in caught}:
+        report(f"the picture has boxes for {len(lacking):,} letters that matplotlib's font lacks")
     return content.getvalue()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from mt.figures.attention_page import attention_page, attention_picture
@@ -68,3 +69,8 @@ def test_it_loads_nothing_and_makes_no_markup_of_text() -> None:
 def test_a_picture_takes_any_subword_as_text() -> None:
     picture = attention_picture(torch.ones(1, 2, 3), ["$$", "$\\x$", "</s>"], ["^$_$", "</s>"])
     assert picture.startswith(b"\x89PNG")
+
+
+def test_letters_that_the_font_lacks_are_counted_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    attention_picture(torch.ones(1, 1, 2), ["犬", "猫"], ["a"])
+    assert capsys.readouterr().err == "the picture has boxes for 2 letters that matplotlib's font lacks\n"
