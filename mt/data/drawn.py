@@ -19,7 +19,7 @@ class Draw:
 
     1,000 for each, or a twentieth where there are fewer: those whose normalised text has the smallest hash, so that
     neither their order nor what is next to them matters. Equal pairs are drawn once; none is of a corpus in `given`,
-    one that `filters` drop as no translation, or one with more than `most_characters` on a side.
+    one that by the `filters` cannot be a translation, or one with more than `most_characters` on a side.
     """
 
     corpora: Sequence[Corpus]

@@ -134,7 +134,7 @@ class FilterSettings:
     remove_held_out: bool
 
     def drop(self, source: str, target: str, key: Pair) -> str | None:
-        """Return why a pair is dropped that is no translation; `key` are its sides in normalised form."""
+        """Return why a pair cannot be a translation; `key` has its sides in normalised form."""
         if self.remove_copies and is_copy(source, *key):
             return COPY
         return LENGTH_RATIO if is_length_outlier(source, target, max_length_ratio=self.max_length_ratio) else None

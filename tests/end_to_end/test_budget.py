@@ -3,6 +3,7 @@
 import json
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,10 @@ import small_runs
 from mt import reporting
 from mt.commands import automatic
 from mt.commands import train as job
-from mt.runs.folder import load_run
+from mt.commands.validation import warmup_of
+from mt.errors import UserError
+from mt.runs.checkpoint import TrainingState
+from mt.runs.folder import check_same_run, load_run
 from mt.training import limits, trainer
 from mt.training.limits import Clock
 
@@ -83,6 +87,32 @@ def test_a_budget_that_preparation_uses_up_is_reported(
 ) -> None:
     job._report_late_start(Clock(minutes, time.monotonic() - 40, paces=True))
     assert ("s of the budget of 1 min 00 s are left" in capfd.readouterr().err) == warned
+
+
+@pytest.mark.parametrize(
+    ("budget", "progress", "warmup"), [(None, 0.0, 200), ("2h", 0.25, 200), ("2h", 0.5, 100), ("2h", 1.0, 50)]
+)
+def test_a_warm_up_by_time_is_that_share_of_the_steps(
+    tmp_path: Path, budget: str | None, progress: float, warmup: int
+) -> None:
+    """Also of a run that was stopped: at a quarter of the time, after 250 steps, a fifth of the time had 200."""
+    config = small_runs.train_config(small_runs.write_corpus(tmp_path), "training.max_steps=1000")
+    config = replace(config, budget=budget, training=replace(config.training, warmup_steps=200))
+    assert warmup_of(config, TrainingState(step=250, progress=progress)) == warmup
+
+
+def test_a_run_from_before_the_choice_of_an_optimizer_goes_on_with_adam(tmp_path: Path) -> None:
+    config = small_runs.train_config(small_runs.write_corpus(tmp_path), f"run_dir={tmp_path}/run")
+    run_dir = Path(config.run_dir)
+    run_dir.mkdir()
+    check_same_run(config, "text", run_dir)
+    (run_dir / "checkpoints/step-1").mkdir(parents=True)
+    identity = json.loads((run_dir / "identity.json").read_bytes())
+    assert identity["settings"].pop("training.optimizer") == "adam"
+    (run_dir / "identity.json").write_text(json.dumps(identity), encoding="utf-8")
+    check_same_run(config, "text", run_dir)
+    with pytest.raises(UserError, match=r"training\.optimizer: adam -> muon"):
+        check_same_run(replace(config, training=replace(config.training, optimizer="muon")), "text", run_dir)
 
 
 @pytest.mark.long

@@ -148,6 +148,11 @@ def test_it_begins_with_the_encoder_of_a_masked_language_model(
     assert shared == {name for name in before if not name.startswith("head.")}
     assert all(torch.allclose(before[name], after[name], rtol=0, atol=1e-7) for name in shared)
     assert after["output_embedding.weight"].shape == (3, 32)
+    more = words(
+        tmp_path, "more", f"finetune_from={tmp_path}/run", "training.max_steps=1", "data.labels=[both,de,en,fr]"
+    )
+    assert small_runs.train(more, "data.filters.max_tokens=20") == 0  # another output for other labels
+    assert trained_model(tmp_path / "more", torch.device("cpu")).get_parameter("output_embedding.weight").shape[0] == 4
 
 
 def test_what_does_not_serve_it_refuses_it_by_name(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
