@@ -58,21 +58,25 @@ class KeyValueCache:
         self,
         key: Float[Tensor, "rows heads new d_k"],
         value: Float[Tensor, "rows heads new d_v"],
-        ids: Int[Tensor, "#rows new"],
+        position_ids: Int[Tensor, "#rows new"],
     ) -> Entries:
         """Add entries and return all of them."""
-        ids = ids.expand(len(key), -1)
+        position_ids = position_ids.expand(len(key), -1)
         if self.entries is not None:
-            keys, values, all_ids = self.entries
-            key, value, ids = torch.cat([keys, key], 2), torch.cat([values, value], 2), torch.cat([all_ids, ids], 1)
-        self.entries = key, value, ids
+            keys, values, all_position_ids = self.entries
+            key, value, position_ids = (
+                torch.cat([keys, key], 2),
+                torch.cat([values, value], 2),
+                torch.cat([all_position_ids, position_ids], 1),
+            )
+        self.entries = key, value, position_ids
         return self.entries
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i what row `rows[i]` was, once there are entries."""
         assert self.entries is not None
-        keys, values, ids = self.entries
-        self.entries = keys.index_select(0, rows), values.index_select(0, rows), ids.index_select(0, rows)
+        keys, values, position_ids = self.entries
+        self.entries = keys.index_select(0, rows), values.index_select(0, rows), position_ids.index_select(0, rows)
 
 
 class MultiHeadAttention(nn.Module):
@@ -110,30 +114,30 @@ class MultiHeadAttention(nn.Module):
         query: Float[Tensor, "batch query d_model"],
         memory: Float[Tensor, "batch memory d_model"] | None,
         mask: Bool[Tensor, "batch #query all_memory"] | None,
-        query_ids: Int[Tensor, "#batch query"],
-        memory_ids: Int[Tensor, "#batch memory"],
+        query_position_ids: Int[Tensor, "#batch query"],
+        memory_position_ids: Int[Tensor, "#batch memory"],
         *,
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
         """Let each query position gather from the memory positions that its mask allows.
 
-        `query_ids` and `memory_ids` are position ids. With a `cache`, the keys and values of `memory` are appended to
-        it and all its entries are attended to; without memory, those that it already has.
+        With a `cache`, the keys and values of `memory` are appended to it and all its entries are attended to; without
+        memory, those that it already has.
         """
         if memory is None:
             assert cache is not None
             assert cache.entries is not None
-            heads, (key, value, memory_ids) = self.project_query(query), cache.entries
+            queries, (keys, values, memory_position_ids) = self.project_query(query), cache.entries
         else:
-            heads, key, value = self._project(query, memory)
-            key = self.positions.rotate(key, memory_ids)
+            queries, keys, values = self._project(query, memory)
+            keys = self.positions.rotate(keys, memory_position_ids)
             if cache is not None:
-                key, value, memory_ids = cache.append(key, value, memory_ids)
-        heads = self.positions.rotate(heads, query_ids)
+                keys, values, memory_position_ids = cache.append(keys, values, memory_position_ids)
+        queries = self.positions.rotate(queries, query_position_ids)
         mask = None if mask is None else mask.unsqueeze(1)
-        ids = {"query_ids": query_ids, "memory_ids": memory_ids}
-        gathered = self.positions.attend(self.attention, heads, key, value, mask, **ids)
-        return self.output(gathered.transpose(1, 2).flatten(2))
+        position_ids = {"query_position_ids": query_position_ids, "memory_position_ids": memory_position_ids}
+        heads = self.positions.attend(self.attention, queries, keys, values, mask, **position_ids)
+        return self.output(heads.transpose(1, 2).flatten(2))
 
     def project_query(self, query: Float[Tensor, "batch query d_model"]) -> Float[Tensor, "batch heads query d_k"]:
         """Q W^Q, one slice per head."""
@@ -142,9 +146,9 @@ class MultiHeadAttention(nn.Module):
 
     def _project(self, query: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Q W^Q, K W^K and V W^V, one slice per head."""
-        if query is memory:
-            heads, key, value = (self._split(part) for part in self.projection(query).split(self.widths, dim=-1))
-            return heads, key, value
+        if query is memory:  # self-attention: one product
+            queries, keys, values = map(self._split, self.projection(query).split(self.widths, dim=-1))
+            return queries, keys, values
         weight, bias, width = self.projection.weight, self.projection.bias, self.widths[0]
         key, value = functional.linear(memory, weight[width:], bias[width:]).split(self.widths[1:], dim=-1)
         return self.project_query(query), self._split(key), self._split(value)

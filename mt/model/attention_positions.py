@@ -21,13 +21,13 @@ class RotaryPositions(Positions):
     """
 
     def rotate(
-        self, heads: Float[Tensor, "batch heads length d_k"], ids: Int[Tensor, "#batch length"]
+        self, heads: Float[Tensor, "batch heads length d_k"], position_ids: Int[Tensor, "#batch length"]
     ) -> Float[Tensor, "batch heads length d_k"]:
         """Queries or keys with their positions; angles are at least in fp32. d_k is even."""
         wide = torch.promote_types(heads.dtype, torch.float32)
         half = heads.shape[-1] // 2
         frequency = 10000.0 ** (-torch.arange(half, device=heads.device, dtype=wide) / half)
-        angle = ids[:, None, :, None] * frequency
+        angle = position_ids[:, None, :, None] * frequency
         cos, sin = angle.cos().to(heads), angle.sin().to(heads)
         first, second = heads.chunk(2, dim=-1)
         return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)
@@ -44,10 +44,10 @@ class AlibiPositions(Positions):
         self.num_heads = num_heads
 
     def bias(
-        self, query_ids: Int[Tensor, "#batch query"], memory_ids: Int[Tensor, "#batch memory"]
+        self, query_position_ids: Int[Tensor, "#batch query"], memory_position_ids: Int[Tensor, "#batch memory"]
     ) -> Float[Tensor, "#batch heads query memory"]:
         """What is added to the scores: 0 at a token itself, less the further away."""
-        distance = (query_ids.unsqueeze(2) - memory_ids.unsqueeze(1)).abs()
+        distance = (query_position_ids.unsqueeze(2) - memory_position_ids.unsqueeze(1)).abs()
         return -alibi_slopes(self.num_heads, distance.device)[:, None, None] * distance.unsqueeze(1)
 
 
@@ -85,12 +85,12 @@ class RelativePositions(Positions):
         value: Float[Tensor, "batch heads memory d_v"],
         mask: Bool[Tensor, "#batch 1 #query memory"] | None,
         *,
-        query_ids: Int[Tensor, "#batch query"],
-        memory_ids: Int[Tensor, "#batch memory"],
+        query_position_ids: Int[Tensor, "#batch query"],
+        memory_position_ids: Int[Tensor, "#batch memory"],
     ) -> Float[Tensor, "batch heads query d_v"]:
         """What each query gathers; instead of `attention`, `weights` is called."""
         del attention
-        distance = memory_ids.unsqueeze(1) - query_ids.unsqueeze(2)
+        distance = memory_position_ids.unsqueeze(1) - query_position_ids.unsqueeze(2)
         clipped = distance.clamp(-self.max_distance, self.max_distance) + self.max_distance
         of_pairs = clipped.unsqueeze(1).expand(*query.shape[:3], key.shape[2])
         of_keys = query @ self.keys.T / math.sqrt(query.shape[-1])

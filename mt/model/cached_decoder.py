@@ -42,8 +42,10 @@ class CachedDecoder:
         self.model.positions.reserve(self.length + 1)
         mask = self.memory_mask
         tokens = tokens.to(mask.device, non_blocking=True)
-        ids = torch.full((1, 1), self.length, device=mask.device)
-        layout = replace(self.layout, source_mask=mask, memory_mask=mask, target_ids=ids, target_mask=None)
+        position_ids = torch.full((1, 1), self.length, device=mask.device)
+        layout = replace(
+            self.layout, source_mask=mask, memory_mask=mask, target_position_ids=position_ids, target_mask=None
+        )
         x = self.model.decode(tokens[:, None], None if self.length else self.memory, layout, self.caches)
         self.length += 1
         return self.model.output_embedding.logits(x[:, 0])
@@ -83,9 +85,9 @@ class CachedContinuation:
         tokens = tokens.to(self.mask.device, non_blocking=True)
         causal = causal_mask(new, device=tokens.device).expand(len(tokens), new, new)
         mask = torch.cat([self.mask.unsqueeze(1).expand(-1, new, -1), causal], dim=2)
-        ids = self.ends + self.length + torch.arange(new, device=tokens.device)
+        position_ids = self.ends + self.length + torch.arange(new, device=tokens.device)
         self.mask, self.length = mask[:, -1], self.length + new
-        return self.model.read(self.model.target_embedding(tokens), ids, mask, self.caches)
+        return self.model.read(self.model.target_embedding(tokens), position_ids, mask, self.caches)
 
     def reorder(self, rows: Int[Tensor, " new_rows"]) -> None:
         """Make row i what row `rows[i]` was."""

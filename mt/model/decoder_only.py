@@ -71,12 +71,12 @@ class DecoderOnly(nn.Module):
     def read(
         self,
         x: Float[Tensor, "batch length d_model"],
-        ids: Int[Tensor, "#batch length"],
+        position_ids: Int[Tensor, "#batch length"],
         mask: Bool[Tensor, "batch #length all"],
         caches: Sequence[KeyValueCache] = (),
     ) -> Float[Tensor, "batch length d_model"]:
         """Embeddings with their positions through all layers; with `caches`, those of the newest tokens."""
-        return self.decoder(self.dropout(self.positions.embed(x, ids)), ids, mask, caches=caches)
+        return self.decoder(self.dropout(self.positions.embed(x, position_ids)), position_ids, mask, caches=caches)
 
 
 AnyTransformer = Transformer | DecoderOnly | EncoderOnly

@@ -76,12 +76,12 @@ class EncoderOnly(nn.Module):
         x = self.target_embedding(source)
         x = x if cut is None else x.masked_fill(cut.unsqueeze(2), 0.0)
         x = x + self.segment_embedding(self._segments(source, layout))
-        x = self.norm(self.positions.embed(x, layout.source_ids))
-        return self.encoder(self.dropout(x), layout.source_ids, layout.source_mask)
+        x = self.norm(self.positions.embed(x, layout.source_position_ids))
+        return self.encoder(self.dropout(x), layout.source_position_ids, layout.source_mask)
 
     def _segments(self, source: Int[Tensor, "batch source"], layout: Layout) -> Int[Tensor, "batch source"]:
         """0 up to the first EOS of a row, or of each row packed into one, 1 behind it."""
         ends = source == self.eos
         ended = ends.cumsum(dim=1) - ends.long()
-        before = torch.where(layout.source_ids == 0, ended, 0).cummax(dim=1).values  # those of other rows
+        before = torch.where(layout.source_position_ids == 0, ended, 0).cummax(dim=1).values  # those of other rows
         return (ended - before).clamp(max=1)

@@ -16,8 +16,8 @@ from torch import Tensor
 class Layout:
     """Where the tokens of a batch are, and what each may attend to."""
 
-    source_ids: Int[Tensor, "#batch source"]
-    target_ids: Int[Tensor, "#batch target"]
+    source_position_ids: Int[Tensor, "#batch source"]
+    target_position_ids: Int[Tensor, "#batch target"]
     source_mask: Bool[Tensor, "batch #source source"]
     target_mask: Bool[Tensor, "batch target target"] | None  # None: all
     memory_mask: Bool[Tensor, "batch #target source"]
@@ -27,8 +27,8 @@ def padded(source: Int[Tensor, "batch source"], target: Int[Tensor, "batch targe
     """The layout of rows with one sentence each."""
     mask = padding_mask(source, pad=pad)
     return Layout(
-        source_ids=torch.arange(source.shape[1], device=source.device)[None],
-        target_ids=torch.arange(target.shape[1], device=target.device)[None],
+        source_position_ids=torch.arange(source.shape[1], device=source.device)[None],
+        target_position_ids=torch.arange(target.shape[1], device=target.device)[None],
         source_mask=mask,
         target_mask=padding_mask(target, pad=pad) & causal_mask(target.shape[1], device=target.device),
         memory_mask=mask,
@@ -43,8 +43,8 @@ def packed(source_segments: Int[Tensor, "batch source"], target_segments: Int[Te
     """
     own = segment_mask(target_segments, target_segments)
     return Layout(
-        source_ids=position_ids(source_segments),
-        target_ids=position_ids(target_segments),
+        source_position_ids=position_ids(source_segments),
+        target_position_ids=position_ids(target_segments),
         source_mask=segment_mask(source_segments, source_segments),
         target_mask=own & causal_mask(target_segments.shape[1], device=target_segments.device),
         memory_mask=segment_mask(target_segments, source_segments),
@@ -62,8 +62,8 @@ def joined(layout: Layout) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "b
     of_source = layout.source_mask & causal_mask(source, device=own.device)
     above = torch.cat([of_source, own.new_zeros(batch, source, target)], dim=2)
     below = torch.cat([to_source.expand(batch, target, source), own], dim=2)
-    ids = [layout.source_ids.expand(batch, source), layout.target_ids + to_source.sum(dim=2)]
-    return torch.cat(ids, dim=1), torch.cat([above, below], dim=1)
+    both = [layout.source_position_ids.expand(batch, source), layout.target_position_ids + to_source.sum(dim=2)]
+    return torch.cat(both, dim=1), torch.cat([above, below], dim=1)
 
 
 def padding_mask(tokens: Int[Tensor, "batch memory"], *, pad: int) -> Bool[Tensor, "batch 1 memory"]:

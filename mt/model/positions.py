@@ -18,24 +18,24 @@ class Positions(nn.Module):
     """A position scheme. This one does nothing: cross-attention uses it, as does a scheme that acts elsewhere."""
 
     def embed(
-        self, x: Float[Tensor, "batch length d_model"], ids: Int[Tensor, "#batch length"]
+        self, x: Float[Tensor, "batch length d_model"], position_ids: Int[Tensor, "#batch length"]
     ) -> Float[Tensor, "batch length d_model"]:
-        """The embeddings with their positions; ids are below the length of `x` or were reserved."""
-        del ids
+        """The embeddings with their positions, whose ids are below the length of `x` or were reserved."""
+        del position_ids
         return x
 
     def rotate(
-        self, heads: Float[Tensor, "batch heads length d_k"], ids: Int[Tensor, "#batch length"]
+        self, heads: Float[Tensor, "batch heads length d_k"], position_ids: Int[Tensor, "#batch length"]
     ) -> Float[Tensor, "batch heads length d_k"]:
         """Queries or keys with their positions."""
-        del ids
+        del position_ids
         return heads
 
     def bias(
-        self, query_ids: Int[Tensor, "#batch query"], memory_ids: Int[Tensor, "#batch memory"]
+        self, query_position_ids: Int[Tensor, "#batch query"], memory_position_ids: Int[Tensor, "#batch memory"]
     ) -> Float[Tensor, "#batch #heads query memory"] | None:
         """What is added to the scores; None is nothing."""
-        del query_ids, memory_ids
+        del query_position_ids, memory_position_ids
         return None
 
     def attend(
@@ -46,11 +46,11 @@ class Positions(nn.Module):
         value: Float[Tensor, "batch heads memory d_v"],
         mask: Bool[Tensor, "#batch 1 #query memory"] | None,
         *,
-        query_ids: Int[Tensor, "#batch query"],
-        memory_ids: Int[Tensor, "#batch memory"],
+        query_position_ids: Int[Tensor, "#batch query"],
+        memory_position_ids: Int[Tensor, "#batch memory"],
     ) -> Float[Tensor, "batch heads query d_v"]:
         """What each query gathers from the memory by `attention`."""
-        bias = self.bias(query_ids, memory_ids)
+        bias = self.bias(query_position_ids, memory_position_ids)
         return attention(query, key, value, mask, None if bias is None else bias.to(query))
 
     def reserve(self, length: int) -> None:
@@ -79,10 +79,10 @@ class SinusoidalPositions(Positions):
         self.register_buffer("table", torch.empty(0, d_model, device="cpu"), persistent=False)
 
     def embed(
-        self, x: Float[Tensor, "batch length d_model"], ids: Int[Tensor, "#batch length"]
+        self, x: Float[Tensor, "batch length d_model"], position_ids: Int[Tensor, "#batch length"]
     ) -> Float[Tensor, "batch length d_model"]:
         """Add the encodings of the position ids."""
-        return x + self.encodings(x.shape[1])[ids]
+        return x + self.encodings(x.shape[1])[position_ids]
 
     def reserve(self, length: int) -> None:
         """Enlarge the table where it is shorter than `length`."""
@@ -107,12 +107,12 @@ class LearnedPositions(Positions):
         self.weight = nn.Parameter(torch.empty(max_positions, d_model))
 
     def embed(
-        self, x: Float[Tensor, "batch length d_model"], ids: Int[Tensor, "#batch length"]
+        self, x: Float[Tensor, "batch length d_model"], position_ids: Int[Tensor, "#batch length"]
     ) -> Float[Tensor, "batch length d_model"]:
         """Add the vectors of the position ids."""
         if x.shape[1] > len(self.weight):  # a longer row may be a packed one, of sentences that are not too long
-            self.reserve(int(ids.max()) + 1)
-        return x + nn.functional.embedding(ids, self.weight)
+            self.reserve(int(position_ids.max()) + 1)
+        return x + nn.functional.embedding(position_ids, self.weight)
 
     def reserve(self, length: int) -> None:
         """Raise UserError for a `length` that the table does not have."""

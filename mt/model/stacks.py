@@ -26,12 +26,14 @@ class EncoderLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch length d_model"],
-        ids: Int[Tensor, "#batch length"],
+        position_ids: Int[Tensor, "#batch length"],
         mask: Bool[Tensor, "batch #length all"],
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        """One layer, where `ids` are position ids; with a `cache`, `x` holds the newest positions only."""
-        x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, mask, ids, ids, cache=cache))
+        """One layer; with a `cache`, `x` holds the newest positions only."""
+        x = self.self_attention_residual(
+            x, lambda x: self.self_attention(x, x, mask, position_ids, position_ids, cache=cache)
+        )
         return self.feed_forward_residual(x, self.feed_forward)
 
 
@@ -63,12 +65,15 @@ class DecoderLayer(nn.Module):
     ) -> Float[Tensor, "batch target d_model"]:
         """One decoder layer; with a `cache`, `x` holds the newest positions only, and `memory` comes once."""
         own, of_source = cache or (None, None)
-        ids, source_ids = layout.target_ids, layout.source_ids
+        position_ids, source_position_ids = layout.target_position_ids, layout.source_position_ids
         x = self.self_attention_residual(
-            x, lambda x: self.self_attention(x, x, layout.target_mask, ids, ids, cache=own)
+            x, lambda x: self.self_attention(x, x, layout.target_mask, position_ids, position_ids, cache=own)
         )
         x = self.cross_attention_residual(
-            x, lambda x: self.cross_attention(x, memory, layout.memory_mask, ids, source_ids, cache=of_source)
+            x,
+            lambda x: self.cross_attention(
+                x, memory, layout.memory_mask, position_ids, source_position_ids, cache=of_source
+            ),
         )
         return self.feed_forward_residual(x, self.feed_forward)
 

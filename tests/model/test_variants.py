@@ -71,12 +71,14 @@ def test_the_slopes_of_alibi_are_the_authors() -> None:
 @pytest.mark.parametrize("plain", [attention, fused_attention])
 def test_alibi_is_the_formula(plain: object) -> None:
     query, key, value, mask = random_heads()
-    query_ids, memory_ids = torch.tensor([[3, 0, 6, 1, 9]]), torch.tensor([[0, 1, 2, 3, 0, 1, 5]])
+    query_position_ids, memory_position_ids = torch.tensor([[3, 0, 6, 1, 9]]), torch.tensor([[0, 1, 2, 3, 0, 1, 5]])
     found = AlibiPositions(num_heads=HEADS).attend(
-        plain, query, key, value, mask, query_ids=query_ids, memory_ids=memory_ids
+        plain, query, key, value, mask, query_position_ids=query_position_ids, memory_position_ids=memory_position_ids
     )
     for head, slope in enumerate((2.0**-4, 2.0**-8, 2.0**-2)):
-        distance = torch.tensor([[abs(i - j) for j in memory_ids[0].tolist()] for i in query_ids[0].tolist()])
+        distance = torch.tensor(
+            [[abs(i - j) for j in memory_position_ids[0].tolist()] for i in query_position_ids[0].tolist()]
+        )
         of_pairs = query[:, head] @ key[:, head].mT / math.sqrt(D_K) - slope * distance
         weights = of_pairs.masked_fill(~mask[:, 0], -math.inf).softmax(-1)
         torch.testing.assert_close(found[:, head], weights @ value[:, head], rtol=0, atol=1e-5)
@@ -86,12 +88,14 @@ def test_relative_positions_are_shaws_equations() -> None:
     """Their equations (3) and (4), a pair of positions at a time; ids as in a packed row."""
     query, key, value, mask = random_heads()
     ids = torch.tensor([[0, 1, 2, 3, 0, 1, 5], [6, 5, 4, 3, 2, 1, 0]])
-    query_ids = ids[:, :QUERY]
+    query_position_ids = ids[:, :QUERY]
     relative = randomised(RelativePositions(d_k=D_K, d_v=D_V, max_distance=2))
-    found = relative.attend(attention, query, key, value, mask, query_ids=query_ids, memory_ids=ids)
+    found = relative.attend(
+        attention, query, key, value, mask, query_position_ids=query_position_ids, memory_position_ids=ids
+    )
     for b, h, i in torch.cartesian_prod(*map(torch.arange, (BATCH, HEADS, QUERY))).tolist():
         allowed = [j for j in range(MEMORY) if mask[b, 0, i, j]]
-        clipped = {j: max(-2, min(2, int(ids[b, j] - query_ids[b, i]))) + 2 for j in allowed}
+        clipped = {j: max(-2, min(2, int(ids[b, j] - query_position_ids[b, i]))) + 2 for j in allowed}
         e = torch.stack([query[b, h, i] @ (key[b, h, j] + relative.keys[clipped[j]]) for j in allowed])
         a = (e / math.sqrt(D_K)).softmax(0)
         z = sum(a[n] * (value[b, h, j] + relative.values[clipped[j]]) for n, j in enumerate(allowed))
