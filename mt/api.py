@@ -16,7 +16,7 @@ from mt.config.loading import checked
 from mt.config.schema import Decoding, LabelledData, TaskData, TextData, TrainConfig
 from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
-from mt.errors import BadFileError, MtError, SearchStoppedError, UserError
+from mt.errors import BadFileError, SearchStoppedError, UserError
 from mt.model.decoder_only import AnyTransformer
 from mt.runs.checkpoint import check_tensor_file, load_model_tensors, tensors_without_values
 from mt.runs.delivery import read_model
@@ -187,7 +187,7 @@ class Translator:
             return list(self._lines.translate_all(texts, stop=stop))
         except SearchStoppedError:
             raise
-        except (MtError, RuntimeError, MemoryError) as error:
+        except Exception as error:  # noqa: BLE001  a fault of one text is not one of the others
             if len(texts) == 1:
                 return [error]
             half = len(texts) // 2

@@ -104,18 +104,19 @@ def test_a_search_asks_once_a_step_whether_to_stop(translator: Translator) -> No
         assert len(asked) == 3
 
 
-def test_one_bad_text_fails_alone(translator: Translator) -> None:
+@pytest.mark.parametrize("error", [DivergedError("no finite scores"), KeyError(3)])
+def test_one_bad_text_fails_alone(translator: Translator, error: Exception) -> None:
     lines = type(translator._lines)
     translate_all = lines.translate_all
 
     def diverges(self: Any, texts: list[str], **options: Any) -> list[Translation]:
         if "river" in texts:
-            raise DivergedError("no finite scores")
+            raise error
         return translate_all(self, texts, **options)
 
     with mock.patch.object(lines, "translate_all", diverges):
         found = translator.translate_each(TEXTS)
-    assert isinstance(found[1], DivergedError)
+    assert found[1] is error
     expected = translator.translate([text for text in TEXTS if text != "river"])
     assert texts_of([found[0], *found[2:]]) == texts_of(expected)
 

@@ -14,9 +14,12 @@ _SEPARATORS = str.maketrans(dict.fromkeys("\v\f\x1c\x1d\x1e\x85\u2028\u2029", " 
 _EMPTY = re.compile(r'^msgstr(?:\[(\d+)\])?[ \t]+("")[ \t]*\r?$', re.MULTILINE)
 _LINE_START = re.compile(r"(?<![^\n])|(?<=\r)(?!\n)")
 
-_WIDTH = r"(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[jztL])?"
-_BY_POSITION = rf"%[-+#0]*{_WIDTH}[diouxXeEfFgGaAcspnr@]|%[ ]{_WIDTH}[dfeEgG](?![a-zA-Z])|\{{\}}"
-_BY_NAME = r"%(?:\(\w+\)|\d+\$)[-+#0 ]*\d*\.?\d*[a-zA-Z@]|%%|%L?\d{1,2}|[%$]?\{\w[^{}]*\}|\{\{[^{}]*\}\}|\$[a-zA-Z_]\w*"
+_WIDTH = r"(?:\d++|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[jztL])?"
+_BY_POSITION = rf"%[-+#0]*+{_WIDTH}[diouxXeEfFgGaAcspnr@]|%[ ]{_WIDTH}[dfeEgG](?![a-zA-Z])|\{{\}}"
+_BY_NAME = (
+    r"%(?:\(\w+\)|\d+\$)[-+#0 ]*+\d*+\.?\d*+[a-zA-Z@]|%%|%L?\d{1,2}(?!\$[a-zA-Z])"
+    r"|[%$]?\{\w[^{}]*\}|\{\{[^{}]*\}\}|\$[a-zA-Z_]\w*"
+)
 _EVERY = f"{_BY_NAME}|{_BY_POSITION}"
 _AROUND = ("()", "[]", '""', "''", "“”", "‘’", "„“", "«»", "``", "`'")  # what goes where a placeholder goes
 _QUOTED = "|".join(f"{re.escape(pair[0])}(?:{_EVERY})+{re.escape(pair[1])}" for pair in _AROUND)

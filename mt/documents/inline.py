@@ -10,7 +10,7 @@ from mt.documents.markup import Markup
 
 MARKUP = Markup(html=False, splitting=frozenset({"s"}))
 _ADDRESS = re.compile(ADDRESS)
-_ELEMENT = re.compile(r"<(?P<close>/)?(?P<name>[a-z][\w:-]*)[^<>]*?(?P<empty>/)?>", re.IGNORECASE)
+_ELEMENT = re.compile(r"<(?P<close>/)?(?P<name>[a-z][\w:-]*+)[^<>]*?(?P<empty>/)?>", re.IGNORECASE)
 _TAG = re.compile(r'<(/?)([gsx])(?: i="(\d+)")?/?>')
 Event = tuple[Literal["text", "open", "close", "point"], Any]
 
@@ -100,7 +100,7 @@ class Inline:
 def joined(events: Iterable[Event]) -> str:
     """Marks that are text, and the text between them; there are no spaces of the translation around a line break."""
     parts = (f"\0{value}\0" if kind == "point" and "\n" in value else value for kind, value in events)
-    return re.sub(" *\0([^\0]*)\0 *", r"\1", "".join(parts))
+    return re.sub("(?:(?<! ) ++)?\0([^\0]*)\0 *", r"\1", "".join(parts))
 
 
 def spliced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:

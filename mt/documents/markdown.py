@@ -28,7 +28,7 @@ _BREAK = re.compile(r"[ ]*\\?\n[ \t]*")
 _DESTINATION = r"(?:<[^<>\n]*>|(?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.|\([^\s()]*\))*\))*)"
 _TITLE = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\((?:[^()\\]|\\.)*\))"""
 _WHOLE_LINK = re.compile(r"<[^<>]*>|\[\^[^\[\]]*\]")  # also a footnote
-_LINK_END = re.compile(rf"\](?:\(\s*{_DESTINATION}(?:\s+{_TITLE})?\s*\)|\[(?:[^\[\]\\]|\\.)*\])?", re.DOTALL)
+_LINK_END = re.compile(rf"\](?:\(\s*+{_DESTINATION}(?:\s++{_TITLE})?\s*+\)|\[(?:[^\[\]\\]|\\.)*\])?", re.DOTALL)
 _IMAGE = re.compile(rf"!\[(?:[^\[\]\\]|\\.|\[[^\[\]]*\])*(?:{_LINK_END.pattern})", re.DOTALL)
 
 _PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")  # escapes stay apart

@@ -9,7 +9,8 @@ without words. Tags that end a block, such as `</p>` or `<br>`, end the sentence
 import bisect
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mt.documents.passages import Span, gap_between
@@ -34,6 +35,7 @@ _TAG = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
+_BEFORE_SLASH = " \t\r\n\f\"'"
 _WORD = re.compile(r"\S+")
 # A number or mark without letters in an element of its own, which may be in others: a footnote, an exponent.
 _NOTE = re.compile(r"((?:<[^<>/][^<>]{0,200}>){0,3})(?!\s)((?:[^\w<>&]|\d){1,9})((?:</[^<>]{1,20}>){1,4})")
@@ -55,9 +57,12 @@ class Markup:
         """Whether a tag of that name ends a sentence."""
         return name in self.splitting or (self.html and name.lower() in _BLOCKS.split())
 
-    def is_empty(self, name: str) -> bool:
-        """Whether a tag of that name has no end tag."""
-        return self.html and name.lower() in _VOID.split()
+    def is_empty(self, tag: re.Match[str]) -> bool:
+        """Whether a tag has no end tag."""
+        slash, name = tag["empty"] is not None, tag["open"] or tag["close"] or ""
+        if self.html and slash:  # it may be the end of a value without quotes
+            slash = tag.end("open") == tag.start("empty") or tag[0][-3] in _BEFORE_SLASH
+        return slash or (self.html and name.lower() in _VOID.split())
 
     def is_untranslated(self, name: str, tag: str) -> bool:
         """Whether an element with that start tag stays as it is."""
@@ -77,8 +82,8 @@ class _Element:
     children: list["_Element"] = field(default_factory=list)
     keeps_order: bool = False
     """A tag without its partner in this block, which is in another one."""
-    words: list[int] = field(default_factory=list)
-    """The target words that belong inside, ascending."""
+    arranged: list["_Element"] = field(default_factory=list)
+    """The children in the order of the translation."""
     low: int = 0
     high: int = 0
     """The target words that the element is put around."""
@@ -148,9 +153,9 @@ def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]
         name = match["open"] or match["close"] or ""
         block.add_text(text[position : match.start()])
         position = match.end()
-        alone = match["empty"] is not None or markup.is_empty(name)
+        alone = markup.is_empty(match)
         if match["open"] and not alone and markup.is_untranslated(name, match[0]):
-            position, alone = _end_of_element(text, match), True
+            position, alone = _end_of_element(text, match, markup), True
         elif match["open"] and not alone and (end := _end_of_note(text, match, after=block.last)):
             position, alone = end, True
         tag = text[match.start() : position]
@@ -168,14 +173,14 @@ def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]
     yield finished(len(text))
 
 
-def _end_of_element(text: str, opening: re.Match[str]) -> int:
+def _end_of_element(text: str, opening: re.Match[str], markup: Markup) -> int:
     """Where the element that begins with this tag ends; at the end of the text where it never does."""
     depth, name, position = 1, opening["open"].lower(), opening.end()
     while match := _TAG.search(text, position):
         position = match.end()
         if (match["close"] or "").lower() == name:
             depth -= 1
-        elif (match["open"] or "").lower() == name and not match["empty"]:
+        elif (match["open"] or "").lower() == name and not markup.is_empty(match):
             depth += 1
         if depth == 0:
             return position
@@ -266,12 +271,13 @@ class _Block:
         source = [word for i, (low, high) in enumerate(self.spans) for word in _words(self.text[low:high], i, low)]
         target = [word for i, one in enumerate(translations) for word in _words(one.text, i)]
         aligned = _aligned(source, target, translations)
+        inside = defaultdict[_Element, list[int]](list)  # the target words that belong there, ascending
         for index, word in enumerate(aligned):
             element = None if word is None else self._innermost(word)
             while element is not None:
-                element.words.append(index)
+                inside[element].append(index)
                 element = element.parent
-        _arrange(self._root, 0, len(target), _position_after(source, aligned))
+        _arrange(self._root, inside, 0, len(target), _position_after(source, aligned))
         return _Writer(self.text, target, self._spaces(target, separator)).whole(self._root)
 
     def _innermost(self, word: _Word) -> _Element:
@@ -344,11 +350,17 @@ def _longest_run(words: Sequence[int]) -> tuple[int, int]:
     return best
 
 
-def _arrange(element: _Element, low: int, high: int, position: Callable[[int], int]) -> None:
+def _arrange(
+    element: _Element,
+    inside: Mapping[_Element, Sequence[int]],
+    low: int,
+    high: int,
+    position: Callable[[int], int],
+) -> None:
     """Put each element inside around its own target words, or at a point that is in none of its neighbours."""
     element.low, element.high = low, high
     for child in element.children:
-        child.low, child.high = _longest_run([word for word in child.words if low <= word < high])
+        child.low, child.high = _longest_run([word for word in inside.get(child, ()) if low <= word < high])
     filled = sorted((child for child in element.children if child.low < child.high), key=lambda child: child.low)
     lows, latest = [child.low for child in filled], low
     for child in element.children:
@@ -361,9 +373,9 @@ def _arrange(element: _Element, low: int, high: int, position: Callable[[int], i
             point = filled[index].high if later else filled[index].low
         latest = point if child.keeps_order else latest
         child.low = child.high = point
-    element.children.sort(key=lambda child: (child.low, child.low < child.high))
-    for child in element.children:
-        _arrange(child, child.low, child.high, position)
+    element.arranged = sorted(element.children, key=lambda child: (child.low, child.low < child.high))
+    for child in element.arranged:
+        _arrange(child, inside, child.low, child.high, position)
 
 
 class _Writer:
@@ -381,7 +393,7 @@ class _Writer:
 
     def _inside(self, element: _Element) -> None:
         position = element.low
-        for child in element.children:
+        for child in element.arranged:
             self._words(position, child.low)
             position = child.high
             if child.low < child.high:

@@ -13,7 +13,8 @@ _CUE = re.compile(
     re.MULTILINE,
 )
 _MARK = re.compile(
-    r"(?P<speaker>^[ \t]*[-–—♪♫#>]+[ \t]*)|[ \t]*(?P<line>\r?\n)[ \t]*|<[^<>\r\n]*>|\{[^{}\r\n]*\}|&#?\w+;|\\h",
+    r"(?P<speaker>^[ \t]*[-–—♪♫#>]+[ \t]*)|(?:(?<![ \t])[ \t]++)?(?P<line>\r?\n)[ \t]*"
+    r"|<[^<>\r\n]*>|\{[^{}\r\n]*\}|&#?\w+;|\\h",
     re.MULTILINE,
 )
 _BLANK = re.compile(r"\A\s*\n|(?<=\n)[ \t]*\r?\n|\r?\n[ \t]*\Z")

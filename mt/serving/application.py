@@ -23,6 +23,7 @@ from mt.serving.service import Service
 Scope = MutableMapping[str, Any]
 _BYTES_PER_CHARACTER = 12  # an emoji in a form or in JSON, escaped
 _OTHER_BYTES = 1 << 16
+_MOST_OPEN = 20  # bodies of the largest size
 
 
 def application(
@@ -124,9 +125,13 @@ class Observed:
         most_of_path: Mapping[str, int],
         log: Callable[[str], None] | None = None,
     ) -> None:
-        """`most_bytes` are those of a request, unless its path has a number of its own."""
+        """`most_bytes` are those of a request, unless its path has a number of its own.
+
+        All open requests together may have 20 times as many as the largest.
+        """
         self._most_of_path = most_of_path
         self.app, self._metrics, self._most_bytes, self._log = app, metrics, most_bytes, log
+        self._open_bytes, self._most_open = 0, _MOST_OPEN * max([most_bytes, *most_of_path.values()])
         self._paths = {*app.openapi()["paths"], "/", "/page.css", "/page.js", "/metrics"}
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
@@ -140,9 +145,13 @@ class Observed:
         async def limited() -> Any:
             nonlocal seen
             message = await receive()
-            seen += len(message.get("body", b""))
+            size = len(message.get("body", b""))
+            seen += size
+            self._open_bytes += size
             if seen > most:
                 raise RequestError(413, f"the request is larger than {most:,} bytes")
+            if self._open_bytes > self._most_open:
+                raise RequestError(503, "too much is being received", retry_seconds=1)
             return message
 
         async def noted(message: Any) -> None:
@@ -158,6 +167,8 @@ class Observed:
         except Exception as error:  # noqa: BLE001  answered with 500 already; its message may hold a user's text
             frames = traceback.extract_tb(error.__traceback__)
             failure = {"exception": type(error).__name__, "at": [f"{one.filename}:{one.lineno}" for one in frames[-3:]]}
+        finally:
+            self._open_bytes -= seen
         seconds = time.monotonic() - start
         path = scope["path"] if scope["path"] in self._paths else "other"
         self._metrics.note_request(path, status, seconds)

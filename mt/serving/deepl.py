@@ -20,10 +20,14 @@ _SCHEME = "deepl-auth-key"
 
 
 async def _admitted(request: Request) -> Parameters:
-    parameters = await Parameters.of(request)
+    gate = gate_of(request)
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    key = key.strip() if scheme.lower() == _SCHEME else parameters.text("auth_key")
-    gate_of(request).admit(request, key, missing_status=403)
+    in_header = scheme.lower() == _SCHEME
+    if in_header:  # before the body is read
+        gate.admit(request, key.strip(), missing_status=403)
+    parameters = await Parameters.of(request)
+    if not in_header:
+        gate.admit(request, parameters.text("auth_key"), missing_status=403)
     return parameters
 
 

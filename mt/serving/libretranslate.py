@@ -107,8 +107,13 @@ async def detect(request: Request) -> list[dict[str, Any]]:
     texts = parameters.texts("q")
     if texts is None:
         raise RequestError(400, "Invalid request: missing q parameter")
-    text = plain_text(texts if isinstance(texts, str) else " ".join(texts))
-    return [{"confidence": confidence, "language": code} for code, confidence in service_of(request).detect(text)]
+    texts = [texts] if isinstance(texts, str) else texts
+    try:
+        service_of(request).limits.check_texts(texts)
+    except UserError as error:
+        raise RequestError(400, f"Invalid request: {error}") from error
+    found = service_of(request).detect(plain_text(" ".join(texts)))
+    return [{"confidence": confidence, "language": code} for code, confidence in found]
 
 
 @router.get("/languages")

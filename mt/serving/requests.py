@@ -45,26 +45,20 @@ class Parameters:
         """Read them; a field of the body counts more than one of the query string. Raises RequestError."""
         values = _grouped(_fields(request.scope["query_string"]))
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == "application/json" or kind.endswith("+json"):
-            try:
+        try:
+            if kind == "application/json" or kind.endswith("+json"):
                 return cls(values | _json_object(await request.body()))
-            except ClientDisconnect as error:
-                raise RequestError(CLIENT_GONE, "the client hung up") from error
-        if kind == "application/x-www-form-urlencoded":
-            try:
+            if kind == "application/x-www-form-urlencoded":
                 return cls(values | _grouped(_fields(await request.body())))
-            except ClientDisconnect as error:
-                raise RequestError(CLIENT_GONE, "the client hung up") from error
-        if kind == "multipart/form-data":
-            try:
-                items = (await request.form(max_fields=_MOST_FIELDS, max_part_size=1 << 30)).multi_items()
-            except ClientDisconnect as error:
-                raise RequestError(CLIENT_GONE, "the client hung up") from error
-            except (MultiPartException, HTTPException, ValueError) as error:
-                raise RequestError(400, "Invalid request: the form cannot be read") from error
-            files = {key: value for key, value in items if isinstance(value, UploadFile)}
-            return cls(values | _grouped([(key, value) for key, value in items if isinstance(value, str)]), files)
-        return cls(values)
+            if kind != "multipart/form-data":
+                return cls(values)
+            items = (await request.form(max_fields=_MOST_FIELDS, max_part_size=1 << 30)).multi_items()
+        except ClientDisconnect as error:
+            raise RequestError(CLIENT_GONE, "the client hung up") from error
+        except (MultiPartException, HTTPException, ValueError) as error:
+            raise RequestError(400, "Invalid request: the form cannot be read") from error
+        files = {key: value for key, value in items if isinstance(value, UploadFile)}
+        return cls(values | _grouped([(key, value) for key, value in items if isinstance(value, str)]), files)
 
     def texts(self, name: str) -> str | list[str] | None:
         """A text, or a list of them; None where it is missing. Raises RequestError for anything else."""

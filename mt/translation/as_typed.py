@@ -40,7 +40,7 @@ class AsTyped:
             usual, case = self._usual(text), partial(title_case, language=self.target_language)
         if not (self.ends_in_marks and unicodedata.category(text.rstrip()[-1:] or " ")[0] in "LMN"):
             return usual, case
-        return usual, lambda translation: _END_MARK.sub("", case(translation) if case else translation)
+        return usual, lambda translation: _END_MARK.sub("", case(translation) if case else translation).rstrip()
 
     def _is_title(self, text: str) -> bool:
         """Whether each word begins with a capital, of which training writes most without."""

@@ -13,7 +13,7 @@ from mt.data.untranslatable import ADDRESS
 from mt.translation.segments import Translation
 
 _SYMBOL = r"(?:[\U0001f1e6-\U0001f1ff]{2}|[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff])"
-_TOKEN = re.compile(rf"(?:{ADDRESS}|(?:{_SYMBOL}[\ufe0f\u200d\U0001f3fb-\U0001f3ff]*)+)")
+_TOKEN = re.compile(rf"(?:{ADDRESS}|(?:{_SYMBOL}[\ufe0f\u200d\U0001f3fb-\U0001f3ff]*+)++)")
 _NUMBER = re.compile(r"[+$€£]?\d+(?:[.,:/-]\d+)*%?")
 _DIGITS = re.compile(r"\d(?:[.,:/\s-]?\d)*")
 _MARKS = ".,;:!?。，、！？"
@@ -33,6 +33,8 @@ class Copied:
     token: str
     before: int
     marks: str
+    moved: bool = False
+    """Whether these marks follow the word before it in what the model reads."""
 
 
 def leave_out(text: str, numbers: Collection[str] = ()) -> tuple[str, list[Copied]]:
@@ -49,9 +51,10 @@ def leave_out(text: str, numbers: Collection[str] = ()) -> tuple[str, list[Copie
             kept.append(word)
             continue
         marks = word[len(token) :]
-        if kept and not kept[-1].endswith(tuple(_MARKS)):
+        moved = bool(marks and kept) and not kept[-1].endswith(tuple(_MARKS))
+        if moved:
             kept[-1] += marks
-        copied.append(Copied(token, len(kept), marks))
+        copied.append(Copied(token, len(kept), marks, moved))
     return (" ".join(kept), copied) if copied else (text, [])
 
 
@@ -89,11 +92,11 @@ def put_back(translation: Translation, copied: Sequence[Copied], *, source_words
     for number in range(len(words) + 1):
         while waiting and waiting[0][0] == number:
             one = waiting.pop(0)[1]
-            if one.marks and number and not rows[last][0].rstrip(_MARKS):  # a word of its own, as in "à !"
+            if one.moved and number and not rows[last][0].rstrip(_MARKS):  # a word of its own, as in "à !"
                 rows.insert(last, (one.token, one))
                 last += 1
                 continue
-            if one.marks and number:  # they come after it instead
+            if one.moved and number:  # they come after it instead
                 rows[last] = (rows[last][0].rstrip(_MARKS), number - 1)
             rows.append((one.token + one.marks, one))
         last = len(rows)

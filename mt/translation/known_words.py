@@ -18,7 +18,7 @@ from mt.runs.atomic import replace_file
 
 # A letter, then letters and the marks that combine with them: accents, Hebrew and Arabic points, Indic vowel signs.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0970-\u0dff"
-WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*")
+WORD = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{_MARKS}])*+")
 _SAMPLE_LINES = 1000
 
 

@@ -27,6 +27,7 @@ _WINDOW_BATCHES = 16
 _WINDOW_SENTENCES = 64  # for each thread, twice as many as make processes pay
 _OBSERVED = 1 << 18  # pairs times source tokens times target tokens whose attention is looked at together
 _SENTENCES_PER_THREAD = 4  # for fewer, another thread does not pay
+_LINE_BREAKS = str.maketrans("\r\n", "  ")
 
 Line = tuple[int, str, str]  # its number, its text, and the text that its translation must begin with
 Align = Callable[[list[list[int]], list[list[int]]], Float[Tensor, "pairs target source"]]
@@ -125,7 +126,7 @@ class Translator:
             aligned, count = self.align is not None, len(text.split())
             found[index] = put_back(found[index], copied, source_words=count, aligned=aligned)
             if copied and not text:
-                found[index] = replace(found[index], text=lines[index][1])  # with its spaces
+                found[index] = replace(found[index], text=lines[index][1].translate(_LINE_BREAKS))  # with its spaces
         return [found[index] for index in range(len(lines))]
 
     @cached_property
@@ -242,10 +243,18 @@ class Translator:
 
 
 def _restored(translation: Translation, restore: Restore | None) -> Translation:
+    """The translation written as the line is; an end mark that is left out may have been a word."""
     if restore is None:
         return translation
-    others = [_restored(other, restore) for other in translation.others]
-    return replace(translation, text=restore(translation.text), others=others)
+    text, links, probabilities = restore(translation.text), translation.alignment, translation.probabilities
+    count = len(text.split())
+    return replace(
+        translation,
+        text=text,
+        alignment=links and [(source, target) for source, target in links if target < count],
+        probabilities=probabilities and probabilities[:count],
+        others=[_restored(other, restore) for other in translation.others],
+    )
 
 
 def _numbered(lines: Iterable[str], target_prefixes: Iterable[str] | str | None, first_number: int) -> Iterator[Line]:

@@ -4,6 +4,7 @@ import gettext
 import io
 import random
 import re
+import time
 import xml.etree.ElementTree as ET
 import zipfile
 from collections import Counter
@@ -422,3 +423,21 @@ def test_no_document_takes_long(ending: str, part: str) -> None:
     text = frames.get(ending, "{}").replace("{}", part * (5000 // len(part)))
     found = outcome(f"a{ending}", text)
     assert isinstance(found, bytes) or "PO file" in found or "inside each other" in found
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.srt", f"1\n0:00:01,0 --> 0:00:02,0\na{' ' * 50_000}b\n"),
+        ("a.po", f'msgid "a %1${"0" * 50_000}!"\nmsgstr ""\n'),
+        ("a.po", f'msgid "a (%{"0" * 50_000}!"\nmsgstr ""\n'),
+        ("a.po", f'msgid "a ({"%1$s" * 10_000}!"\nmsgstr ""\n'),
+        ("a.md", f"a `b{' ' * 200_000}c` d\n"),
+        ("a.md", f"[a]({' ' * 50_000}b\n\n[a]: c\n"),
+        ("a.md", f"a <b{'b' * 50_000} c='>'>d\n"),
+    ],
+)
+def test_long_runs_take_little_time(name: str, text: str) -> None:
+    start = time.thread_time()
+    assert isinstance(outcome(name, text), bytes)
+    assert time.thread_time() - start < 3

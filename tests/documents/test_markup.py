@@ -63,6 +63,8 @@ def translated(text: str, markup: Markup = HTML, order: Order = as_it_is) -> str
         ("x <y and 1 < 2", "X &lt;Y AND 1 &lt; 2", None),
         ("a</b> c <b>d", "A</b> C <b>D", None),
         ("<b>a <i>b</i> c", "<b>A <i>B</i> C", None),
+        ("<a href=http://x.y/>a b</a> c", "<a href=http://x.y/>A B</a> C", "C <a href=http://x.y/>B A</a>"),
+        ("a<x/> b<y n='1'/> c<z />", "A<x/> B<y n='1'/> C<z />", "C<z /> B<y n='1'/> A<x/>"),
     ],
 )
 def test_tags_and_entities(text: str, expected: str, backwards: str | None) -> None:
@@ -75,6 +77,15 @@ def test_a_tag_whose_words_have_no_translation_keeps_its_distance_to_the_next_wo
     marked = MarkedText("learn the <x>%s</x>.", HTML, lambda plain: sentence_spans(plain, "en"))
     translation = Translation("DAS LERNEN.", 0.0, [], alignment=[(1, 0), (0, 1)])
     assert marked.rebuilt([translation], " ") == "DAS <x></x> LERNEN."
+
+
+def test_each_translation_of_a_text_has_the_tags_of_its_own_alignment() -> None:
+    text = "<b>a</b><img n=1> <i>b</i><img n=2>"
+    marked = MarkedText(text, HTML, lambda plain: sentence_spans(plain, "en"))
+    ranks = [("A B", [(0, 0), (1, 1)]), ("B A", [(1, 0), (0, 1)]), ("C", [])]
+    found = [marked.rebuilt([Translation(new, 0.0, [], alignment=links)], " ") for new, links in ranks]
+    assert found[:2] == [text.replace("a<", "A<").replace("b<", "B<"), "<i>B</i><img n=2> <b>A</b><img n=1>"]
+    assert found[2].index("n=1") < found[2].index("n=2")
 
 
 def test_words_that_part_leave_their_element_around_the_longest_stretch() -> None:

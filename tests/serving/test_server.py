@@ -163,9 +163,11 @@ def test_a_client_that_hangs_up_leaves_the_queue() -> None:
     assert ["never"] not in translator.batches
 
 
-@pytest.mark.parametrize("kind", ["application/json", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize(
+    "kind", ["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+)
 def test_a_client_that_hangs_up_before_it_has_sent_all_is_no_error(kind: str) -> None:
-    messages = iter([{"type": "http.request", "body": b"q", "more_body": True}, {"type": "http.disconnect"}])
+    messages = iter([{"type": "http.request", "body": b"--x", "more_body": True}, {"type": "http.disconnect"}])
 
     async def receive() -> Any:
         return next(messages)
@@ -173,6 +175,53 @@ def test_a_client_that_hangs_up_before_it_has_sent_all_is_no_error(kind: str) ->
     scope = {"type": "http", "query_string": b"", "headers": [(b"content-type", kind.encode())]}
     with pytest.raises(RequestError, match="hung up"):
         asyncio.run(Parameters.of(Request(scope, receive)))
+
+
+def test_bodies_on_their_way_are_limited_together() -> None:
+    """Spoken to in ASGI: clients without a key send a document but for its end, and wait."""
+    body = {"type": "http.request", "body": b"a" * (200_000 + (1 << 16)), "more_body": True}
+    statuses, gone, deadline = list[int](), threading.Event(), time.monotonic() + 20
+
+    async def upload(app: Any) -> None:
+        messages = iter([body])
+
+        async def receive() -> Any:
+            if message := next(messages, None):
+                return message
+            while not gone.is_set() and time.monotonic() < deadline:
+                await asyncio.sleep(0.01)
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            statuses.extend([message["status"]] if "status" in message else [])
+
+        headers = [(b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": "/translate_file", "query_string": b"", "headers": headers}
+        await app(scope, receive, send)
+
+    with serving(keys=[]) as client:
+        uploads = [client.portal.start_task_soon(upload, client.app) for _ in range(21)]
+        until(lambda: statuses, 10)
+        refused = client.post("/detect", json={"q": "a"})
+        gone.set()
+        for each in uploads:
+            each.result()
+        assert statuses == [503] + [499] * 20
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        assert client.post("/detect", json={"q": "a"}).status_code == 400  # a key is missing
+
+
+def test_a_key_in_a_header_is_checked_before_the_body_is_read() -> None:
+    with serving(keys=[]) as client:
+        headers = {"Authorization": "DeepL-Auth-Key wrong", "Content-Type": "application/json"}
+        assert client.post("/v2/translate", content=b"{", headers=headers).status_code == 403
+
+
+def test_the_language_of_a_long_text_is_not_detected() -> None:
+    with serving() as client:
+        found = client.post("/detect", json={"q": "a" * 5001})
+    assert found.status_code == 400
+    assert "5,001 characters: more than the limit of 5,000" in found.json()["error"]
 
 
 def test_keys_are_compared_by_their_hashes() -> None:

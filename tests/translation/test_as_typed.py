@@ -94,6 +94,20 @@ def echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Translator, l
     return make_translator([model], tokenizer, as_typed=AsTyped(KNOWN, "en", "en")), read
 
 
+def test_an_end_mark_that_is_a_word_is_left_out_as_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    links, probabilities = [(0, 0), (2, 1), (2, 2)], [0.1, 0.2, 0.3]
+    given = Translation("कुत्ता है ।", 0.0, [], alignment=links, probabilities=probabilities)
+    monkeypatch.setattr(Translator, "translate_segments", lambda *_, **__: [[given]])
+    tokenizer = small_tokenizer(tmp_path, TRAINING)
+    model = tiny_model(dtype=torch.float32, vocab_size=tokenizer.vocab_size)
+    as_typed = AsTyped(KNOWN, "en", "hi")
+    translator = make_translator([model], tokenizer, as_typed=as_typed, alignments=True, probabilities=True)
+    alone, [found] = translator.translate_all(["the dog sleeps"])[0], translator.translate_all(["the dog sleeps 😀"])
+    assert (alone.text, alone.alignment, alone.probabilities) == ("कुत्ता है", links[:2], probabilities[:2])
+    assert (found.text, found.alignment) == ("कुत्ता है 😀", [*links[:2], (3, 2)])
+    assert found.probabilities == [*probabilities[:2], 1.0]
+
+
 def test_lines_are_read_as_usual_and_written_as_typed(echo: tuple[Translator, list[str]]) -> None:
     translator, read = echo
     found = list(translator.translate(["A DOG RUNS", "the Jeep", "", "THE MAN IS HERE."]))

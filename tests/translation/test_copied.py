@@ -20,8 +20,9 @@ LINES = ["A dog runs in the garden.", "The house and the river."]
 @pytest.mark.parametrize(
     ("text", "rest", "copied"),
     [
-        ("Ask max@dog.com, then go.", "Ask, then go.", [Copied("max@dog.com", 1, ",")]),
-        ("See www.dog.com/a?b=1.", "See.", [Copied("www.dog.com/a?b=1", 1, ".")]),
+        ("Ask max@dog.com, then go.", "Ask, then go.", [Copied("max@dog.com", 1, ",", moved=True)]),
+        ("See www.dog.com/a?b=1.", "See.", [Copied("www.dog.com/a?b=1", 1, ".", moved=True)]),
+        ("E-mail: max@dog.com.", "E-mail:", [Copied("max@dog.com", 1, ".")]),
         ("A dog. https://dog.com", "A dog.", [Copied("https://dog.com", 2, "")]),
         ("😀 👍🏽🇩🇪 dog 👩‍👩‍👧", "dog", [Copied("😀", 0, ""), Copied("👍🏽🇩🇪", 0, ""), Copied("👩‍👩‍👧", 1, "")]),
         ("and/or e.g. T-shirt (www.dog.com) 25 x@y", "and/or e.g. T-shirt (www.dog.com) 25 x@y", []),
@@ -33,6 +34,12 @@ LINES = ["A dog runs in the garden.", "The house and the river."]
 )
 def test_what_is_left_out(text: str, rest: str, copied: list[Copied]) -> None:
     assert leave_out(text) == (rest, copied)
+
+
+@pytest.mark.parametrize("word", ["🏻" * 40 + "x", "👏🏻" * 30 + "x"])
+def test_a_row_of_emoji_with_a_letter_takes_no_time(word: str) -> None:
+    """Each skin tone is also an emoji by itself: time would double with each."""
+    assert leave_out(word) == (word, [])
 
 
 def test_numbers_are_left_out_where_asked_for_as_when_their_digits_are_lost() -> None:
@@ -86,6 +93,20 @@ def test_a_mark_that_is_a_word_of_its_own_stays_one() -> None:
     assert found.probabilities == [0.1, 0.2, 1.0, 0.3]
 
 
+@pytest.mark.parametrize(
+    ("source", "model", "expected"),
+    [
+        ("E-mail: max@dog.com.", "E-Mail:", "E-Mail: max@dog.com."),
+        ("Website: www.dog.com, dog", "Seite: Hund", "Seite: www.dog.com, Hund"),
+        ("Wait! 👏!", "Warte!", "Warte! 👏!"),
+    ],
+)
+def test_a_mark_that_the_model_read_stays(source: str, model: str, expected: str) -> None:
+    text, copied = leave_out(source)
+    given = Translation(model, 0.0, [], alignment=[(0, 0)])
+    assert put_back(given, copied, source_words=len(text.split()), aligned=False).text == expected
+
+
 @pytest.mark.parametrize("wanted", [False, True])
 def test_a_translator_copies_what_its_model_cannot(tmp_path: Path, wanted: bool) -> None:
     tokenizer = small_tokenizer(tmp_path, LINES)
@@ -105,7 +126,7 @@ def test_a_translator_copies_what_its_model_cannot(tmp_path: Path, wanted: bool)
         "A dog 😀 runs www.dog.com/x in the garden.",
         "The 25 rivers.",
         "www.dog.com",
-        "  ***   ***\ud800",
+        "  ***\r\n ***\ud800",
     ]
     whole, tokens, number, alone, marks = found = translator.translate_all(lines)
     [expected] = plain.translate_all(lines[:1])

@@ -113,6 +113,13 @@ def test_a_hundred_thousand_words_and_unknown_ones_take_little_time() -> None:
     spelling = Spelling({word: KnownWord(word, 1) for word in words}, "en")
     text = " ".join("".join(chance.choices(string.ascii_lowercase, k=9)) for _ in range(100))
     start = time.thread_time()
-    for each in (text, "! " * 50_000, "kichen!" * 20_000, "x" * 100_000 + "1", "kichen" + "!" * 100_000 + "1"):
+    for each in (
+        text,
+        "! " * 50_000,
+        "kichen!" * 20_000,
+        "x" * 100_000 + "1",
+        "kichen" + "!" * 100_000 + "1",
+        "क" * 40 + "-",
+    ):
         spelling(each)
     assert time.thread_time() - start < 3
