@@ -92,7 +92,7 @@ def _greedy_figures(config: TrainConfig, run_dir: Path, model: AnyTransformer) -
 
 
 def warmup_of(config: TrainConfig, state: TrainingState) -> int:
-    """The steps of the run's warm-up; where the schedule follows the time, those that this share of it takes."""
+    """The number of warm-up steps; with a budget, estimated from the share of the time that is over."""
     training = config.training
     whole_run = state.step / state.progress if config.budget is not None and state.progress else training.max_steps
     return max(1, round(whole_run * training.warmup_steps / training.max_steps))

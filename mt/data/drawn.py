@@ -38,7 +38,7 @@ class Draw:
             for pair in corpus.pairs():
                 key = normalise(pair[0]), normalise(pair[1])
                 mark = _mark(*key)
-                suits = max(map(len, pair)) <= self.most_characters and not self.filters.drop(*pair, key)
+                suits = max(map(len, pair)) <= self.most_characters and not self.filters.reason(*pair, key)
                 if mark is not None and mark not in held_out and suits:
                     smallest.setdefault(mark, (count, pair))
                     count += 1
@@ -46,9 +46,9 @@ class Draw:
                     smallest = dict(sorted(smallest.items())[: 2 * PAIRS])
         size = min(PAIRS, int(SHARE * count), len(smallest) // 2)
         if not size:
-            need = f"{1 / SHARE:.0f} with text on both sides, or all of them the same"
+            need = f"{1 / SHARE:.0f} that have text on both sides, differ and pass data.filters"
             raise UserError(
-                f"data.train: too few pairs to hold some out, less than {need}; give data.validation={{...}}"
+                f"data.train: too few pairs to hold some out, fewer than {need}; give data.validation={{...}}"
             )
         drawn = [one for _, one in sorted(smallest.items())]
         first, second = sorted(drawn[:size]), sorted(drawn[size : 2 * size])

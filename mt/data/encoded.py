@@ -63,7 +63,7 @@ def encode_corpus(
         pairs, first = list(zip(*sides, strict=True)), chunk * CHUNK_PAIRS
         ids = subwords(chunk, list(zip(*augmentation.all_changed(pairs, first=first, seed=seed), strict=True)))
         too_long = [number for number, both in enumerate(zip(*ids, strict=True)) if max(map(len, both)) > most]
-        if augmentation.joined and too_long:  # perhaps not without the pair that is joined to it
+        if augmentation.joined and too_long:  # without the joined pair it may be short enough
             alone = replace(augmentation, joined=0.0).all_changed(pairs, first=first, seed=seed)
             again = subwords(chunk, list(zip(*(alone[number] for number in too_long), strict=True)))
             for side, new in zip(ids, again, strict=True):

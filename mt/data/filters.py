@@ -133,7 +133,7 @@ class FilterSettings:
     remove_duplicates: bool
     remove_held_out: bool
 
-    def drop(self, source: str, target: str, key: Pair) -> str | None:
+    def reason(self, source: str, target: str, key: Pair) -> str | None:
         """Return why a pair cannot be a translation; `key` has its sides in normalised form."""
         if self.remove_copies and is_copy(source, *key):
             return COPY
@@ -200,7 +200,7 @@ class PairFilter:
                 for split, at in dict(reversed(occurrences)).items()
             ]
             return HELD_OUT
-        if reason := self.settings.drop(source, target, key):
+        if reason := self.settings.reason(source, target, key):
             return reason
         if self.settings.remove_duplicates and seen_before((source, target), self.seen):
             return DUPLICATE

@@ -21,8 +21,8 @@ _CONTROLS = "".join(map(chr, [*range(0x1, 0x9), 0xB, *range(0xE, 0x20), 0x7F, 0x
 def rules(lines: Iterable[str]) -> list[tuple[str, str]]:
     """What becomes what, as SentencePiece takes it, for a model that learns from these lines.
 
-    Characters that they do not have are read as the usual ones. A letter of an Indian script with a mark that Unicode
-    composes no more (U+09DF) is written as most of them write it.
+    Characters that they do not have are read as the usual ones. An Indian letter that NFC always decomposes (such as
+    U+09DF) stays composed where it is more frequent than its mark by itself.
     """
     counts: Counter[str] = Counter()
     marked: set[str] = set()

@@ -97,7 +97,7 @@ def train_tokenizer(
 
 
 def _normalizer(normalisation: list[tuple[str, str]] | None) -> sentencepiece.SentencePieceNormalizer:
-    """What makes one text of another by these rules; without any it stays verbatim."""
+    """The normaliser that applies these rules; with None text stays verbatim."""
     return sentencepiece.SentencePieceNormalizer(
         rule_name="identity" if normalisation is None else None,
         norm_map=normalisation,

@@ -36,7 +36,7 @@ class Examined:
     examples: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
     """The text of the first `EXAMPLES` suspects."""
     leaked: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """The numbers of the pairs of a held-out split that are in this corpus."""
+    """The line numbers of the pairs of a held-out split that are in this corpus."""
     lengths: Int64[np.ndarray, "side pairs"] = field(default_factory=lambda: np.zeros((2, 0), np.int64))
     """In characters, of all examined pairs."""
     correlation: float = 0.0  # of the lengths of the sides

@@ -242,7 +242,7 @@ class Checkpoints:
         return files, state
 
     def newest_state(self) -> TrainingState:
-        """The newest that can be read; that of a run that has not begun without any."""
+        """The newest readable state; without a checkpoint, that of a run that has not begun."""
         return next(iter(self._newest(self._state, 1)[0]), TrainingState())
 
     def _on_schedule(self, step: int) -> bool:

@@ -123,8 +123,11 @@ def png(figure: Any, **options: Any) -> bytes:
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph .* missing from font")
         figure.savefig(content, format="png", **{"dpi": 110, **options})
-    if lacking := {str(one.message) for one in caught}:
-        report(f"the picture has boxes for {len(lacking):,} letters that matplotlib's font lacks")
+    messages = {str(one.message) for one in caught}
+    if lacking := [message for message in messages if message.startswith("Glyph ")]:
+        report(f"the picture has boxes for letters that matplotlib's font lacks: {len(lacking):,}")
+    for message in messages.difference(lacking):
+        warnings.warn(message, stacklevel=2)
     return content.getvalue()
 
 

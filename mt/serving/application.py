@@ -24,6 +24,7 @@ Scope = MutableMapping[str, Any]
 _BYTES_PER_CHARACTER = 12  # an emoji in a form or in JSON, escaped
 _OTHER_BYTES = 1 << 16
 _MOST_OPEN = 20  # bodies of the largest size
+_BODY_SECONDS = 60  # for a whole body to arrive
 
 
 def application(
@@ -139,19 +140,24 @@ class Observed:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start, seen, status = time.monotonic(), 0, 500
+        start, seen, complete, status = time.monotonic(), 0, False, 500
         most = self._most_of_path.get(scope["path"], self._most_bytes)
 
         async def limited() -> Any:
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, complete
+            left = None if complete else start + _BODY_SECONDS - time.monotonic()
+            try:
+                message = await asyncio.wait_for(receive(), left)
+            except TimeoutError as error:
+                raise RequestError(408, f"the request did not arrive within {_BODY_SECONDS} seconds") from error
+            complete = not message.get("more_body", False)
             size = len(message.get("body", b""))
             seen += size
             self._open_bytes += size
             if seen > most:
                 raise RequestError(413, f"the request is larger than {most:,} bytes")
             if self._open_bytes > self._most_open:
-                raise RequestError(503, "too much is being received", retry_seconds=1)
+                raise RequestError(503, "the server is receiving too much at once", retry_seconds=1)
             return message
 
         async def noted(message: Any) -> None:

@@ -14,8 +14,8 @@ _AS_ADAM = 0.2  # of the rate: how far each entry of a matrix moves, about as wi
 class MuonAndAdam(torch.optim.Optimizer):
     """Muon moves a matrix by the momentum of its gradient with all singular values near one; `adam` moves the rest.
 
-    One rate does for both. Embeddings, biases and norms are Adam's, as Jordan et al. have it. Torch's own Muon gives
-    the same, but in bf16 only, which processors without such products take many times as long for.
+    One rate does for both. Embeddings, biases and norms are Adam's, as Jordan et al. have it. `torch.optim.Muon`
+    computes the same, but only in bf16, which is many times slower on processors without bf16 products.
     """
 
     def __init__(self, matrices: Sequence[Tensor], adam: torch.optim.Adam, *, precision: torch.dtype) -> None:
@@ -33,7 +33,10 @@ class MuonAndAdam(torch.optim.Optimizer):
         for matrix in self.matrices["params"]:
             if matrix.grad is None:
                 continue
-            momentum = self.state[matrix].setdefault("momentum_buffer", torch.zeros_like(matrix))
+            state = self.state[matrix]
+            if not state:
+                state["momentum_buffer"] = torch.zeros_like(matrix)
+            momentum = state["momentum_buffer"]
             momentum.lerp_(matrix.grad, 1 - _MOMENTUM)
             direction = orthogonalised(matrix.grad.lerp(momentum, _MOMENTUM), self.precision)
             matrix.mul_(1 - rate * decay).add_(direction, alpha=-rate * _AS_ADAM * math.sqrt(max(matrix.shape)))
@@ -53,5 +56,5 @@ def orthogonalised(matrix: Float[Tensor, "rows columns"], precision: torch.dtype
 
 
 def hidden_matrices(model: nn.Module) -> list[Tensor]:
-    """The weights of all linear layers. Embeddings are none, nor is the output layer, which is tied to them."""
+    """The weights of all linear layers; the tables of embeddings and of the output are not linear layers here."""
     return [module.weight for module in model.modules() if isinstance(module, nn.Linear)]

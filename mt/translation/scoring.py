@@ -61,11 +61,11 @@ def score_split(
     first, expected = scores_path(run_dir, split).parent, run.expected if split == "test" else None
     own, now = asdict(run.decoding), asdict(decoding) | {"batch_tokens": run.decoding.batch_tokens}
     others = {key: value for key, value in own.items() if now[key] != value}
-    same_search: dict[str, Any] = {"first": first, "expected": None if others else expected, "form": form}
-    translate_and_score(run_dir, translator, text, language=language, decoding=decoding, **same_search)
+    options: dict[str, Any] = {"first": first, "expected": None if others else expected, "form": form}
+    translate_and_score(run_dir, translator, text, language=language, decoding=decoding, **options)
     if expected is not None and others:
-        options = " ".join(f"decoding.{key}={json.dumps(value)}" for key, value in others.items())
-        report(f"not compared with the expected BLEU {expected.bleu:.2f}, which is of the run's own search: {options}")
+        typed = " ".join(f"decoding.{key}={json.dumps(value)}" for key, value in others.items())
+        report(f"not compared with the expected BLEU {expected.bleu:.2f}, which is of the run's own search: {typed}")
 
 
 def save_scores(folder: Path, values: Mapping[str, object], shown: str, **files: bytes) -> None:

@@ -73,5 +73,5 @@ def test_other_text_is_another_draw(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lines", [LINES[:19], ["a\tb\n"] * 100, ["a\t \n"] * 100])
 def test_too_few_pairs_to_draw_from_are_refused(tmp_path: Path, lines: list[str]) -> None:
-    with pytest.raises(UserError, match=r"^data\.train: too few .*, less than 20 .*; give data\.validation"):
+    with pytest.raises(UserError, match=r"^data\.train: too few .*, fewer than 20 .*; give data\.validation"):
         DrawnCorpus("drawn", Draw([corpus(tmp_path / "few.tsv", lines)], [], FILTERS, 100), 0).count_pairs()

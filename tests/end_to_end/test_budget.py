@@ -101,7 +101,7 @@ def test_a_warm_up_by_time_is_that_share_of_the_steps(
     assert warmup_of(config, TrainingState(step=250, progress=progress)) == warmup
 
 
-def test_a_run_from_before_the_choice_of_an_optimizer_goes_on_with_adam(tmp_path: Path) -> None:
+def test_a_run_of_the_same_text_from_before_the_choice_of_an_optimizer_goes_on(tmp_path: Path) -> None:
     config = small_runs.train_config(small_runs.write_corpus(tmp_path), f"run_dir={tmp_path}/run")
     run_dir = Path(config.run_dir)
     run_dir.mkdir()

@@ -52,9 +52,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def whole(corpus: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What two ranks leave behind when nobody stops them."""
+    """What two ranks leave behind when nobody stops them; Muon, which has Adam for a part."""
     run_dir = tmp_path_factory.mktemp("whole") / "run"
-    config = small_runs.train_config(corpus, f"run_dir={run_dir}")
+    config = small_runs.train_config(corpus, f"run_dir={run_dir}", "training.optimizer=muon")
     assert small_runs.ended(start(config, run_dir.with_suffix(".log"))) == [0, 0]
     assert (run_dir / "evaluation.json").exists()
     return run_dir
@@ -64,7 +64,7 @@ def whole(corpus: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_two_ranks_continue_bitwise_after_a_signal_to_one(corpus: list[str], whole: Path, tmp_path: Path) -> None:
     """Only the second rank hears it; both finish the step, one saves, one tells."""
     run_dir, log, hold = tmp_path / "run", tmp_path / "log", tmp_path / "hold"
-    config = small_runs.train_config(corpus, f"run_dir={run_dir}")
+    config = small_runs.train_config(corpus, f"run_dir={run_dir}", "training.optimizer=muon")
     processes = start(config, log, hold=hold)
     wait_for((run_dir / "metrics.jsonl").exists)
     os.kill(int(processes[1].pid or 0), signal.SIGUSR1)

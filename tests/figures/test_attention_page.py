@@ -73,4 +73,4 @@ def test_a_picture_takes_any_subword_as_text() -> None:
 
 def test_letters_that_the_font_lacks_are_counted_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     attention_picture(torch.ones(1, 1, 2), ["犬", "猫"], ["a"])
-    assert capsys.readouterr().err == "the picture has boxes for 2 letters that matplotlib's font lacks\n"
+    assert capsys.readouterr().err == "the picture has boxes for letters that matplotlib's font lacks: 2\n"

@@ -82,6 +82,15 @@ def assert_loads(folder: Path, *steps: int) -> list[str]:
     return passed_over
 
 
+def test_the_newest_readable_state_counts(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=KEEP, run="a")
+    assert checkpoints.newest_state() == TrainingState()
+    save(tmp_path, 1, 2)
+    assert checkpoints.newest_state() == state_at(2)
+    (tmp_path / "step-2" / STATE).write_bytes(b"{")
+    assert checkpoints.newest_state() == state_at(1)
+
+
 @pytest.mark.reliability(1, 3)
 @pytest.mark.parametrize("mode", SOME_MODES)
 def test_whichever_call_of_a_save_fails_the_newest_whole_checkpoint_loads(

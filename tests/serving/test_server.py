@@ -211,6 +211,32 @@ def test_bodies_on_their_way_are_limited_together() -> None:
         assert client.post("/detect", json={"q": "a"}).status_code == 400  # a key is missing
 
 
+def test_a_body_has_a_minute_to_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mt.serving.application._BODY_SECONDS", 0.2)
+    statuses = list[int]()
+
+    async def upload(app: Any) -> None:
+        messages = iter([{"type": "http.request", "body": b"{", "more_body": True}])
+
+        async def receive() -> Any:
+            message = next(messages, None)
+            if message is None:
+                await asyncio.sleep(20)
+            return message
+
+        async def send(message: Any) -> None:
+            statuses.extend([message["status"]] if "status" in message else [])
+
+        headers = [(b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": "/detect", "query_string": b"", "headers": headers}
+        await app(scope, receive, send)
+
+    with serving() as client:
+        client.portal.call(upload, client.app)
+        assert statuses == [408]
+        assert client.post("/detect", json={"q": "a"}).status_code == 200
+
+
 def test_a_key_in_a_header_is_checked_before_the_body_is_read() -> None:
     with serving(keys=[]) as client:
         headers = {"Authorization": "DeepL-Auth-Key wrong", "Content-Type": "application/json"}
