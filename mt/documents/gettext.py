@@ -17,7 +17,8 @@ _LINE_START = re.compile(r"(?<![^\n])|(?<=\r)(?!\n)")
 _WIDTH = r"(?:\d++|\*)?(?:\.(?:\d+|\*))?(?:hh?|ll?|[jztL])?"
 _BY_POSITION = rf"%[-+#0]*+{_WIDTH}[diouxXeEfFgGaAcspnr@]|%[ ]{_WIDTH}[dfeEgG](?![a-zA-Z])|\{{\}}"
 _BY_NAME = (
-    r"%(?:\(\w+\)|\d+\$)[-+#0 ]*+\d*+\.?\d*+[a-zA-Z@]|%%|%L?\d{1,2}(?!\$[a-zA-Z])"
+    r"%(?:\(\w+\)|\d+\$)[-+#0 ]*+\d*+\.?\d*+[a-zA-Z@]|%%"
+    r"|%L?\d{1,2}(?!\$[a-zA-Z]|[\d.]*[diouxXeEfFgGcs](?![a-zA-Z]))"  # Qt's, unless the letter after it is C's
     r"|[%$]?\{\w[^{}]*\}|\{\{[^{}]*\}\}|\$[a-zA-Z_]\w*"
 )
 _EVERY = f"{_BY_NAME}|{_BY_POSITION}"

@@ -143,6 +143,12 @@ def test_messages_without_a_translation_get_one() -> None:
     assert translated("a.po", PO.replace("\n", "\r\n")) == found.replace("\n", "\r\n").encode()
 
 
+def test_a_width_is_a_part_of_its_placeholder() -> None:
+    """Qt's %1 has a number too, and no letter."""
+    found = translated("a.po", 'msgid "at %02d or %5.1f of %1 in %2dogs"\nmsgstr ""\n').decode()
+    assert 'msgstr "AT %02d OR %5.1f OF %1 IN %2DOGS"' in found
+
+
 def test_a_file_is_not_opened_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text('msgid "a"\nmsgstr ""\n', encoding="utf-8")
     with pytest.raises(UserError, match="not a PO file"):
