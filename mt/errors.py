@@ -104,7 +104,7 @@ def from_system(error: Exception) -> MtError | None:
             return DiskError(f"cannot write {path}: {error.strerror}; free some space and run it again")
         if error.errno in _PERMISSION_ERRORS:
             return DiskError(f"{error.filename or 'the output'}: {error.strerror}; check who may read and write it")
-        if error.filename:
+        if error.filename and not out_of_memory(error):
             return UserError(f"{error.filename}: {error.strerror}; check the path")
     if out_of_memory(error):
         return UserError(
@@ -117,4 +117,5 @@ def from_system(error: Exception) -> MtError | None:
 def out_of_memory(error: Exception) -> bool:
     """Whether memory ran out; torch raises its own class on a GPU, and elsewhere a RuntimeError with such a text."""
     in_words = isinstance(error, RuntimeError) and any(words in str(error) for words in _OUT_OF_MEMORY)
-    return in_words or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return in_words or refused or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"

@@ -7,6 +7,7 @@ keys with `+`, wrong types. Only a bug shows a traceback.
 import contextlib
 import functools
 import io
+import math
 import os
 import re
 import signal
@@ -47,11 +48,22 @@ def command(name: str) -> Callable[[Job], Callable[[], None]]:
             end_on_signals()
             # Threads of torch that wait for each other sleep: while they spin, another program has their cores.
             os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+            if cores := cores_of_quota():
+                os.environ.setdefault("OMP_NUM_THREADS", str(cores))
             sys.exit(run(name, job, sys.argv[1:]))
 
         return main
 
     return decorate
+
+
+def cores_of_quota(path: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
+    """How many cores a container's quota is worth, if it has fewer than it sees; torch counts those that it sees."""
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = path.read_text(encoding="ascii").split()
+        cores = math.ceil(int(quota) / int(period))  # "max" is none
+        return cores if cores < len(os.sched_getaffinity(0)) else None
+    return None
 
 
 def run(name: str, job: Job, arguments: Sequence[str]) -> int:

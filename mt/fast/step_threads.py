@@ -32,7 +32,11 @@ class StepThreads:
         self.count = min(torch_threads, _MOST_THREADS)
         self._pool = ThreadPoolExecutor(self.count, "step")
         begun = Barrier(self.count)
-        list(self._pool.map(lambda _: _take_share(torch_threads // self.count, begun), range(self.count)))
+        try:
+            list(self._pool.map(lambda _: _take_share(torch_threads // self.count, begun), range(self.count)))
+        except RuntimeError:  # no further thread can be started, and those that were wait for it
+            begun.abort()
+            raise
         torch.set_num_threads(torch_threads)
 
     def __call__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

@@ -57,6 +57,7 @@ class Workers:
         if self.processes and self.threads > 1 and sentences >= _SENTENCES_PER_PROCESS * self.threads:
             with contextlib.suppress(OSError, BrokenProcessPool):  # no further process, or one that was killed
                 if function not in self.workers:
+                    give_back_freed_memory()  # instead of keeping it once for each process
                     self.workers[function] = WorkerProcesses(function, count=self.threads)
                 return self.workers[function].map(arguments)
         return in_threads(function, arguments, threads=self.threads)
@@ -130,7 +131,6 @@ class WorkerProcesses(Generic[Result]):
     """
 
     def __init__(self, function: Callable[..., Result], *, count: int) -> None:
-        give_back_freed_memory()  # instead of keeping it once for each process
         gc.freeze()  # looking for garbage writes into objects, whose memory would be copied
         before = multiprocessing.active_children()
         context = multiprocessing.get_context("fork")

@@ -112,7 +112,7 @@ class SlidingContext:
     def __call__(self, tokens: Int[Tensor, " rows"]) -> Float[Tensor, "rows vocabulary"]:
         """Append each row's newest token and return the logits of the one after it."""
         if self.decoder.length == self.window:
-            newer = self.tokens[:, self.tokens.shape[1] - self.window // 2 :]
+            newer = self.tokens[:, self.tokens.shape[1] - min(self.window // 2, self.window - 2) :]
             self.tokens = torch.cat([self.tokens[:, :1], newer], dim=1)
             self.decoder = CachedContinuation(self.model, self.tokens[:, :0])
             self.decoder.append(self.tokens)

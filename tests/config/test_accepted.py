@@ -20,7 +20,7 @@ from omegaconf import OmegaConf
 from reliability import Trials
 
 from mt import build
-from mt.commands.entry_point import exit_code, run
+from mt.commands.entry_point import cores_of_quota, exit_code, run
 from mt.config.loading import to_yaml
 from mt.config.overrides import readable
 from mt.config.schema import BuiltinData, EvaluateConfig, FilesData, TrainConfig, TranslateConfig
@@ -379,3 +379,16 @@ def test_nothing_changes_after_loading() -> None:
     with pytest.raises(AttributeError):
         config.seed = 2  # type: ignore[misc]
     assert replace(config, seed=2).seed == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "cores"),
+    [("50000 100000\n", 1), ("250000 100000\n", 3), ("max 100000\n", None), ("x", None), (None, None)],
+)
+def test_a_containers_quota_counts_as_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str | None, cores: int | None
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)))
+    if written is not None:
+        (tmp_path / "cpu.max").write_text(written, encoding="ascii")
+    assert cores_of_quota(tmp_path / "cpu.max") == cores

@@ -30,6 +30,7 @@ HUGE_PAGES = """
 import re
 import torch
 from mt.fast.memory import keep_freed_memory
+from mt.fast.workers import in_process
 
 def huge():
     with open("/proc/self/smaps_rollup") as file:
@@ -37,6 +38,7 @@ def huge():
 
 before = huge()
 keep_freed_memory()
+in_process(huge)  # as a training learns its subwords
 kept = [torch.ones(2**18) for _ in range(64)]  # 1 MiB each
 print(before, huge())
 """

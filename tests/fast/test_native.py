@@ -450,6 +450,15 @@ def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path, copying
     for folder, cached in (("cache", 1), ("cache", 1), ("file/beneath", 0)):
         assert has_kernels({"CC": copying, "MT_KERNELS_DIR": str(tmp_path / folder)})
         assert len(list((tmp_path / folder).glob("*"))) == cached
+    assert has_kernels({"CC": copying, "MT_KERNELS_DIR": str(tmp_path / ("a" * 300))})  # not even looked at
+
+
+@compiled
+def test_a_library_is_built_where_it_stays(tmp_path: Path, copying: str) -> None:
+    """And not in /tmp, from which some systems load nothing."""
+    script, cache = Path(copying), tmp_path / "cache"
+    script.write_text(script.read_text("utf-8").replace("cp ", f'[ "${{one#{cache}/}}" != "$one" ] && cp '), "utf-8")
+    assert has_kernels({"CC": copying, "MT_KERNELS_DIR": str(cache)})
 
 
 @pytest.mark.reliability(25)

@@ -1,9 +1,10 @@
 """Micro-batches side by side: the gradient of one after another, and dropout that no timing changes."""
 
 import contextlib
+import gc
 import time
 from collections.abc import Iterator
-from threading import Barrier
+from threading import Barrier, Thread
 
 import numpy as np
 import pytest
@@ -105,6 +106,25 @@ def test_every_thread_has_its_share_of_torchs_threads_from_the_first_step_on() -
                 assert found == [1] * 4
     finally:
         torch.set_num_threads(before)
+
+
+def test_where_no_further_thread_starts_those_that_did_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for the others they would keep the process from its end."""
+    started, original = list[Thread](), Thread.start
+
+    def start(thread: Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        original(thread)
+
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="new thread"):
+        patched.setattr(Thread, "start", start)
+        StepThreads()
+    gc.collect()
+    started[0].join(timeout=10)
+    assert not started[0].is_alive()
 
 
 def test_one_core_needs_no_threads() -> None:

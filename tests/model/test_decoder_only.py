@@ -85,6 +85,15 @@ def test_rows_of_sources_of_other_lengths_move_and_multiply_with_their_hypothese
         torch.testing.assert_close(decoder(prefixes[:, t]), expected, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("window", [2, 3])
+def test_the_shortest_windows_slide_too(window: int) -> None:
+    decoder = SlidingContext(
+        tiny_model(family="decoder", positions="learned", max_positions=window), rows=2, window=window
+    )
+    for token in sentences([8, 8], seed=0, begin=BOS).T:
+        assert decoder(token).isfinite().all()
+
+
 def test_a_text_longer_than_the_window_continues_from_its_newer_half() -> None:
     model = tiny_model(family="decoder", positions="learned", max_positions=6)
     text, empty = sentences([8, 8], seed=0, begin=BOS), torch.empty(2, 0, dtype=torch.int64)

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import errno
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from pairs import listed_pairs, random_pairs
 from tiny_models import VOCAB_SIZE, tiny_model
 
 from mt.data.loader import TrainingOrder
-from mt.errors import UserError, out_of_memory
+from mt.errors import UserError, from_system, out_of_memory
 from mt.model.transformer import Transformer
 from mt.training.step import TrainingLoss
 from mt.training.trial import largest_batches, largest_that_fits, try_batches
@@ -83,6 +84,8 @@ def test_other_errors_are_not_taken_for_memory() -> None:
 def test_what_counts_as_out_of_memory() -> None:
     assert out_of_memory(torch.OutOfMemoryError("CUDA out of memory"))
     assert out_of_memory(MemoryError())
+    for refused in (OSError(errno.ENOMEM, "Cannot allocate memory"), OSError(errno.ENOMEM, "refused", "ids")):
+        assert str(from_system(refused)).startswith("out of memory")
     assert out_of_memory(RuntimeError(TORCH_MESSAGE))
     assert out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"))
     assert not out_of_memory(RuntimeError("index out of range"))

@@ -100,14 +100,18 @@ def _loaded(compiler: str) -> ctypes.CDLL:
     with contextlib.suppress(OSError):  # the disk is full, or the folder above is read-only
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     private = _is_private(cache)
-    if cache.exists() and not private:
+    if os.path.exists(cache) and not private:  # noqa: PTH110  Path.exists raises where a folder may not be entered
         cure = "make it yours with mode 700, or name another in MT_KERNELS_DIR"
         print(f"{cache}: open to others, so kernels are compiled for this process only; {cure}", file=sys.stderr)
     for cached in sorted(cache.glob(f"{name}-*.so")) if private else ():
         with contextlib.suppress(OSError):
             if _is_private(cached) and cached.stem == f"{name}-{_digest(cached.read_bytes())}":
                 return _opened(cached)
-    with tempfile.TemporaryDirectory() as folder:
+    with contextlib.ExitStack() as held:
+        folder = None
+        with contextlib.suppress(OSError):  # not /tmp, from which some systems load nothing
+            folder = held.enter_context(tempfile.TemporaryDirectory(dir=cache)) if private else None
+        folder = folder or held.enter_context(tempfile.TemporaryDirectory())
         built = Path(folder) / "kernels.so"
         sources = [str(path) for path in _SOURCES if path.suffix == ".c"]
         done = _ran([*command, *_OPTIONS, "-o", str(built), *sources, "-lm"])
@@ -116,11 +120,9 @@ def _loaded(compiler: str) -> ctypes.CDLL:
             raise OSError(f"{command[0]} failed: {first_line or done.returncode}")
         library = _opened(built)
         with contextlib.suppress(OSError):
-            if private:
-                with tempfile.TemporaryDirectory(dir=cache) as alongside:
-                    copy = Path(shutil.copyfile(built, Path(alongside) / built.name))
-                    copy.chmod(0o700)
-                    copy.replace(cache / f"{name}-{_digest(built.read_bytes())}.so")
+            if built.parent.parent == cache:
+                built.chmod(0o700)
+                built.replace(cache / f"{name}-{_digest(built.read_bytes())}.so")
         return library
 
 
