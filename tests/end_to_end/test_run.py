@@ -25,7 +25,7 @@ from mt.commands.translate import translate
 from mt.data.batch import Batch
 from mt.data.tokenizer import Tokenizer, train_tokenizer
 from mt.runs.delivery import averaged_steps
-from mt.runs.folder import note_imported
+from mt.runs.folder import checkpoint_steps, note_imported
 from mt.training.consistency import doubled
 
 JOBS = {"translate": translate, "evaluate": evaluate, "average": average}
@@ -369,7 +369,11 @@ def test_of_a_run_with_a_budget_the_warm_up_is_a_share_of_the_steps_made(
     given: dict[str, Any] = {}
     monkeypatch.setattr(averaging, "deliver", lambda *_, **choice: given.update(choice))
     run_dir = Path(shutil.copytree(finished[0], tmp_path / "run"))
-    for budget, warmup_steps in (("null", 10), ("2h", 1)):
+    checkpoints = run_dir / "checkpoints"
+    newest = checkpoints / f"step-{max(checkpoint_steps(checkpoints))}" / "state.json"
+    state = json.loads(newest.read_bytes())
+    for budget, progress, warmup_steps in (("null", 0.0, 10), ("2h", 1.0, 1), ("2h", 0.25, 4)):
+        newest.write_text(json.dumps({**state, "progress": progress}), encoding="utf-8")
         written = (finished[0] / "config.yaml").read_text(encoding="utf-8")
         written = written.replace("budget: null", f"budget: {budget}").replace("max_steps: 20", "max_steps: 200")
         (run_dir / "config.yaml").write_text(written, encoding="utf-8")
