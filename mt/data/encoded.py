@@ -57,20 +57,6 @@ def encode_corpus(
     tokenizers = list(map(cache(Tokenizer.load), tokenizer_paths))
     origin: list[object] = [_FORMAT, text.fingerprint, split, *(one.fingerprint for one in tokenizers), max_tokens]
 
-    def encode(chunk: int, sides: Sequence[Sequence[str]]) -> list[list[list[int]]]:
-        if augmentation is None:
-            return subwords(chunk, sides)
-        pairs, first = list(zip(*sides, strict=True)), chunk * CHUNK_PAIRS
-        ids = subwords(chunk, list(zip(*augmentation.all_changed(pairs, first=first, seed=seed), strict=True)))
-        too_long = [number for number, both in enumerate(zip(*ids, strict=True)) if max(map(len, both)) > most]
-        if augmentation.joined and too_long:  # without the joined pair it may be short enough
-            alone = replace(augmentation, joined=0.0).all_changed(pairs, first=first, seed=seed)
-            again = subwords(chunk, list(zip(*(alone[number] for number in too_long), strict=True)))
-            for side, new in zip(ids, again, strict=True):
-                for number, one in zip(too_long, new, strict=True):
-                    side[number] = one
-        return ids
-
     def subwords(chunk: int, sides: Sequence[Sequence[str]]) -> list[list[list[int]]]:
         if not bpe_dropout:
             return [one.encode_many(side, num_threads=num_threads) for one, side in zip(tokenizers, sides, strict=True)]
@@ -80,6 +66,9 @@ def encode_corpus(
         ]
 
     most = inf if max_tokens is None else max_tokens
+    encode: Encode = subwords
+    if augmentation is not None:
+        encode = partial(_changed, augmentation=augmentation, subwords=subwords, most=most, seed=seed)
     small = max(one.vocab_size for one in tokenizers) <= 1 << 16
     write = partial(_write, text, split, encode, dtype="<u2" if small else "<u4", most=max_tokens)
     if not bpe_dropout and augmentation is None:
@@ -90,6 +79,28 @@ def encode_corpus(
     for old in samples[:-2]:  # another rank may still read the epoch before
         shutil.rmtree(old, ignore_errors=True)
     return _mapped(*sample)
+
+
+def _changed(
+    chunk: int,
+    sides: Sequence[Sequence[str]],
+    *,
+    augmentation: Augmentation,
+    subwords: Encode,
+    most: float,
+    seed: tuple[int, ...],
+) -> list[list[list[int]]]:
+    """The subwords of a chunk as it is changed; a pair that is too long with another after it stays alone."""
+    pairs, first = list(zip(*sides, strict=True)), chunk * CHUNK_PAIRS
+    ids = subwords(chunk, list(zip(*augmentation.all_changed(pairs, first=first, seed=seed), strict=True)))
+    too_long = [number for number, both in enumerate(zip(*ids, strict=True)) if max(map(len, both)) > most]
+    if augmentation.joined and too_long:
+        alone = replace(augmentation, joined=0.0).all_changed(pairs, first=first, seed=seed)
+        again = subwords(chunk, list(zip(*(alone[number] for number in too_long), strict=True)))
+        for side, new in zip(ids, again, strict=True):
+            for number, one in zip(too_long, new, strict=True):
+                side[number] = one
+    return ids
 
 
 def _mapped(folder: Path, facts: Facts) -> Pairs:

@@ -175,7 +175,10 @@ class Observed:
             failure = {"exception": type(error).__name__, "at": [f"{one.filename}:{one.lineno}" for one in frames[-3:]]}
         finally:
             self._open_bytes -= seen
-        seconds = time.monotonic() - start
+        self._note(scope, status, time.monotonic() - start, failure)
+
+    def _note(self, scope: Scope, status: int, seconds: float, failure: Mapping[str, Any]) -> None:
+        """Count a request, and write its line of the log."""
         path = scope["path"] if scope["path"] in self._paths else "other"
         self._metrics.note_request(path, status, seconds)
         if self._log is not None:
