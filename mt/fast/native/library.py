@@ -107,11 +107,18 @@ def _loaded(compiler: str) -> ctypes.CDLL:
         with contextlib.suppress(OSError):
             if _is_private(cached) and cached.stem == f"{name}-{_digest(cached.read_bytes())}":
                 return _opened(cached)
-    with contextlib.ExitStack() as held:
-        folder = None
-        with contextlib.suppress(OSError):  # not /tmp, from which some systems load nothing
-            folder = held.enter_context(tempfile.TemporaryDirectory(dir=cache)) if private else None
-        folder = folder or held.enter_context(tempfile.TemporaryDirectory())
+    if private:
+        with contextlib.suppress(OSError):  # the disk is full
+            return _built(command, name, cache)
+    return _built(command, name, None)
+
+
+def _built(command: Sequence[str], name: str, cache: Path | None) -> ctypes.CDLL:
+    """The library, compiled in the folder where it stays, or without one in /tmp, from which some systems load nothing.
+
+    Raises OSError or TimeoutExpired.
+    """
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
         built = Path(folder) / "kernels.so"
         sources = [str(path) for path in _SOURCES if path.suffix == ".c"]
         done = _ran([*command, *_OPTIONS, "-o", str(built), *sources, "-lm"])
@@ -119,10 +126,9 @@ def _loaded(compiler: str) -> ctypes.CDLL:
             first_line = done.stderr.decode(errors="replace").strip().partition("\n")[0]
             raise OSError(f"{command[0]} failed: {first_line or done.returncode}")
         library = _opened(built)
-        with contextlib.suppress(OSError):
-            if built.parent.parent == cache:
-                built.chmod(0o700)
-                built.replace(cache / f"{name}-{_digest(built.read_bytes())}.so")
+        if cache is not None:
+            built.chmod(0o700)
+            built.replace(cache / f"{name}-{_digest(built.read_bytes())}.so")
         return library
 
 
