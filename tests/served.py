@@ -1,9 +1,14 @@
 """Servers for tests, whose translators answer in capital letters, or with a random model."""
 
+import functools
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -18,16 +23,13 @@ for _module in (
 ):
     pytest.importorskip(_module, reason="needs the extra serve: in the repository, pip install -e '.[serve]'")
 
+from composed import composed  # noqa: E402
 from fastapi.testclient import TestClient  # noqa: E402
 
 from mt.api import Translator  # noqa: E402
-from mt.serving.access import ApiKeys, RateLimit  # noqa: E402
-from mt.serving.application import application  # noqa: E402
-from mt.serving.documents import Documents  # noqa: E402
-from mt.serving.metrics import Metrics  # noqa: E402
-from mt.serving.requests import Gate  # noqa: E402
-from mt.serving.service import Pair, Service  # noqa: E402
-from mt.translation.limits import Limits  # noqa: E402
+from mt.config.schema import ServeConfig  # noqa: E402
+from mt.serving import configured  # noqa: E402
+from mt.serving.service import Pair  # noqa: E402
 from mt.translation.segments import Translation  # noqa: E402
 
 
@@ -71,27 +73,30 @@ class Capitals(Translator):
         return best
 
 
+@functools.cache
+def small_limits() -> ServeConfig:
+    """What `mt-serve` gets, with small limits."""
+    words = ["max_texts=50", "max_characters=5000", "max_alternatives=3", "max_document_bytes=200000"]
+    words += ["batch_tokens=64", "queue_tokens=10000", "timeout_seconds=30", "device=cpu"]
+    with tempfile.TemporaryDirectory() as folder:  # like a finished run
+        for name in ("config.yaml", "tokenizer.model", "model.safetensors"):
+            Path(folder, name).write_text("{}", encoding="utf-8")
+        return composed("serve", f"run_dir={folder}", *words)  # type: ignore[return-value]
+
+
 @contextmanager
-def serving(*translators: tuple[str, str, Translator], **options: Any) -> Iterator[TestClient]:
-    """A client of a server of these pairs; from English to German and French without any."""
-    keys = options.pop("keys", None)
-    rate = RateLimit(options.pop("requests_per_minute", None))
-    timeout = options.pop("timeout_seconds", 30.0)
-    log, cors_origins = options.pop("log", None), options.pop("cors_origins", ())
-    settings = {"batch_tokens": 64, "queue_tokens": 10_000, "limits": Limits(texts=50, characters=5000, n_best=4)}
-    documents = {"most_bytes": 200_000, "seconds": 60.0} | options.pop("documents", {})
-    settings |= options
+def serving(
+    *translators: tuple[str, str, Translator], log: Callable[[str], object] = len, **options: Any
+) -> Iterator[TestClient]:
+    """A client of the server that mt-serve makes with these options, of these pairs.
+
+    Without any it translates from English to German and French.
+    """
     pairs = [Pair(*each) for each in translators or [("en", "de", Capitals()), ("en", "fr", Capitals())]]
-    metrics = Metrics()
-    served = Service(pairs, report=metrics.note_batch, **settings)
-    app = application(
-        served,
-        Gate(None if keys is None else ApiKeys(keys, origin="keys"), rate, timeout_seconds=timeout),
-        metrics,
-        most_characters=5000,
-        documents=Documents(served, **documents),
-        cors_origins=cors_origins,
-        log=log,
-    )
-    with TestClient(app) as client:
+    with (
+        mock.patch.object(configured, "pairs_of", return_value=pairs),
+        mock.patch.object(configured, "keep_freed_memory"),
+        mock.patch.object(configured, "report", log),
+        TestClient(configured.application_of(replace(small_limits(), **options))) as client,
+    ):
         yield client

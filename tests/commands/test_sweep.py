@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 import torch
 import yaml
 from composed import composed
+from waiting import until
 
 import small_runs
 from mt.commands.entry_point import exit_code, run
@@ -208,8 +208,7 @@ def test_a_stopped_sweep_stops_its_training_and_continues(tmp_path: Path) -> Non
     command = [sys.executable, str(CONF.parent / "scripts/sweep.py"), *words]
     checkpoints = tmp_path / "sweep/base-1/checkpoints"
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not list(checkpoints.glob("step-*")):
-        time.sleep(0.05)
+    until(lambda: list(checkpoints.glob("step-*")), seconds=200)
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 143, said

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 import small_runs
 from mt.config.schema import TrainConfig
@@ -25,13 +25,6 @@ STEPS = 12
 def start(config: TrainConfig, log: Path, *, hold: Path | None = None, ranks: int = 2) -> list[BaseProcess]:
     environments = small_runs.torchrun_environments(ranks)
     return [small_runs.start_training(config, log=log, hold=hold, environment=one) for one in environments]
-
-
-def wait_for(condition: Callable[[], bool], *, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def metrics(run_dir: Path) -> list[dict[str, Any]]:
@@ -66,7 +59,7 @@ def test_two_ranks_continue_bitwise_after_a_signal_to_one(corpus: list[str], who
     run_dir, log, hold = tmp_path / "run", tmp_path / "log", tmp_path / "hold"
     config = small_runs.train_config(corpus, f"run_dir={run_dir}", "training.optimizer=muon")
     processes = start(config, log, hold=hold)
-    wait_for((run_dir / "metrics.jsonl").exists)
+    until((run_dir / "metrics.jsonl").exists)
     os.kill(int(processes[1].pid or 0), signal.SIGUSR1)
     hold.touch()
     assert small_runs.ended(processes) == [143, 143]
@@ -110,7 +103,7 @@ def test_a_rank_that_dies_ends_the_others(corpus: list[str], tmp_path: Path) -> 
     run_dir, log = tmp_path / "run", tmp_path / "log"
     config = small_runs.train_config(corpus, f"run_dir={run_dir}", "training.max_steps=100000")
     processes = start(config, log)
-    wait_for((run_dir / "checkpoints/step-4").exists)
+    until((run_dir / "checkpoints/step-4").exists)
     processes[1].kill()
     assert small_runs.ended(processes, within_seconds=30) == [1, -signal.SIGKILL]
     text = log.read_text(encoding="utf-8")
@@ -195,7 +188,7 @@ def test_torchrun_trains_as_one_process(corpus: list[str], tmp_path: Path, ranks
 def test_a_signal_to_torchrun_saves(corpus: list[str], tmp_path: Path, number: signal.Signals) -> None:
     run_dir = tmp_path / "run"
     launched = torchrun(corpus, run_dir, "training.max_steps=100000", "training.validate_every_steps=100000")
-    wait_for((run_dir / "checkpoints/step-4").exists, seconds=120)
+    until((run_dir / "checkpoints/step-4").exists, seconds=120)
     launched.send_signal(number)
     start = time.monotonic()
     error = launched.communicate(timeout=60)[1]
@@ -208,7 +201,7 @@ def test_a_signal_to_torchrun_saves(corpus: list[str], tmp_path: Path, number: s
 def test_torchrun_ends_all_when_one_dies(corpus: list[str], tmp_path: Path) -> None:
     run_dir = tmp_path / "run"
     launched = torchrun(corpus, run_dir, "training.max_steps=100000")
-    wait_for((run_dir / "checkpoints/step-4").exists, seconds=120)
+    until((run_dir / "checkpoints/step-4").exists, seconds=120)
     children = Path(f"/proc/{launched.pid}/task/{launched.pid}/children").read_text(encoding="utf-8").split()
     os.kill(int(children[-1]), signal.SIGKILL)
     start = time.monotonic()
@@ -225,7 +218,7 @@ def test_a_rank_that_hangs_leaves_after_a_signal(corpus: list[str], tmp_path: Pa
     run_dir, log = tmp_path / "run", tmp_path / "log"
     config = small_runs.train_config(corpus, f"run_dir={run_dir}", "training.max_steps=100000")
     processes = start(config, log)
-    wait_for((run_dir / "checkpoints/step-4").exists)
+    until((run_dir / "checkpoints/step-4").exists)
     os.kill(int(processes[1].pid or 0), signal.SIGSTOP)
     time.sleep(1)
     os.kill(int(processes[0].pid or 0), signal.SIGTERM)

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 import small_runs
 from mt.commands.entry_point import run
@@ -47,11 +48,7 @@ def test_a_translation_that_is_stopped_keeps_what_is_finished(
     output.write_text("an older one\n", encoding="utf-8")
     words = [f"run_dir={finished}", f"input={given}", f"output={output}", "decoding.max_extra_tokens=3", "device=cpu"]
     process = small_runs.start(command, words, log)
-    deadline = time.monotonic() + 120
-    while not any(part.stat().st_size for part in tmp_path.glob("*.part")):
-        assert process.is_alive()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: any(part.stat().st_size for part in tmp_path.glob("*.part")), seconds=120)
     os.kill(process.pid or 0, number)
     start = time.monotonic()
     assert small_runs.ended([process]) == [CODES[number]]
@@ -134,10 +131,7 @@ def test_a_signal_that_is_swallowed_is_raised_again(
 ) -> None:
     log = tmp_path / "log"
     process = small_runs.start(deaf, [swallowed], log)
-    deadline = time.monotonic() + 60
-    while not log.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(log.exists)
     os.kill(process.pid or 0, number)
     assert small_runs.ended([process], within_seconds=20) == [CODES[number]]
     reported = log.with_suffix(".err").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
-from served import Limits  # noqa: F401  skips without the extra
+from served import TestClient  # noqa: F401  skips without the extra
 
 from mt.serving.batcher import Batcher, BatchReport, OverloadedError
 

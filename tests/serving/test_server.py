@@ -4,16 +4,18 @@ import asyncio
 import gc
 import hashlib
 import json
+import os
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import Request
 from served import Capitals, Pair, Translation, serving
+from waiting import until
 
 from mt.serving.requests import Parameters, RequestError
 from mt.serving.service import FailedError, Service, _Way
@@ -27,13 +29,6 @@ class Reversed(Capitals):
 
     def _translation(self, text: str) -> Any:
         return Translation(text[::-1], 0.0, [])
-
-
-def until(condition: Callable[[], Any], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +117,7 @@ def test_overload_is_answered_503_and_passes() -> None:
 
 def test_a_request_that_takes_too_long_leaves_the_queue() -> None:
     translator = Capitals()
-    with serving(("en", "de", translator), timeout_seconds=0.2) as client:
+    with serving(("en", "de", translator), timeout_seconds=2.0) as client:
         translator.free.clear()
         batcher = client.app.app.state.service.batcher
         with ThreadPoolExecutor(2) as pool:
@@ -199,9 +194,9 @@ def test_bodies_on_their_way_are_limited_together() -> None:
         scope = {"type": "http", "method": "POST", "path": "/translate_file", "query_string": b"", "headers": headers}
         await app(scope, receive, send)
 
-    with serving(keys=[]) as client:
+    with serving(api_keys=os.devnull) as client:
         uploads = [client.portal.start_task_soon(upload, client.app) for _ in range(21)]
-        until(lambda: statuses, 10)
+        until(lambda: statuses)
         refused = client.post("/detect", json={"q": "a"})
         gone.set()
         for each in uploads:
@@ -238,7 +233,7 @@ def test_a_body_has_a_minute_to_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_key_in_a_header_is_checked_before_the_body_is_read() -> None:
-    with serving(keys=[]) as client:
+    with serving(api_keys=os.devnull) as client:
         headers = {"Authorization": "DeepL-Auth-Key wrong", "Content-Type": "application/json"}
         assert client.post("/v2/translate", content=b"{", headers=headers).status_code == 403
 
@@ -250,10 +245,10 @@ def test_the_language_of_a_long_text_is_not_detected() -> None:
     assert "5,001 characters: more than the limit of 5,000" in found.json()["error"]
 
 
-def test_keys_are_compared_by_their_hashes() -> None:
-    keys = ["# keys", f"{hashlib.sha256(b'secret').hexdigest()}  of the wiki", ""]
+def test_keys_are_compared_by_their_hashes(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text(f"# keys\n{hashlib.sha256(b'secret').hexdigest()}  of the wiki\n\n")
     deepl = {"text": ["a"], "target_lang": "DE"}
-    with serving(keys=keys) as client:
+    with serving(api_keys=str(tmp_path / "keys")) as client:
         for key, status in ((None, 400), ("wrong", 403), ("secret", 200)):
             assert client.post("/translate", json={**ASKED, "api_key": key}).status_code == status
         for header, status in (({}, 403), ({"Authorization": "DeepL-Auth-Key wrong"}, 403)):
