@@ -78,5 +78,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x\n", encoding="utf-8")
     (tmp_path / "run/config.yaml").write_text("{}", encoding="utf-8")
+    (tmp_path / "README.md").write_text("of something else\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path

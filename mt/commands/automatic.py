@@ -11,7 +11,7 @@ import torch
 
 from mt import build
 from mt.commands.preparation import filtered_text
-from mt.config.checks import budget_seconds
+from mt.config.checks import budget_seconds, longest_row
 from mt.config.loading import checked
 from mt.config.schema import TrainConfig
 from mt.data.loader import TrainingOrder
@@ -26,6 +26,7 @@ from mt.training.trial import random_pairs, target_tokens_per_second
 
 _END_SHARE = 0.07  # of the budget, for validation and evaluation
 _TRIAL_TOKENS, _TRIAL_PAIRS = 2048, 4000
+_ANY_BATCH = {"training.batch_tokens": 10**6, "training.micro_batch_tokens": 10**6}  # a trial has its own
 
 
 def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
@@ -48,7 +49,7 @@ def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
         automatic.discard("training.optimizer")
 
     def speed(sizes: Options, vocab_size: int) -> float:
-        return world_size * _measured(_with(config, sizes), corpus, device, vocab_size)
+        return world_size * _measured(_with(config, {**sizes, **_ANY_BATCH}), corpus, device, vocab_size)
 
     seconds = budget_seconds(config.budget or "") * (1 - _END_SHARE) - (time.monotonic() - started)
     every = recipe(corpus, lambda *_: 1.0, 1.0, {}).options
@@ -58,7 +59,7 @@ def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
     fits = device.type == "cuda" and not config.training.fsdp and "training.micro_batch_tokens" in automatic
     if fits:
         given["training.micro_batch_tokens"] = "auto"
-    made = recipe(corpus, speed, max(seconds, 1.0), given)
+    made = recipe(corpus, speed, max(seconds, 1.0), given, longest_row=longest_row(config))
     if fits:
         made.reasons.append("training.micro_batch_tokens=auto: as much as fits into the GPU's memory")
     report("\n".join(["chosen, each for its reason; what the command line gives stays:", *made.reasons]))

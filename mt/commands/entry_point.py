@@ -15,7 +15,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -28,14 +28,13 @@ from mt.config.commands import COMMANDS
 from mt.config.loading import checked, configuration_folder
 from mt.config.names import unknown_choice
 from mt.config.overrides import MULTIRUN_FLAGS, readable
+from mt.config.schema import Data
 from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system
 from mt.reporting import begin_command
 from mt.runs.folder import newest_run
 from mt.runs.signals import end_on_signals, received_signal, reported_signal
 
 Job = Callable[[Any], None]
-
-_CHOICES = {"data": "data=files or data=hub", "decoding": "decoding=sampling"}  # which bring more options than others
 
 
 def command(name: str) -> Callable[[Job], Callable[[], None]]:
@@ -84,7 +83,8 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
 
     def compose() -> None:
         sys.argv = [f"mt-{name}", *readable(arguments, COMMANDS[name], groups)]
-        own_folders = any(re.match(r"run_dir=([^'\"]*,|.*\$\{)", word) for word in sys.argv)
+        names = "run_dir" if any(word.startswith("run_dir=") for word in sys.argv) else "name|experiment"
+        own_folders = any(re.match(rf"({names})=([^'\"]*,|.*\$\{{)", word) for word in sys.argv)
         if name == "train" and MULTIRUN_FLAGS.intersection(sys.argv) and not own_folders:
             raise UserError(
                 "run_dir: each job of a sweep needs a folder of its own, such as 'run_dir=runs/toy-${seed}'"
@@ -164,6 +164,13 @@ def _report(message: str, code: int) -> int:
     return code
 
 
+def _choices_with(option: str) -> str:
+    """The kinds of data that have an option; the others are of sampling."""
+    every = [get_type_hints(branch) for branch in get_args(Data)]
+    kinds = [get_args(hints["kind"])[0] for hints in every if option in hints]
+    return " or ".join(f"data={kind}" for kind in kinds) or "decoding=sampling"
+
+
 def _explain(error: Exception) -> str:
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     if isinstance(error, MissingConfigException) and error.options and error.missing_cfg_file:
@@ -171,6 +178,6 @@ def _explain(error: Exception) -> str:
         depth = 2 if parts[0] == "hydra" else 1
         group, choice = "/".join(parts[:depth]), "/".join(parts[depth:])
         return str(unknown_choice(group, choice, error.options))
-    if match := re.match(r"Could not override '((data|decoding)\..*?)'", lines[0]):
-        return f"{match[1]} needs another choice first, such as {_CHOICES[match[2]]}"
+    if match := re.match(r"Could not override '((?:data|decoding)\.(\w+).*?)'", lines[0]):
+        return f"{match[1]} needs another choice first: {_choices_with(match[2])}"
     return " ".join(lines[:2])

@@ -25,7 +25,7 @@ from mt.config.schema import (
 from mt.data.lines import read_lines, table_suffix
 from mt.data.tables import json_object
 from mt.errors import UserError
-from mt.runs.folder import IDENTITY, KEPT_FILES, REPORT, check_ensemble, check_run, load_run
+from mt.runs.folder import IDENTITY, KEPT_FILES, REPORT, check_ensemble, check_free, check_run, load_run
 
 
 @singledispatch
@@ -37,6 +37,7 @@ def check_files(config: Any) -> None:
 def _(config: TrainConfig) -> None:
     if not config.run_dir or Path(config.run_dir).is_file():
         raise UserError(f"run_dir: expected a folder, such as runs/mine; got {config.run_dir or 'an empty name'}")
+    check_free(config.run_dir)
     if config.finetune_from is not None:
         check_run(config.finetune_from, key="finetune_from")
     data = config.data
@@ -77,6 +78,9 @@ def _(config: TranslateConfig) -> None:
     if config.input != "-":
         _check_readable("input", config.input)
         _check_plain(config)
+    beam_size, n_best = config.decoding.beam_size, config.n_best or 0
+    if n_best > beam_size and not (config.decoding.sampling or isinstance(load_run(config.run_dir).data, LabelledData)):
+        raise UserError(f"n_best={n_best} exceeds decoding.beam_size={beam_size}")
     if config.output != "-":
         _check_writable(config.output, config.run_dir, *config.ensemble)
         source = config.document or config.input

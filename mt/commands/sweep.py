@@ -4,14 +4,16 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from mt.config.loading import expected_of
 from mt.config.measurements import SweepConfig, SweepRow
 from mt.errors import StoppedError, UserError
 from mt.reporting import report
-from mt.runs.results_table import figures, known_runs, note_run, report_table
+from mt.runs.results_table import figures, known_runs, note_run, own_options, report_table
 from mt.runs.signals import stop_on_signals
 
 _OWN = {"sweep", "run_dir", "name", "seed", *SweepConfig.__annotations__}
@@ -55,7 +57,7 @@ def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -
             own = run_dir / f"{row.name}-{seed}"
             words = [*options[row.name].values(), f"name={row.name}", f"run_dir={own}", f"seed={seed}"]
             run = {"row": row.name, "seed": seed, "options": words}
-            if any(run.items() <= one.items() for one in known_runs(run_dir)):
+            if any(_same(run, one) for one in known_runs(run_dir)):
                 continue
             report(f"{row.name}, seed {seed} ({number} of {len(jobs)}): mt-train {shlex.join(words)}")
             code = train(words)
@@ -69,6 +71,12 @@ def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -
         report_table(run_dir, likes)
     if failed:
         raise UserError(f"{len(failed)} of {len(jobs)} trainings failed: {', '.join(failed)}; the others are done")
+
+
+def _same(run: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether both are of one row and one seed, with the same options; the folder may be another."""
+    named = itemgetter("row", "seed")
+    return named(run) == named(other) and own_options(run) == own_options(other)
 
 
 def _options(words: Sequence[str]) -> dict[str, str]:

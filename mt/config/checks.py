@@ -73,15 +73,8 @@ def _(tokenizer: Tokenizer) -> None:
 
 @check_combinations.register
 def _(training: Training) -> None:
-    micro_batch_tokens = training.micro_batch_tokens
-    if micro_batch_tokens == "auto":
-        if training.fsdp:
-            raise UserError("training.micro_batch_tokens=auto does not work with training.fsdp=true; give a number")
-    elif micro_batch_tokens > training.batch_tokens:
-        raise UserError(
-            f"training.micro_batch_tokens: {micro_batch_tokens} is more than "
-            f"training.batch_tokens = {training.batch_tokens}"
-        )
+    if training.micro_batch_tokens == "auto" and training.fsdp:
+        raise UserError("training.micro_batch_tokens=auto does not work with training.fsdp=true; give a number")
     if training.optimizer == "muon" and training.fsdp:
         raise UserError(
             "training.optimizer=muon needs whole matrices, not shards: give training.fsdp=false, or adam for a new run"
@@ -145,7 +138,9 @@ def _(data: HubData) -> None:
 @check_combinations.register
 def _(config: TrainConfig) -> None:
     training = config.training
-    if re.search(r"^\.?$|^/|(^|/)\.\.(/|$)|[\x00-\x1f]", config.name):
+    if "training.batch_tokens" not in config.automatic:
+        _check_micro_batch(training.micro_batch_tokens, training.batch_tokens)
+    if re.search(r"^\.?$|/|[\x00-\x1f]", config.name):
         raise UserError(f"name: expected the name of a folder under runs/; got {config.name!r}")
     _check_budget(config)
     if config.model.family != "encoder_decoder" and training.fsdp:
@@ -169,6 +164,11 @@ def _(config: TrainConfig) -> None:
         _check_classifier(config)
     else:
         _check_translation(config)
+
+
+def _check_micro_batch(tokens: int | str, batch_tokens: int) -> None:
+    if isinstance(tokens, int) and tokens > batch_tokens:
+        raise UserError(f"training.micro_batch_tokens: {tokens} is more than training.batch_tokens = {batch_tokens}")
 
 
 def _check_budget(config: TrainConfig) -> None:
@@ -216,9 +216,10 @@ def longest_row(config: TrainConfig) -> int:
 
 def _check_rows(config: TrainConfig, what: str) -> None:
     """Refuse a longest row that a micro-batch or learned positions cannot hold."""
-    training, tokens = config.training, longest_row(config)
-    held = training.batch_tokens if training.micro_batch_tokens == "auto" else training.micro_batch_tokens
-    if tokens > held:
+    training, tokens, held = config.training, longest_row(config), config.training.micro_batch_tokens
+    if held == "auto" or "training.micro_batch_tokens" in config.automatic:
+        held = training.batch_tokens
+    if tokens > held and not {"training.batch_tokens", "training.micro_batch_tokens"}.issubset(config.automatic):
         raise UserError(f"{what} training.micro_batch_tokens = {held}")
     if config.model.positions == "learned" and tokens > config.model.max_positions:
         raise UserError(f"{what} model.max_positions = {config.model.max_positions}")
@@ -272,9 +273,6 @@ def _(config: TranslateConfig) -> None:
         _check_document_options(config)
     if suffix := compression_suffix(config.output):
         raise UserError(f"output: {config.output} would hold plain text; give a name without {suffix}")
-    beam_size = config.decoding.beam_size
-    if config.n_best is not None and config.n_best > beam_size and config.decoding.sampling is None:
-        raise UserError(f"n_best={config.n_best} exceeds decoding.beam_size={beam_size}")
     for key in ("column", "field"):
         if getattr(config, key) is not None and config.source is not None:
             raise UserError(f"{key}: belongs to input=FILE, not to a single source sentence")

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import is_dataclass
 from itertools import pairwise
 from typing import Annotated, Any, get_args, get_origin
 
@@ -38,13 +39,15 @@ def readable(arguments: Sequence[str], schema: Any, groups: Collection[str]) -> 
     if len(arguments) == 2 and arguments[0] in COMPLETION_FLAGS:
         _check_completion(arguments[1])
         return list(arguments)
-    types = dict(known_keys(schema))
+    types: dict[str, list[Any]] = {}
+    for key, kind in known_keys(schema):  # several times for an option of several kinds of data
+        types.setdefault(key, []).extend(alternatives(kind))
     known = list(dict.fromkeys([*types, *groups]))
     words = [word for word in arguments if OVERRIDE.fullmatch(word) or DELETION.fullmatch(word)]
     flags = [word for word in arguments if word not in words]
     _check_flags(flags, known)
     sweeps = bool(MULTIRUN_FLAGS.intersection(flags))
-    quoted_words = [_as_text(word, types.get(word.lstrip("+~").split("=")[0]), sweeps) for word in words]
+    quoted_words = [_as_text(word, types.get(word.lstrip("+~").split("=")[0], []), sweeps) for word in words]
     for word in quoted_words:
         if re.match(r"[+~]*hydra\b", word):
             if not OF_HYDRA.fullmatch(word):
@@ -92,15 +95,18 @@ def _parse(word: str) -> Override:
         raise UserError(f"{word}: not readable as key=value ({reason}){quoted}") from error
 
 
-def _as_text(word: str, kind: Any, sweeps: bool) -> str:
-    """Quotes the value of a key that holds text where Hydra would read something else in it.
+def _as_text(word: str, kinds: Sequence[Any], sweeps: bool) -> str:
+    """Quotes the value of a key that may hold text where Hydra would read something else in it.
 
     A sentence is always taken as it is typed. Other text keeps Hydra's grammar where that reads it as
     text, and its sweeps under -m; a path with commas or equals signs is a path. `null` stays null.
     """
     match = OVERRIDE.fullmatch(word)
-    branches = [get_args(branch) if get_origin(branch) is Annotated else (branch,) for branch in alternatives(kind)]
+    branches = [get_args(branch) if get_origin(branch) is Annotated else (branch,) for branch in kinds]
     if match is None or match["value"] == "null" or not any(branch[0] is str for branch in branches):
+        return word
+    structured = any(get_origin(branch[0]) is list or is_dataclass(branch[0]) for branch in branches)
+    if structured and match["value"].startswith(("[", "{")):
         return word
     try:
         parsed = OverridesParser.create().parse_override(word)

@@ -159,6 +159,15 @@ def check_ensemble(run_dir: str, ensemble: Sequence[str], key: str = "run_dir") 
             )
 
 
+def check_free(run_dir: str) -> None:
+    """Refuse a folder with files that a training would replace though no run wrote them. Raises UserError."""
+    folder = Path(run_dir)
+    if any((folder / name).exists() for name in (IDENTITY, MODEL, CHECKPOINTS)):
+        return
+    if others := [name for name in KEPT_FILES if name != LOCK and (folder / name).exists()]:
+        raise UserError(f"run_dir: {run_dir} is not a run folder and holds {', '.join(others)}; give a new folder")
+
+
 # ---------------------------------------------------------------------------- the identity of a run
 
 
@@ -172,7 +181,7 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
     groups = {"model": vars(config.model), "tokenizer": vars(config.tokenizer), "training": training}
     settings = {f"{group}.{key}": value for group, values in groups.items() for key, value in values.items()}
     settings |= {"seed": config.seed, "data (text and filters)": text_fingerprint}
-    settings["finetune_from"] = config.finetune_from
+    settings["finetune_from, by identity"] = config.finetune_from and run_identity(Path(config.finetune_from))
     settings["budget"] = "given" if config.budget else None  # the schedule follows the time, or the steps
     rates = {name: rate for name, rate in vars(config.data.augmentation).items() if rate}
     settings["data.augmentation"] = rates or None
@@ -188,8 +197,13 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
                 f"{run_dir} holds an imported model: choose another run_dir, and finetune_from={run_dir} to train it"
             )
         noted = identity.get("settings", {})
-        added = {"budget": settings["budget"], "training.optimizer": "adam"}  # since the first runs
-        _check_equal(run_dir, {**added, **noted} if noted else {}, settings)
+        if noted:
+            noted.pop("finetune_from", None)  # the first runs noted a path, and lack these
+            since = {"training.optimizer": "adam"} | {
+                key: settings[key] for key in ("budget", "finetune_from, by identity")
+            }
+            noted = since | noted
+        _check_equal(run_dir, noted, settings)
     except (UserError, BadFileError):
         if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):
             raise

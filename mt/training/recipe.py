@@ -140,8 +140,13 @@ class Recipe:
             self.reasons.append(" ".join(f"{key}={_typed(value)}" for key, value in new.items()) + f": {reason}")
 
 
-def recipe(corpus: CorpusStatistics, speed: Speed, seconds: float, given: Mapping[str, Any]) -> Recipe:
-    """The recipe for a training of `seconds` on a machine of this speed; the options that are `given` stay."""
+def recipe(
+    corpus: CorpusStatistics, speed: Speed, seconds: float, given: Mapping[str, Any], *, longest_row: int = 1
+) -> Recipe:
+    """The recipe for a training of `seconds` on a machine of this speed; the options that are `given` stay.
+
+    A batch holds at least the `longest_row`, in tokens.
+    """
     made = Recipe(dict(given))
     _choose_tokenizer(made, corpus)
     reason = "they cost 5 BLEU in 40 passes over 5,000 pairs here, and 8 in the time of 370 over 2,500"
@@ -164,7 +169,7 @@ def recipe(corpus: CorpusStatistics, speed: Speed, seconds: float, given: Mappin
     )
     _choose_joined(made, corpus, joined, about)
     made.choose({"training.label_smoothing": 0.1}, "the paper's; other values were not better here")
-    _choose_steps(made, corpus, trained, seconds)
+    _choose_steps(made, corpus, trained, seconds, longest_row)
     return made
 
 
@@ -216,11 +221,11 @@ def _choose_joined(made: Recipe, corpus: CorpusStatistics, joined: float, about:
     made.choose({"data.augmentation.joined": joined}, reason)
 
 
-def _choose_steps(made: Recipe, corpus: CorpusStatistics, trained: float, seconds: float) -> None:
+def _choose_steps(made: Recipe, corpus: CorpusStatistics, trained: float, seconds: float, longest_row: int) -> None:
     """Choose the batch, and all that is counted in steps."""
     most = 4096 if corpus.tokens < 3e6 else 8192 if corpus.tokens < 3e7 else 25_000
     given = made.options.get("training.micro_batch_tokens")
-    least = max(1024, given if isinstance(given, int) else 0)
+    least = max(1024, longest_row, given if isinstance(given, int) else 0)
     batch = max(least, min(most, 256 * int(trained / _STEPS / 256)))
     reason = f"at most {most:,} for this corpus (Araabi and Monz 2020), and small enough for {_STEPS:,} steps"
     made.choose({"training.batch_tokens": batch}, reason)

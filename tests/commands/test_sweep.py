@@ -71,6 +71,11 @@ def test_a_table_of_runs_is_made_once(
     assert swept() == []
     shutil.rmtree(folder / "wide-7")
     assert swept() == []
+    (tmp_path / "moved").mkdir()
+    shutil.copy(folder / "table.json", tmp_path / "moved")
+    configs[0] = replace(configs[0], run_dir=f"{tmp_path}/moved")
+    assert swept() == []
+    configs[0] = replace(configs[0], run_dir=str(folder))
     printed = capfd.readouterr().out
 
     base, wide = json.loads((folder / "table.json").read_text())

@@ -175,7 +175,18 @@ def test_jobs_of_a_sweep_have_folders_of_their_own(capfd: pytest.CaptureFixture[
         )
     assert run("train", job, ["-m", "seed=1,2", "run_dir=x-${seed}"]) == 0
     assert run("train", job, ["-m", "run_dir=a,b"]) == 0
-    assert [config.run_dir for config in job] == ["x-1", "x-2", "a", "b"]
+    assert run("train", job, ["-m", "experiment=copy,sort"]) == 0
+    assert [config.run_dir for config in job] == ["x-1", "x-2", "a", "b", "runs/copy", "runs/sort"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_file_of_labels_is_a_path_like_any_other() -> None:
+    files = ["train (1).tsv", "Sätze.tsv"]
+    for name in files:
+        Path(name).write_text("a\tb\n", encoding="utf-8")
+    words = ["data=labelled", "model=bert", "training.packing=false", f"data.train={files[0]}"]
+    config = composed("train", *words, f"data.validation={files[1]}")
+    assert [Path(path).name for path in (config.data.train, config.data.validation)] == files  # type: ignore[attr-defined]
 
 
 def test_a_failed_job_ends_a_sweep_with_its_code(capfd: pytest.CaptureFixture[str]) -> None:

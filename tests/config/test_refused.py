@@ -36,7 +36,9 @@ WRONG = [
     (["decoding.beamsize=4"], ["unknown option decoding.beamsize; did you mean decoding.beam_size?"]),
     (["data.filters.max_token=4"], ["did you mean data.filters.max_tokens?"]),
     (["~training.max_step"], ["unknown option training.max_step;", "training.max_steps"]),
-    (["data.train=[{source: a, target: b}]"], ["data.train needs another choice first, such as data=files"]),
+    (["data.train=[{source: a, target: b}]"], ["data.train needs another choice first: data=labelled or data=files"]),
+    (["data.text=a.en"], ["data.text needs another choice first: data=text"]),
+    (["run_dir=."], ["run_dir: . is not a run folder and holds README.md; give a new folder"]),
     (["+data.train=[{source: a, target: b}]"], ["unknown option data.train;"]),
     (["+data.subset=x"], ["unknown option data.subset;"]),
     # flags that do not exist
@@ -94,6 +96,7 @@ WRONG = [
     (["name=../../elsewhere"], ["name: expected the name of a folder under runs/; got '../../elsewhere'"]),
     (["name=''"], ["name: expected the name of a folder"]),
     (["name=/elsewhere"], ["name: expected the name of a folder"]),
+    (["name=news/en-de"], ["name: expected the name of a folder under runs/; got 'news/en-de'"]),
     (["name='a\nb'"], ["name: expected the name of a folder under runs/; got 'a\\nb'"]),
     (["~training.max_steps"], ["training.max_steps: is missing"]),
     # out of bounds
@@ -390,8 +393,6 @@ WRONG_ELSEWHERE = [
     ("translate", ["run_dir=run", f"input={'long ' * 99}"], ["long", "name too long"]),
     ("translate", ["run_dir=run", "input=a.en", "decoding.beamsize=2"], ["decoding.beam_size"]),
     ("translate", ["run_dir=run", "input=a.en", "seed=2"], ["unknown option seed;"]),
-    ("translate", [*GIVEN, "n_best=5"], ["n_best=5 exceeds decoding.beam_size=4"]),
-    ("translate", [*GIVEN, "n_best=2", "decoding=greedy"], ["n_best=2 exceeds decoding.beam_size=1"]),
     ("translate", [*GIVEN, "column=1", "field=text"], ["column, field:", "not both"]),
     ("translate", ["run_dir=run", "source=a", "column=1"], ["column:", "input=FILE"]),
     ("translate", ["run_dir=run", "source=a", "field=text"], ["field:", "input=FILE"]),
@@ -406,7 +407,7 @@ WRONG_ELSEWHERE = [
     (
         "translate",
         [*GIVEN, "decoding.sampling.top_p=0.5"],
-        ["such as decoding=sampling"],
+        ["choice first: decoding=sampling"],
     ),
     (
         "translate",

@@ -115,6 +115,25 @@ def test_a_run_of_the_same_text_from_before_the_choice_of_an_optimizer_goes_on(t
         check_same_run(replace(config, training=replace(config.training, optimizer="muon")), "text", run_dir)
 
 
+def test_a_finetuning_goes_on_where_both_runs_were_moved(tmp_path: Path) -> None:
+    config = small_runs.train_config(small_runs.write_corpus(tmp_path), f"run_dir={tmp_path}/tuned")
+    for name in ("base", "other", "tuned"):
+        (tmp_path / name).mkdir()
+    for name, seed in (("base", 1), ("other", 2)):
+        check_same_run(replace(config, seed=seed), "text", tmp_path / name)
+    tuned = replace(config, finetune_from=str(tmp_path / "base"))
+    check_same_run(tuned, "text", tmp_path / "tuned")
+    (tmp_path / "tuned/checkpoints/step-1").mkdir(parents=True)
+    (tmp_path / "base").rename(tmp_path / "moved")
+    check_same_run(replace(tuned, finetune_from=str(tmp_path / "moved")), "text", tmp_path / "tuned")
+    with pytest.raises(UserError, match="finetune_from, by identity"):
+        check_same_run(replace(tuned, finetune_from=str(tmp_path / "other")), "text", tmp_path / "tuned")
+    identity = json.loads((tmp_path / "tuned/identity.json").read_bytes())
+    identity["settings"]["finetune_from"] = identity["settings"].pop("finetune_from, by identity")
+    (tmp_path / "tuned/identity.json").write_text(json.dumps(identity), encoding="utf-8")
+    check_same_run(replace(tuned, finetune_from=str(tmp_path / "moved")), "text", tmp_path / "tuned")
+
+
 @pytest.mark.long
 def test_a_budget_is_kept_by_the_clock_on_the_wall(tmp_path: Path) -> None:
     start = time.monotonic()

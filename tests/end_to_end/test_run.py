@@ -359,7 +359,9 @@ def test_checkpoints_are_averaged_on_request(finished: tuple[Path, list[str]], t
     assert averaged_steps(run_dir / "model.safetensors") == [12, 16, 20]
     assert run("average", average, [f"run_dir={run_dir}"]) == 0  # as the training did
     assert (run_dir / "model.safetensors").read_bytes() == (finished[0] / "model.safetensors").read_bytes()
-    assert not (run_dir / "evaluation.json").exists()  # which was of another model
+    for name in ("evaluation.json", "README.md", "report.html"):  # which were of another model
+        assert (finished[0] / name).exists()
+        assert not (run_dir / name).exists()
 
 
 def test_of_a_run_with_a_budget_the_warm_up_is_a_share_of_the_steps_made(

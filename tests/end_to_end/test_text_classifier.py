@@ -76,7 +76,7 @@ def test_it_learns_and_its_scores_are_those_of_its_labels(finished: Path, capfd:
     probabilities = model(row, torch.tensor([[0]]))[0, 0].softmax(-1)
     assert found[0][0] == scores["labels"][int(probabilities.argmax())]
     assert float(found[0][1]) == pytest.approx(float(probabilities.max()), abs=1e-4)
-    ranked = [line.split("\t") for line in labelled(finished, capfd, f"source={test[0][0]}", "n_best=3")]
+    ranked = [line.split("\t") for line in labelled(finished, capfd, f"source={test[0][0]}", "n_best=9")]
     assert [label for _, _, label, _ in ranked] == [
         scores["labels"][one] for one in probabilities.argsort(descending=True)
     ]

@@ -97,7 +97,7 @@ def test_documents_are_forgotten_after_a_while() -> None:
     with serving(document_seconds=2.0, log=lines.append) as client:
         address = upload(client).json()["translatedFileUrl"]
         assert client.get(address).status_code == 200
-        until(lambda: client.get(address).status_code == 404)
+        until(lambda: client.get(address).status_code == 404, seconds=20)
     assert lines
     assert not [line for line in lines if "book" in line or address.rpartition("/")[2] in line]
 
