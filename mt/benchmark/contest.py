@@ -68,7 +68,10 @@ class Worker:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise ContestError(f"{self.name}: ended with code {self._process.wait()}; see {self.log}")
+            code = self._process.wait()
+            said = self.log.read_text(encoding="utf-8", errors="replace").split("\n")
+            last = next((text for text in reversed(said) if text.strip()), f"nothing is in {self.log}")
+            raise ContestError(f"{self.name}: ended with code {code}: {last}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise ContestError(f"{self.name}: {answer['error']}")

@@ -27,6 +27,8 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
     Raises UserError for a length penalty that the other systems do not have, when the run has no test split, an
     exported folder or the other systems' environment is missing, or no system finishes.
     """
+    if config.decoding.sampling is not None:
+        raise UserError("decoding.sampling: beam searches are compared; leave it out")
     if config.decoding.length_penalty and config.decoding.length_penalty_form != "power":
         form = config.decoding.length_penalty_form
         raise UserError(

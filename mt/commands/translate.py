@@ -8,7 +8,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from mt.api import translator_of_run
 from mt.commands.classifier_run import classifier_of_run
 from mt.config.checks import shard_numbers
 from mt.config.schema import LabelledData, TranslateConfig
-from mt.data.lines import count_lines, read_lines
+from mt.data.lines import arriving_blocks, count_lines, read_lines
 from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import Progress, format_seconds, report
@@ -30,6 +30,8 @@ from mt.translation.records import JsonLines, PlainText, Records, Result, TabSep
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator
 from mt.translation.unseen_words import UnseenWords
+
+_MOST_ARRIVING = 20_000
 
 Lines = Callable[..., Iterator[Translation]]  # of lines, the first of which has the number first_number
 
@@ -107,20 +109,22 @@ def _translate(
 ) -> None:
     """Translate lines into the output, `left` of them where that is known, and report the speed."""
     unseen = UnseenWords(load_known_words(source_words(Path(config.run_dir))))
-    numbered = ((number, line, records.text(line, number)) for number, line in enumerate(lines, start=first_number))
-    read, kept = itertools.tee(numbered)
-    start = time.monotonic()
-    tokens = 0
+    start, tokens, number = time.monotonic(), 0, first_number - 1
+    # Who waits for the translation of a line before writing the next gets it.
+    blocks: Iterable[Iterable[str]] = arriving_blocks(lines, _MOST_ARRIVING) if config.input == "-" else [lines]
     shown = left is not None and config.source is None and not (config.output == "-" and sys.stdout.isatty())
     progress = Progress("translating", total=left or 0, unit="lines", shown=shown)
-    translations = translator((text for *_, text in read), first_number=first_number)
-    for translation, (number, line, text) in zip(translations, kept, strict=True):
-        results = [_result(config, one) for one in (translation, *translation.others)]
-        output.write(records.lines(line, number, results))
-        _report_oddities(number, translation)
-        unseen.add(number, text, translation)
-        tokens += len(translation.tokens)
-        progress.advance(1)
+    for block in blocks:
+        texts = ((at, line, records.text(line, at)) for at, line in enumerate(block, start=number + 1))
+        read, kept = itertools.tee(texts)
+        translations = translator((text for *_, text in read), first_number=number + 1)
+        for translation, (number, line, text) in zip(translations, kept, strict=True):
+            results = [_result(config, one) for one in (translation, *translation.others)]
+            output.write(records.lines(line, number, results))
+            _report_oddities(number, translation)
+            unseen.add(number, text, translation)
+            tokens += len(translation.tokens)
+            progress.advance(1)
     progress.close()
     unseen.report()
     if config.source is None:

@@ -8,11 +8,12 @@ in every locale. Files ending in .gz, .xz or .bz2 are decompressed on the way.
 import bz2
 import gzip
 import lzma
+import queue
 import re
 import sys
+import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -95,6 +96,34 @@ def blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield block
 
 
+def arriving_blocks(lines: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Yield the lines that have come, at least one and at most `most`, without waiting for more; a thread reads ahead.
+
+    Raises what reading raises, after the lines before.
+    """
+    arrived: queue.Queue[str | BaseException | None] = queue.Queue(most)
+
+    def read() -> None:
+        try:
+            for line in lines:
+                arrived.put(line)
+            arrived.put(None)
+        except BaseException as error:  # noqa: BLE001  raised again where the lines are used
+            arrived.put(error)
+
+    threading.Thread(target=read, name="reading", daemon=True).start()
+    block: list[str] = []
+    while isinstance(line := arrived.get(), str):
+        block.append(line)
+        if arrived.empty() or len(block) == most:
+            yield block
+            block = []
+    if block:
+        yield block
+    if line is not None:
+        raise line
+
+
 def without_surrogates(text: str) -> str:
     """Return the text with lone surrogates, which UTF-8 cannot carry, as U+FFFD."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
@@ -139,7 +168,8 @@ def _open(path: str) -> Any:
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise UserError("standard input is closed; redirect a file into it or name one")
-        return nullcontext(sys.stdin.buffer)
+        # Not `sys.stdin.buffer`, whose lock a thread that waits for a line would hold while the program ends.
+        return open(sys.stdin.fileno(), "rb", closefd=False)
     if Path(path).exists() and not Path(path).stat().st_size:
         return Path(path).open("rb")  # an empty .xz would be called truncated
     return _OPENERS.get(Path(path).suffix.lower(), open)(path, "rb")

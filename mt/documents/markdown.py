@@ -62,6 +62,11 @@ def _blocks(text: str, starts: list[int], tokens: list[Token], environment: dict
         if token.type != "inline" or before.type not in _KINDS or not token.map:
             continue
         cells = before.type in ("th_open", "td_open")
+        if cells and "|" in token.content:  # which has a backslash in the file: the cell stays as it is
+            written = token.content.replace("|", r"\|")
+            found = text.find(written, max(position, starts[token.map[0]]))
+            position = position if found < 0 else found + len(written)
+            continue
         offsets: list[int] = []  # of each line of the block's content
         for number, line in enumerate(token.content.split("\n"), start=token.map[0]):
             low, high = starts[number : number + 2]

@@ -29,11 +29,12 @@ class StepThreads:
 
     def __init__(self) -> None:
         torch_threads = torch.get_num_threads()
-        self.count = min(torch_threads, _MOST_THREADS)
+        share = -(-torch_threads // _MOST_THREADS)
+        self.count = torch_threads // share
         self._pool = ThreadPoolExecutor(self.count, "step")
         begun = Barrier(self.count)
         try:
-            list(self._pool.map(lambda _: _take_share(torch_threads // self.count, begun), range(self.count)))
+            list(self._pool.map(lambda _: _take_share(share, begun), range(self.count)))
         except RuntimeError:  # no further thread can be started, and those that were wait for it
             begun.abort()
             raise

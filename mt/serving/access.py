@@ -19,7 +19,7 @@ class ApiKeys:
         """Take a hash in hexadecimal from each line; what follows it is a note. Raises UserError."""
         self._hashes: list[bytes] = []
         for number, line in enumerate(lines, start=1):
-            digest = line.partition(" ")[0].strip()
+            digest, *_ = line.split(maxsplit=1) or [""]
             if digest and not digest.startswith("#"):
                 if not re.fullmatch("[0-9a-fA-F]{64}", digest):
                     raise UserError(f"{origin}, line {number}: expected the SHA-256 of a key, 64 hexadecimal digits")

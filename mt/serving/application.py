@@ -133,7 +133,6 @@ class Observed:
         self._most_of_path = most_of_path
         self.app, self._metrics, self._most_bytes, self._log = app, metrics, most_bytes, log
         self._open_bytes, self._most_open = 0, _MOST_OPEN * max([most_bytes, *most_of_path.values()])
-        self._paths = {*app.openapi()["paths"], "/", "/page.css", "/page.js", "/metrics"}
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """One request, or the life of the server."""
@@ -179,7 +178,7 @@ class Observed:
 
     def _note(self, scope: Scope, status: int, seconds: float, failure: Mapping[str, Any]) -> None:
         """Count a request, and write its line of the log."""
-        path = scope["path"] if scope["path"] in self._paths else "other"
+        path = getattr(scope.get("route"), "path", "other")  # as it was declared, without what clients put into it
         self._metrics.note_request(path, status, seconds)
         if self._log is not None:
             line = {

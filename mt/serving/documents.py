@@ -12,6 +12,7 @@ from mt.serving.requests import Parameters, RequestError
 from mt.serving.service import Service
 
 _MOST_KEPT = 20  # documents of the largest size
+_LEAST_BYTES = 1 << 16  # as which a document counts, so that small ones are not too many
 
 
 @dataclass(eq=False)
@@ -52,7 +53,7 @@ class Documents:
             document = await asyncio.to_thread(parse, f"document{ending}", data)
         finally:
             self._arriving -= len(data)
-        size = max(len(data), document.unpacked_bytes)
+        size = max(len(data), document.unpacked_bytes, min(_LEAST_BYTES, self.most_bytes))
         self._check_room(size)
         task = asyncio.create_task(self._service.translate_document(document, source, target))
         task.add_done_callback(lambda task: task.cancelled() or task.exception())  # whether or not anyone asks for it

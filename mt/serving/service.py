@@ -109,7 +109,7 @@ class Service:
         """Start the threads. Raises UserError for two runs of one pair."""
         self.pairs, self.limits = _distinct(pairs), limits
         self.characters = 0
-        self._document_tokens = min(4 * threads * batch_tokens, queue_tokens)
+        self._document_tokens = min(4 * threads * batch_tokens, queue_tokens // 4)  # there is room for others
         self._detector = Detector()
         self.batcher = Batcher(
             self._run, batch_tokens=batch_tokens, queue_tokens=queue_tokens, threads=threads, report=report

@@ -32,7 +32,8 @@ def notices(
     text, found = translation.text, []
     if _WORD.search(source) and not text.strip():
         found.append(Notice("empty", "the model ended its translation before the first word"))
-    if text.casefold() == source.casefold() and len(_WORD.findall(source)) >= _FEWEST_COPIED_WORDS:
+    copied = text.casefold() == source.casefold()
+    if copied and len(_WORD.findall(leave_out(source)[0])) >= _FEWEST_COPIED_WORDS:
         found.append(Notice("copied", "the translation is a copy of the source"))
     if _repeats(text) and not _repeats(source):
         found.append(Notice("repeated", "the translation repeats itself"))

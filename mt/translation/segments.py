@@ -52,11 +52,13 @@ def split(subwords: list[int], *, longest: int, spell: Callable[[list[int]], lis
     """
     segments = []
     while len(subwords) > longest:
-        head = spell(subwords[:longest])
-        earliest = max(1, len(head) // 2)  # a segment holds at least one subword
-        ends = [i + 1 for i in range(earliest, len(head)) if head[i].endswith(_SENTENCE_ENDS)]
-        words = [i for i in range(earliest, len(head)) if head[i].startswith("▁")]
-        cut = (ends or words or [len(head)])[-1]
+        head = spell(subwords[: longest + 1])
+        earliest = max(1, longest // 2)  # a segment holds at least one subword
+        words = [i for i in range(earliest, longest + 1) if head[i].startswith("▁")]
+        # A full stop or a comma inside a number ends nothing; "。" ends a sentence, though no space follows.
+        after = [i for i in range(earliest + 1, longest + 1) if head[i - 1].endswith(_SENTENCE_ENDS)]
+        ends = [i for i in after if i in words or not head[i - 1].isascii()]
+        cut = (ends or words or [longest])[-1]
         segments.append(subwords[:cut])
         subwords = subwords[cut:]
     return [*segments, subwords] if subwords else segments

@@ -9,13 +9,14 @@ import random
 import sys
 import threading
 import tracemalloc
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 from reliability import Trials
 
-from mt.data.lines import count_lines, encode_lines, read_lines
+from mt.data.lines import arriving_blocks, count_lines, encode_lines, read_lines
 from mt.errors import UserError
 
 LONG_LINE = "ä" * 5_000_000
@@ -183,6 +184,28 @@ def test_what_cannot_be_opened_is_named(tmp_path: Path) -> None:
         list(read_lines(str(tmp_path / "missing.de")))
     with pytest.raises(UserError, match="is a folder, but a file is needed"):
         count_lines(str(tmp_path))
+
+
+def test_blocks_are_what_has_come() -> None:
+    """One who writes a line when the one before is answered gets every answer; a fault comes after the lines before."""
+    answered = threading.Semaphore(1)
+
+    def written() -> Iterator[str]:
+        for line in ("a", "b", "c"):
+            assert answered.acquire(timeout=20)
+            yield line
+        yield from ("d", "e")
+        raise UserError("not UTF-8")
+
+    found = []
+    with pytest.raises(UserError, match="not UTF-8"):
+        for block in arriving_blocks(written(), 100):
+            found.append(block)
+            answered.release()
+    assert found[:2] == [["a"], ["b"]]
+    assert [line for block in found for line in block] == ["a", "b", "c", "d", "e"]
+    assert list(arriving_blocks([], 2)) == []
+    assert max(map(len, arriving_blocks(map(str, range(9)), 2))) <= 2
 
 
 def test_standard_input_hands_on_each_line_as_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,7 @@ id
             '[A](b "c") ![d](e) [F][g] [H][h] <i>J</i>\n\n[g]: k\n[h]: l\n',
         ),
         ("a.md", "| a | b \\| c |\n|--|:-:|\n| d | `e` f |\n", "| A | b \\| c |\n|--|:-:|\n| D | `e` F |\n"),
+        ("a.md", "| a | b |\n|--|--|\n| `c \\| b` | b |\n| b \\| c | b |\n", "| `c \\| b` | B |\n| b \\| c | B |\n"),
         ("a.md", "```\na\n```\n\n    b\n\n<div>c</div>\n\n***\n", "```\na\n```\n\n    b\n\n<div>c</div>\n\n***\n"),
         ("a.md", "a\\_b &amp; c \\* d https://e.f/g h@i.jk\n", "A\\_B &amp; C \\* D https://e.f/g h@i.jk\n"),
         ("a.md", "- [x] a[^1] {{b}}\n\n[^1]: c\n", "- [x] A[^1] {{b}}\n"),

@@ -16,6 +16,7 @@ import yaml
 
 import small_runs
 from mt.commands import average as averaging
+from mt.commands import translate as translation
 from mt.commands.average import average
 from mt.commands.compare import compare
 from mt.commands.entry_point import run
@@ -216,8 +217,23 @@ def test_every_line_of_a_file_gives_one_line(finished: tuple[Path, list[str]], t
 def test_standard_input_goes_to_standard_output(
     finished: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(LINES).encode())))
-    assert run("translate", translate, [f"run_dir={finished[0]}", "input=-", "decoding.max_output_tokens=6"]) == 0
+    """Also for a program that writes a line when the one before is answered."""
+    read_end, write_end = os.pipe()
+    answered = threading.Semaphore(1)
+
+    def ask() -> None:
+        with os.fdopen(write_end, "wb", buffering=0) as writer:
+            for line in LINES:
+                assert answered.acquire(timeout=60)
+                writer.write(f"{line}\n".encode())
+
+    monkeypatch.setattr(translation, "_report_oddities", lambda *_: answered.release())
+    with io.TextIOWrapper(os.fdopen(read_end, "rb")) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        program = threading.Thread(target=ask)
+        program.start()
+        assert run("translate", translate, [f"run_dir={finished[0]}", "input=-", "decoding.max_output_tokens=6"]) == 0
+        program.join()
     assert capfdbinary.readouterr().out.count(b"\n") == len(LINES)
 
 

@@ -130,12 +130,12 @@ def test_no_sentence_is_left_empty_unless_asked_for(finished: Path, tmp_path: Pa
     assert not any(lines_of("empty"))
 
 
-@pytest.mark.usefixtures("inputs")
 def test_there_are_not_more_translations_than_the_beam_has(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("translate", translate, [f"run_dir={finished}", "source=a", "n_best=5"]) == 2
     assert "n_best=5 exceeds decoding.beam_size=4" in capfd.readouterr().err
 
 
+@pytest.mark.usefixtures("inputs")
 def test_n_best_rows_carry_line_rank_and_score(finished: Path) -> None:
     translated(finished, "input=a.txt", "output=best")
     translated(finished, "input=a.txt", "output=several", "n_best=3", "alignments=true")

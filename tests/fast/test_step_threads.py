@@ -37,6 +37,20 @@ def threads(request: pytest.FixtureRequest) -> Iterator[StepThreads]:
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize(("threads", "parts"), [(3, 3), (8, 8), (12, 6), (16, 8), (20, 6), (24, 8)])
+def test_all_cores_take_part(threads: int, parts: int) -> None:
+    """Each of the parts has as many of torch's threads as the others."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with contextlib.closing(StepThreads()) as made:
+            assert made.count == parts
+            shares = made(lambda _: torch.get_num_threads(), range(parts))
+    finally:
+        torch.set_num_threads(before)
+    assert set(shares) == {-(-threads // 8)}
+
+
 def gradient(
     cut: list[range], side_by_side: StepThreads | None, *, dropout: float = 0.0, cutoff: float | None = None
 ) -> tuple[Tensor, float]:

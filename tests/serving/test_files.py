@@ -104,7 +104,7 @@ def test_documents_are_forgotten_after_a_while() -> None:
 
 def test_not_too_many_documents_are_kept() -> None:
     with serving(max_document_bytes=100) as client:
-        found = [upload(client, b"a " * 50, "a.txt") for _ in range(21)]
+        found = [upload(client, b"a" * size, "a.txt") for size in (100, *[1] * 20)]
         assert [each.status_code for each in found] == [200] * 20 + [503]
         assert client.get(found[0].json()["translatedFileUrl"]).status_code == 200
 
@@ -162,6 +162,18 @@ def test_who_waits_for_a_document_that_is_given_up_learns_of_it() -> None:
         assert waiting.result().status_code == 503
         assert "given up" in waiting.result().json()["error"]
         assert kept.expiry.cancelled()
+
+
+def test_a_document_leaves_room_in_the_queue() -> None:
+    translator = Capitals()
+    with serving(("en", "de", translator), queue_tokens=34, batch_tokens=8) as client, ThreadPoolExecutor() as pool:
+        translator.free.clear()
+        document = pool.submit(upload, client, b"this line is here.\n" * 60, "a.txt")
+        until(lambda: len(translator.batches) > 1)  # after the warm-up
+        text = pool.submit(client.post, "/translate", json={"q": "a " * 12, **LANGUAGES})
+        until(lambda: client.app.app.state.service.batcher.waiting_tokens)
+        translator.free.set()
+        assert text.result().status_code == document.result().status_code == 200
 
 
 def test_a_document_larger_than_the_queue_waits_and_holds_up_nobody() -> None:

@@ -246,7 +246,9 @@ def test_the_language_of_a_long_text_is_not_detected() -> None:
 
 
 def test_keys_are_compared_by_their_hashes(tmp_path: Path) -> None:
-    (tmp_path / "keys").write_text(f"# keys\n{hashlib.sha256(b'secret').hexdigest()}  of the wiki\n\n")
+    (tmp_path / "keys").write_text(
+        f"# keys\n{hashlib.sha256(b'secret').hexdigest()}  of the wiki\n\n".replace("\n", "\n ")
+    )
     deepl = {"text": ["a"], "target_lang": "DE"}
     with serving(api_keys=str(tmp_path / "keys")) as client:
         for key, status in ((None, 400), ("wrong", 403), ("secret", 200)):
@@ -281,12 +283,15 @@ def test_the_log_holds_no_text_no_key_and_no_address() -> None:
         client.post("/translate?api_key=secretkey", json={**ASKED, "q": "Confidential"})
         service.detect = None  # a bug
         failed = client.post("/detect", json={"q": "Confidential"})
+        for address in ("/download_file/secretname", "/secretpath", "/translate"):
+            client.get(address)
     assert failed.status_code == 500
     assert failed.json() == {"error": "Internal error"}
-    first, second = map(json.loads, lines)
+    first, second, *_ = map(json.loads, lines)
     assert (first["path"], first["status"], first["texts"], first["characters"]) == ("/translate", 200, 1, 12)
     assert second["exception"] == "TypeError"
-    assert not [word for word in ("Confidential", "CONFIDENTIAL", "secretkey", "testclient") if word in str(lines)]
+    assert [json.loads(line)["path"] for line in lines[2:]] == ["/download_file/{name}", "other", "/translate"]
+    assert not [word for word in ("Confidential", "CONFIDENTIAL", "secret", "testclient") if word in str(lines)]
 
 
 def test_the_state_of_the_server_and_its_description() -> None:

@@ -17,6 +17,7 @@ KNOWN = {"the", "dog", "is", "small", "a"}
         ("...", "", []),
         ("The dog is small.", "the dog is small.", ["copied"]),
         ("a dog", "a dog", []),
+        ("https://www.example.com/a-dog", "https://www.example.com/a-dog", []),
         ("The dog is small.", "Der Hund, der Hund, der Hund, der Hund, der", ["repeated"]),
         ("The dog is small.", "klein klein klein klein", ["repeated"]),
         ("a a a a a", "ein ein ein ein ein", []),

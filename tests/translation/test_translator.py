@@ -18,6 +18,7 @@ from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.workers import Workers, can_fork
 from mt.model.transformer import Transformer
+from mt.translation.segments import split
 from mt.translation.translator import Translator
 
 TEXT = "a small dog runs over the green field while two men in red hats watch it quietly from an old bench"
@@ -184,6 +185,22 @@ def test_a_reader_who_types_gets_the_first_answer_before_the_second_line(
 
 
 # ---------------------------------------------------------------------------- longer than the model takes
+
+
+@pytest.mark.parametrize(
+    ("text", "longest", "expected"),
+    [
+        ("▁a ▁1 . 5 ▁b ▁2 . 5 ▁c", 7, "▁a ▁1 . 5 ▁b|▁2 . 5 ▁c"),
+        ("▁a ▁b . ▁c ▁d ▁e", 4, "▁a ▁b .|▁c ▁d ▁e"),
+        ("▁a b c d ▁e", 4, "▁a b c d|▁e"),
+        ("一 二 。 三 四", 4, "一 二 。|三 四"),
+        ("a b c d e", 2, "a b|c d|e"),
+    ],
+)
+def test_a_line_is_split_where_a_word_ends(text: str, longest: int, expected: str) -> None:
+    subwords = text.split(" ")
+    parts = split(list(range(len(subwords))), longest=longest, spell=lambda ids: [subwords[one] for one in ids])
+    assert "|".join(" ".join(subwords[one] for one in part) for part in parts) == expected
 
 
 def test_a_long_line_is_split_at_sentence_ends_and_joined_in_order(
