@@ -12,6 +12,7 @@ from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.native.layers import NormOfSum
 from mt.fast.native.library import kernels
+from mt.fast.native.tiled_linear import ComputeType
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer
@@ -96,6 +97,27 @@ def test_layers_in_one_call_equal_the_whole(rows_per_sentence: int, num_heads: i
         if walk.alive:
             torch.testing.assert_close(decoder(walk.newest()), walk.expected(), rtol=0, atol=1e-5)
             walk.move(decoder)
+
+
+@pytest.mark.usefixtures("tiles_and_none")
+@pytest.mark.parametrize("rows_per_sentence", [1, 4])
+@pytest.mark.parametrize(("compute_type", "tolerance"), [("int8", 0.05), ("bf16", 0.03)])
+def test_reduced_precision_is_near_the_whole(
+    rows_per_sentence: int, compute_type: ComputeType, tolerance: float
+) -> None:
+    """Relative to the largest logit, which no precision moves by more."""
+    model = tiny_model(d_model=64, d_ff=192, num_heads=4, dtype=torch.float32)
+    walk = Walk(model, rows_per_sentence=rows_per_sentence, seed=5)
+    prepared = PreparedModel(model, precision=torch.bfloat16, compute_type=compute_type)
+    decoder = BatchedDecoder(prepared, walk.source, rows_per_sentence=rows_per_sentence)
+    worst = 0.0
+    for _ in range(20):
+        if walk.alive:
+            expected = walk.expected()
+            difference = (decoder(walk.newest()).float() - expected).abs().max() / expected.abs().max()
+            worst = max(worst, float(difference))
+            walk.move(decoder)
+    assert 1e-6 < worst < tolerance, worst
 
 
 def test_it_equals_the_plain_form_step_by_step() -> None:

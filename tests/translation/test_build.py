@@ -1,6 +1,8 @@
 """The translator as `mt.build` makes it: its search from the settings, its decoders from the model."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from functools import partial
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -12,9 +14,11 @@ from mt import build
 from mt.config.schema import TrainConfig
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.fast.engine.batched_decoder import BatchedDecoder
+from mt.fast.engine.prepared_model import PreparedModel
 from mt.model.cached_decoder import CachedDecoder
 from mt.model.inspection import unknown_part
 from mt.model.transformer import Transformer
+from mt.search.search import Search
 from mt.translation.segments import Translation
 
 LINES = ["a small dog runs over the field.", "two men", "", "the old dog watches two men from a bench.", "a dog!"]
@@ -100,10 +104,42 @@ def test_models_in_training_are_put_into_evaluation(tokenizer: Tokenizer, config
     assert [one.tokens for one in found[0]] == [one.tokens for one in found[1]]
 
 
-def test_early_stopping_reaches_the_search(config: TrainConfig) -> None:
-    settings = [replace(config.decoding, early_stopping=setting) for setting in (True, False)]
-    found = [build.search(setting, byte_fallback=True).early_stopping for setting in settings]
-    assert found == [True, False]
+def test_every_option_of_the_search_reaches_it(config: TrainConfig) -> None:
+    given = {
+        "beam_size": 3,
+        "length_penalty": 0.25,
+        "length_penalty_form": "power",
+        "max_extra_tokens": 7,
+        "min_output_tokens": 2,
+        "max_output_tokens": 9,
+        "no_repeat_ngram_size": 4,
+        "early_stopping": True,
+    }
+    assert {field.name for field in fields(Search)} & vars(config.decoding).keys() == {*given, "sampling"}
+    search = build.search(replace(config.decoding, **given), byte_fallback=True)
+    assert {name: getattr(search, name) for name in given} == given
+
+
+@pytest.mark.parametrize(
+    ("precision", "of_model"),
+    [
+        ("fp32", {"precision": torch.float32}),
+        ("bf16", {"precision": torch.bfloat16}),
+        ("int8", {"precision": torch.bfloat16, "compute_type": "int8"}),
+    ],
+)
+def test_the_precision_of_decoding_reaches_the_model(
+    tokenizer: Tokenizer, config: TrainConfig, precision: Literal["fp32", "bf16", "int8"], of_model: dict[str, Any]
+) -> None:
+    model = tiny_model(vocab_size=tokenizer.vocab_size, d_model=64, d_ff=192, dtype=torch.float32)
+    config = replace(config, decoding=replace(config.decoding, precision=precision))
+    [start] = build.translator(config, config.decoding, [model], (tokenizer, tokenizer)).decoders
+    expected = partial(BatchedDecoder, PreparedModel(model, **of_model))
+    with torch.inference_mode():
+        found, same = (
+            one(torch.tensor([[5, 6, EOS]]), rows_per_sentence=1)(torch.tensor([BOS])) for one in (start, expected)
+        )
+    assert torch.equal(found, same)
 
 
 @pytest.mark.parametrize("byte_fallback", [True, False])
