@@ -64,14 +64,16 @@ def train_tokenizer(
     Raises UserError when the files cannot be read, hold no text, or have more distinct characters than `vocab_size`
     has room for, and DiskError when the model cannot be written.
     """
-    if (taken := min(input_sentence_size, sum(map(count_lines, map(str, text_files))))) >= MANY_LINES:
+    total = sum(count_lines(str(path)) for path in text_files)
+    taken = min(input_sentence_size, total)
+    if taken >= MANY_LINES:
         report(f"learning subwords from {taken:,} lines; this takes minutes")
     sentencepiece.set_min_log_level(2)  # warnings are left out
-    normalisation = None if verbatim else rules(_spread_lines(text_files, input_sentence_size))
+    normalisation = None if verbatim else rules(_spread_lines(text_files, taken, total))
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_spread_lines(text_files, input_sentence_size),
+            sentence_iterator=_spread_lines(text_files, taken, total),
             model_writer=model,
             model_type=model_type,
             vocab_size=vocab_size,
@@ -223,13 +225,10 @@ def _words_at(text: str, positions: Sequence[int]) -> list[int]:
     return [min(bisect.bisect_right(ends, position), len(ends) - 1) for position in positions] if ends else []
 
 
-def _spread_lines(text_files: Sequence[Path], most: int) -> Iterator[str]:
-    """At most `most` lines, evenly spaced over all the files in order."""
-    paths = [str(path) for path in text_files]
-    total = sum(map(count_lines, paths))
-    taken = min(most, total)
+def _spread_lines(text_files: Sequence[Path], taken: int, total: int) -> Iterator[str]:
+    """So many of the lines of all the files, which are `total`, evenly spaced."""
     is_taken = ((number + 1) * taken // total > number * taken // total for number in range(total))
-    return compress(chain.from_iterable(map(read_lines, paths)), is_taken)
+    return compress(chain.from_iterable(read_lines(str(path)) for path in text_files), is_taken)
 
 
 def _explain(message: str, text_files: Sequence[Path], vocab_size: int) -> str:

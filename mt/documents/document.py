@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 from mt.documents.markup import MarkedText, Markup, plain_text
 from mt.documents.passages import PlainText, sentence_spans
@@ -43,11 +44,8 @@ class Work:
     def written(self, translations: Sequence[Translation], separator: str) -> bytes:
         """The file, given each sentence's translation with its alignment; where that is empty, the sentence stays."""
         pairs = zip(self.sentences, translations, strict=True)
-        translations = [one if one.text.strip() else _untranslated(sentence) for sentence, one in pairs]
-        texts, position = [], 0
-        for one in self._passages:
-            texts.append(one.rebuilt(translations[position : position + len(one.sentences)], separator))
-            position += len(one.sentences)
+        left = iter([one if one.text.strip() else _untranslated(sentence) for sentence, one in pairs])
+        texts = [one.rebuilt(list(islice(left, len(one.sentences))), separator) for one in self._passages]
         return self._document.write(texts)
 
 

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from mt.documents.passages import Span, gap_between
 from mt.errors import UserError
@@ -125,15 +126,11 @@ class MarkedText:
 
     def rebuilt(self, translations: Sequence[Translation], separator: str) -> str:
         """The text with the sentences' translations, which have alignments."""
-        written, position = [], 0
-        for part in self._parts:
-            if isinstance(part, str):
-                written.append(part)
-            else:
-                count = len(part.sentences)
-                written.append(part.rebuilt(translations[position : position + count], separator))
-                position += count
-        return "".join(written)
+        left = iter(translations)
+        return "".join(
+            part if isinstance(part, str) else part.rebuilt(list(islice(left, len(part.sentences))), separator)
+            for part in self._parts
+        )
 
 
 def plain_text(text: str) -> str:

@@ -58,19 +58,6 @@ def unknown_part(model: nn.Module) -> str | None:
 
 
 @torch.inference_mode()
-def cross_attention_weights(
-    model: AnyTransformer, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
-) -> Float[Tensor, "layers batch heads target source"]:
-    """The weights of every decoder layer's attention over the source, while reading `target` (BOS first).
-
-    Figures 3 to 5 of the paper show such weights. Row t shows where the model looks to choose the token after target
-    position t; each row sums to 1. Padded source positions have weight 0; rows of padded targets mean nothing.
-    Raises UserError for a model without an encoder.
-    """
-    return all_attention_weights(model, source, target, kinds=("cross",))["cross"]
-
-
-@torch.inference_mode()
 def all_attention_weights(
     model: AnyTransformer,
     source: Int[Tensor, "batch source"],
@@ -78,7 +65,12 @@ def all_attention_weights(
     *,
     kinds: Sequence[Kind] = ("encoder", "decoder", "cross"),
 ) -> dict[Kind, Float[Tensor, "layers batch heads query memory"]]:
-    """The same for the self-attention of the encoder and of the decoder too (section 3.2.3)."""
+    """The weights of every layer's attention, by kind (section 3.2.3), while the decoder reads `target` (BOS first).
+
+    Figures 3 to 5 of the paper show such weights. Row t of the cross attention shows where the model looks to choose
+    the token after target position t; each row sums to 1. Padded memory positions have weight 0; rows of padded
+    positions mean nothing. Raises UserError for a model without an encoder.
+    """
     if not isinstance(model, Transformer):
         raise UserError("model.family=decoder has no attention over an encoder: there are no alignments and pictures")
     tensors = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import Request
-from fastapi.exceptions import HTTPException
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartParser
 from starlette.requests import ClientDisconnect
 
 from mt.data.lines import without_surrogates
@@ -55,7 +55,7 @@ class Parameters:
             items = (await request.form(max_fields=_MOST_FIELDS, max_part_size=1 << 30)).multi_items()
         except ClientDisconnect as error:
             raise RequestError(CLIENT_GONE, "the client hung up") from error
-        except (MultiPartException, HTTPException, ValueError) as error:
+        except (HTTPException, ValueError) as error:
             raise RequestError(400, "Invalid request: the form cannot be read") from error
         files = {key: value for key, value in items if isinstance(value, UploadFile)}
         return cls(values | _grouped([(key, value) for key, value in items if isinstance(value, str)]), files)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mt.data.batch import make_batch
 from mt.model.decoder_only import AnyTransformer
-from mt.model.inspection import cross_attention_weights
+from mt.model.inspection import all_attention_weights
 
 Links = list[tuple[int, int]]  # (source word, target word), counted from 0, in ascending order
 
@@ -22,7 +22,8 @@ def mean_attention(
     only layer where there is one. docs/failed_experiments.md compares single layers.
     """
     batch = make_batch(sources, outputs).to(next(models[0].parameters()).device)
-    weights = [cross_attention_weights(model, batch.source, batch.target_input) for model in models]
+    read = batch.source, batch.target_input
+    weights = [all_attention_weights(model, *read, kinds=("cross",))["cross"] for model in models]
     attention = [(each[1:] if len(each) > 1 else each).mean(dim=(0, 2)) for each in weights]
     return torch.stack(attention).mean(dim=0).cpu()
 

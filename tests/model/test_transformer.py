@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from mt.model import masks
 from mt.model.attention import MultiHeadAttention
 from mt.model.feed_forward import FeedForward
-from mt.model.inspection import cross_attention_weights
+from mt.model.inspection import all_attention_weights
 from mt.model.masks import causal_mask, padding_mask
 from mt.model.positions import positional_encoding
 from mt.model.transformer import Transformer
@@ -201,9 +201,9 @@ def test_training_with_dropout_is_random_and_evaluation_is_not() -> None:
 def test_the_picture_shows_the_weights_of_cross_attention() -> None:
     model = tiny_model()
     source, target = sentences([5], seed=0), sentences([4], seed=1, begin=BOS)
-    weights = cross_attention_weights(model, source, target)[:, 0]
+    weights = all_attention_weights(model, source, target)["cross"][:, 0]
     assert weights.shape == (2, 4, 4, 5)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, 4).double(), rtol=0, atol=1e-13)
-    padded = cross_attention_weights(model, nn.functional.pad(source, (0, 3), value=PAD), target)[:, 0]
+    padded = all_attention_weights(model, nn.functional.pad(source, (0, 3), value=PAD), target)["cross"][:, 0]
     torch.testing.assert_close(padded[..., :5], weights, rtol=0, atol=1e-12)
     assert (padded[..., 5:] == 0).all()
