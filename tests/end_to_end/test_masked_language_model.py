@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,9 @@ def test_it_fills_masks(finished: Path, capfd: pytest.CaptureFixture[str]) -> No
     assert [lines[0].split("  ")[1] for lines in printed] == ["bread", "bread"]
 
 
-def test_what_does_not_serve_it_refuses_it_by_name(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_does_not_serve_it_refuses_it_by_name(
+    finished: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     run_dir = f"run_dir={finished}"
     for name, job, given, named in (
         ("translate", translate, [run_dir, "source=a"], "is a language model"),
@@ -100,4 +103,5 @@ def test_what_does_not_serve_it_refuses_it_by_name(finished: Path, capfd: pytest
         capfd.readouterr()
         assert run(name, job, given) == 2, name
         assert named in capfd.readouterr().err
-    assert run("average", average, [run_dir]) == 0
+    shutil.copytree(finished, tmp_path / "copy")
+    assert run("average", average, [f"run_dir={tmp_path}/copy"]) == 0

@@ -117,4 +117,5 @@ def test_what_translates_refuses_it_by_name(tmp_path: Path, finished: Path, capf
         capfd.readouterr()
         assert run(name, job, given) == 2, name
         assert named in capfd.readouterr().err
-    assert run("average", average, [run_dir]) == 0
+    shutil.copytree(finished, tmp_path / "copy")
+    assert run("average", average, [f"run_dir={tmp_path}/copy"]) == 0

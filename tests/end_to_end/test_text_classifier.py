@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -155,7 +156,9 @@ def test_it_begins_with_the_encoder_of_a_masked_language_model(
     assert trained_model(tmp_path / "more", torch.device("cpu")).get_parameter("output_embedding.weight").shape[0] == 4
 
 
-def test_what_does_not_serve_it_refuses_it_by_name(finished: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_does_not_serve_it_refuses_it_by_name(
+    finished: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     run_dir, files = f"run_dir={finished}", words(finished.parent, "other")
     for name, job, given, named in (
         ("export", export, [run_dir, "format=huggingface"], "is a text classifier"),
@@ -168,4 +171,5 @@ def test_what_does_not_serve_it_refuses_it_by_name(finished: Path, capfd: pytest
         capfd.readouterr()
         assert run(name, job, given) == 2, name
         assert named in capfd.readouterr().err
-    assert run("average", average, [run_dir]) == 0
+    shutil.copytree(finished, tmp_path / "copy")
+    assert run("average", average, [f"run_dir={tmp_path}/copy"]) == 0

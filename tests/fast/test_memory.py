@@ -26,6 +26,7 @@ print(before, keep_freed_memory(large={large}), min(faults() for _ in range(3)))
 """
 
 
+HUGE = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
 HUGE_PAGES = """
 import re
 import torch
@@ -46,8 +47,7 @@ print(before, huge())
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
 @pytest.mark.skipif(
-    not pathlib.Path("/proc/self/smaps_rollup").exists()
-    or "[never]" in pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="utf-8"),
+    not pathlib.Path("/proc/self/smaps_rollup").exists() or not HUGE.exists() or "[never]" in HUGE.read_text("utf-8"),
     reason="a system without huge pages",
 )
 def test_tensors_are_on_huge_pages() -> None:
