@@ -2,13 +2,10 @@
 
 import ast
 import re
-from pathlib import Path
 
-import pytest
+from sources import MODULES, SCRIPTS, tree
 
-ROOT = Path(__file__).resolve().parents[2]
-MODULES = sorted((ROOT / "mt").rglob("*.py")) + sorted((ROOT / "scripts").glob("*.py"))
-ids = [str(path.relative_to(ROOT)) for path in MODULES]
+FILES = [*MODULES, *SCRIPTS]
 
 VAGUE = re.compile(r"(^|_)(utils?|helpers?|common|misc|managers?|base|tmp)(_|$)")
 SIDES = re.compile(r"(^|_)(src|tgt|trg)(s?)(_|$)")  # source and target, everywhere
@@ -31,32 +28,30 @@ def names(tree: ast.AST) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ids)
-def test_names_are_whole_words(path: Path) -> None:
-    assert not VAGUE.search(path.stem)
-    wrong = {name for name in names(ast.parse(path.read_text(encoding="utf-8"))) if SIDES.search(name.lower())}
-    assert not wrong
+def test_names_are_whole_words() -> None:
+    assert [path for path in FILES if VAGUE.search(path.stem)] == []
+    found = {path: {name for name in names(tree(path)) if SIDES.search(name.lower())} for path in FILES}
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ids)
-def test_files_and_functions_fit_on_a_screen(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= LONGEST_FILE_LINES
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.FunctionDef):
-            docstring = node.body[0].end_lineno - node.body[0].lineno + 1 if ast.get_docstring(node) else 0
-            lines = node.end_lineno - node.lineno + 1 - docstring
-            assert lines <= LONGEST_FUNCTION_LINES, f"{node.name} has {lines} lines"
+def test_files_and_functions_fit_on_a_screen() -> None:
+    assert [path for path in FILES if path.read_text(encoding="utf-8").count("\n") > LONGEST_FILE_LINES] == []
+    found: dict[str, int] = {}
+    for path in FILES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef):
+                docstring = node.body[0].end_lineno - node.body[0].lineno + 1 if ast.get_docstring(node) else 0
+                found[f"{path}: {node.name}"] = node.end_lineno - node.lineno + 1 - docstring
+    assert {name: lines for name, lines in found.items() if lines > LONGEST_FUNCTION_LINES} == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ids)
-def test_annotations_are_real(path: Path) -> None:
+def test_annotations_are_real() -> None:
     """Postponed annotations would be text, which the shape checks cannot see."""
-    assert "from __future__ import annotations" not in path.read_text(encoding="utf-8")
+    postponed = "from __future__ import annotations"
+    assert [path for path in FILES if postponed in path.read_text(encoding="utf-8")] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=ids)
-def test_text_is_split_at_newlines_only(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Attribute) and node.attr == "splitlines":
-            pytest.fail("U+2028 and its like are text; split at \\n")
+def test_text_is_split_at_newlines_only() -> None:
+    """U+2028 and its like are text; split at \\n."""
+    attributes = ((path, getattr(node, "attr", "")) for path in FILES for node in ast.walk(tree(path)))
+    assert [path for path, name in attributes if name == "splitlines"] == []
