@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mt.config.checks import listed_corpora
+from mt.config.measurements import BenchmarkDecodeConfig
 from mt.config.schema import (
     AttentionConfig,
     AverageConfig,
@@ -107,6 +108,11 @@ def _(config: EvaluateConfig) -> None:
         _check_readable(key, getattr(config, key))
     if config.run_dir is not None:
         check_run(config.run_dir)
+
+
+@check_files.register
+def _(config: BenchmarkDecodeConfig) -> None:
+    check_run(config.run_dir)
 
 
 @check_files.register

@@ -148,6 +148,13 @@ def test_the_wheel_has_every_package() -> None:
     packages = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "mt").rglob("__init__.py")}
     groups = {".".join(["mt.conf", *path.relative_to(CONF).parts]) for path in CONF.glob("**/") if path != CONF}
     assert listed == packages | groups | {"mt.conf", "mt.scripts"}
+    data = project["tool"]["setuptools"]["package-data"]
+    for folder in (ROOT / "mt", CONF):
+        for path in (path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")):
+            package = ".".join(path.parent.relative_to(ROOT).parts)
+            static = data["mt.serving"] if path.parent.name == "static" else []
+            patterns = [*data["*"], *data.get(package, []), *static]
+            assert any(path.match(pattern) for pattern in patterns), path
     # `inspect.py` would hide the standard library's module from a script that is run as a file; `import` is a keyword.
     commands = {
         f"mt-{path.stem.removesuffix('_corpus').removesuffix('_model').replace('_', '-')}"

@@ -488,7 +488,9 @@ def test_a_completion_that_no_shell_asked_for_is_refused(
     ("script", "arguments"),
     [
         *(("train", [word]) for word in ("training.max_step=5", "model.num_heads=3")),
-        *((name, ["run_dir=gone"]) for name in ("average", "evaluate")),
+        *((name, ["run_dir=gone"]) for name in ("average", "evaluate", "generate", "serve", "benchmark_decode")),
+        ("compare", ["runs=[gone,lost]"]),
+        ("benchmark", ["model.num_heads=3"]),
         ("attention", ["run_dir=gone", "source=a"]),
         ("export", ["run_dir=gone", "format=huggingface"]),
         ("translate", ["run_dir=gone", "source=a"]),

@@ -198,14 +198,17 @@ def test_damaged_parquet_is_named(tmp_path: Path) -> None:
         path.write_bytes(whole[:cut])
         with pytest.raises(UserError, match=r"a.parquet: not a parquet file, or damaged|holds no pair"):
             one_file(path).count_pairs()
+    messages = []
     for _ in range(100):
         damaged = bytearray(whole)
         damaged[random_numbers.randrange(len(whole))] ^= 1 << random_numbers.randrange(8)
         path.write_bytes(damaged)
         try:
             list(one_file(path).pairs())
-        except UserError as error:
-            assert "a.parquet" in str(error)  # noqa: PT017 - some flips change a letter only
+        except UserError as error:  # some flips change a letter only
+            messages.append(str(error))
+    assert len(messages) > 10
+    assert all("a.parquet" in message for message in messages)
 
 
 def test_empty_corpora_are_refused(tmp_path: Path) -> None:

@@ -368,6 +368,7 @@ from mt.errors import BadFileError
 
 model = Path(sys.argv[1]).read_bytes()
 texts = ["Straße </s> a\\0b 😀 日本", "", "x" * 300, "the old house"]
+refused = 0
 for seed in range(int(sys.argv[2])):
     chance = random.Random(seed)
     damaged = bytearray(model)
@@ -385,11 +386,13 @@ for seed in range(int(sys.argv[2])):
     try:
         tokenizer = Tokenizer(model=bytes(damaged))
     except BadFileError:
+        refused += 1
         continue
     for ids in tokenizer.encode_many(texts) + tokenizer.encode_sampled(texts, alpha=0.1, seed=1):
         assert all(0 <= i < tokenizer.vocab_size for i in ids)
         tokenizer.decode(ids), tokenizer.subwords(ids)
     tokenizer.decode(range(tokenizer.vocab_size))
+assert refused > int(sys.argv[2]) / 4, refused
 print("survived")
 """
 

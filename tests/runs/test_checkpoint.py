@@ -262,6 +262,7 @@ from mt.runs.delivery import averaged_steps
 folder = Path(sys.argv[1])
 whole = (folder / "model.safetensors").read_bytes()
 header = 8 + int.from_bytes(whole[:8], "little")
+refused = 0
 for seed in range(int(sys.argv[2])):
     chance = random.Random(seed)
     damaged = bytearray(whole)
@@ -285,7 +286,8 @@ for seed in range(int(sys.argv[2])):
     try:
         load_model_tensors(model, read_tensors(path.read_bytes(), origin=path), origin=path)
     except BadFileError:
-        pass
+        refused += 1
+assert refused > int(sys.argv[2]) / 4, refused
 print("survived")
 """
 
