@@ -293,7 +293,7 @@ class Expected:
 class TrainConfig:
     """`mt-train`, and `config.yaml` in a run folder."""
 
-    name: str  # in messages, and of the folder under runs/
+    name: str  # in messages, and of the folder under runs/, so without /
     run_dir: str  # the run folder: configuration, tokenizer, checkpoints, model, scores
     seed: CountOrZero
     device: Device

@@ -50,7 +50,8 @@ def held_tensors(folder: Path, writer: str) -> dict[str, Tensor]:
     if not path.exists() and (folder / "pytorch_model.bin").is_file():
         raise UserError(
             f"{folder}: pytorch_model.bin can run code when it is read; convert it where you trust it, with "
-            f"transformers' {writer}.from_pretrained(FOLDER).save_pretrained(NEW), and import NEW"
+            f"transformers' {writer}.from_pretrained(FOLDER).save_pretrained(NEW), copy the tokenizer's files, and "
+            "import NEW"
         )
     return tensors_without_values(path)
 

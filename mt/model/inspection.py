@@ -37,8 +37,6 @@ def unknown_part(model: nn.Module) -> str | None:
     """
     if isinstance(model, Transformer) and model.output_embedding is not model.target_embedding:
         return "output_embedding is not tied to target_embedding"
-    if isinstance(model, Transformer) and type(model.positions) is not SinusoidalPositions:
-        return f"positions is {type(model.positions).__name__}"
     for name, module in model.named_modules():
         if name.rpartition(".")[2] != "dropout" and type(module) not in _PAPER:
             return f"{name or 'the model'} is {type(module).__name__}"
@@ -54,6 +52,8 @@ def unknown_part(model: nn.Module) -> str | None:
             return f"{name} has the epsilon {module.eps}"
         if isinstance(module, FeedForward) and module.activation not in ("relu", "swish"):
             return f"{name}.activation is {module.activation}"
+    if isinstance(model, Transformer) and type(model.positions) is not SinusoidalPositions:
+        return "positions are not added to the embeddings"
     return None
 
 

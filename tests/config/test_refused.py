@@ -95,6 +95,7 @@ WRONG = [
     (["name=${nme}"], ["nme"]),
     (["name=../../elsewhere"], ["name: expected the name of a folder under runs/; got '../../elsewhere'"]),
     (["name=''"], ["name: expected the name of a folder"]),
+    (["name=.."], ["name: expected the name of a folder"]),
     (["name=/elsewhere"], ["name: expected the name of a folder"]),
     (["name=news/en-de"], ["name: expected the name of a folder under runs/; got 'news/en-de'"]),
     (["name='a\nb'"], ["name: expected the name of a folder under runs/; got 'a\\nb'"]),

@@ -13,6 +13,7 @@ from mt.model import masks, scores
 from mt.model.attention import attention
 from mt.model.attention_positions import AlibiPositions, RelativePositions, RotaryPositions, alibi_slopes
 from mt.model.cached_decoder import CachedDecoder
+from mt.model.inspection import unknown_part
 from mt.model.positions import LearnedPositions
 from mt.model.scores import AdditiveAttention, DotAttention, GeneralAttention
 
@@ -37,6 +38,20 @@ def randomised(module: nn.Module) -> nn.Module:
 
 
 # ---------------------------------------------------------------------------- positions
+
+
+@pytest.mark.parametrize(
+    ("positions", "part"),
+    [
+        ("rotary", "encoder.layers.0.self_attention.positions is RotaryPositions"),
+        ("alibi", "encoder.layers.0.self_attention.positions is AlibiPositions"),
+        ("learned", "positions is LearnedPositions"),
+        ("none", "positions are not added to the embeddings"),
+        ("sinusoidal", None),
+    ],
+)
+def test_what_is_not_the_papers_is_named(positions: str, part: str | None) -> None:
+    assert unknown_part(tiny_model(positions=positions)) == part
 
 
 def test_rotary_positions_are_llamas() -> None:
