@@ -9,6 +9,7 @@ without words. Tags that end a block, such as `</p>` or `<br>`, end the sentence
 import bisect
 import html
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -101,13 +102,18 @@ class _Word:
     start: int = 0
 
 
+def _is_of_word(character: str) -> bool:
+    """Whether it is a letter, a digit, or a mark on one, such as a vowel sign."""
+    return unicodedata.category(character)[0] in "LNM"
+
+
 def _words(text: str, sentence: int, offset: int = 0) -> Iterator[_Word]:
     for number, match in enumerate(_WORD.finditer(text)):
         word, start = match[0], offset + match.start()
         low, high = 0, len(word)
-        while high > 0 and not word[high - 1].isalnum():
+        while high > 0 and not _is_of_word(word[high - 1]):
             high -= 1
-        while low < high and not word[low].isalnum():
+        while low < high and not _is_of_word(word[low]):
             low += 1
         parts = (word[:low], word[low:high], word[high:]) if high else ("", word, "")
         for part, written in enumerate(parts):
@@ -186,7 +192,8 @@ def _end_of_element(text: str, opening: re.Match[str], markup: Markup) -> int:
 
 def _end_of_note(text: str, opening: re.Match[str], *, after: str) -> int | None:
     """Where the element ends that begins with this tag, if it is a note on the word before it, not a part of it."""
-    if not (after.isalnum() or after in _BEFORE_NOTE) or (after.isdigit() and opening["open"].lower() not in _NOTES):
+    of_word = after != "" and _is_of_word(after)
+    if not (of_word or after in _BEFORE_NOTE) or (after.isdigit() and opening["open"].lower() not in _NOTES):
         return None
     note = _NOTE.match(text, opening.end())
     if note is None or not any(map(str.isdigit, note[2])) or text[note.end() : note.end() + 1].isalnum():

@@ -1,7 +1,7 @@
 """A text as the sentences that are translated, and their translations as a text with its line breaks and spaces."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import sentencex
 
@@ -9,6 +9,7 @@ from mt.data.spaces import main_language
 from mt.translation.segments import Translation
 
 _LINE = re.compile(r"[^\r\n]+")
+_LONGEST = 4000  # characters
 Span = tuple[int, int]  # first character and the one after the last
 
 
@@ -27,9 +28,19 @@ def sentence_spans(text: str, language: str, *, at_lines: bool = True, at_senten
                 low, high = start + blank, start + len(part.rstrip())
                 if spans and spans[-1][1] == low and text[low - 1].isascii():  # such as a.js.LICENSE
                     low = spans.pop()[0]
-                spans.append((low, high))
+                spans += _cut(text, low, high)
             start += len(part)
     return spans
+
+
+def _cut(text: str, low: int, high: int) -> Iterator[Span]:
+    """A span in parts that the model takes a few at a time: one without the end of a sentence is cut between words."""
+    while high - low > _LONGEST:
+        space = max(text.rfind(" ", low, low + _LONGEST), text.rfind("\n", low, low + _LONGEST))
+        end = space if space > low else low + _LONGEST
+        yield low, end
+        low = end + len(text[end:high]) - len(text[end:high].lstrip())
+    yield low, high
 
 
 def gap_between(gap: str, separator: str) -> str:

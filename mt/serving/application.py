@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import time
-import traceback
 from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -17,13 +16,14 @@ from starlette.middleware.cors import CORSMiddleware
 from mt.serving import deepl, libretranslate, page
 from mt.serving.documents import Documents
 from mt.serving.metrics import Metrics
-from mt.serving.requests import Gate, RequestError
+from mt.serving.requests import Gate, RequestError, fault
 from mt.serving.service import Service
 
 Scope = MutableMapping[str, Any]
 _BYTES_PER_CHARACTER = 12  # an emoji in a form or in JSON, escaped
 _OTHER_BYTES = 1 << 16
 _MOST_OPEN = 20  # bodies of the largest size
+_MOST_FAILED = 10  # batches in a row without one translation
 _BODY_SECONDS = 60  # for a whole body to arrive
 
 
@@ -72,6 +72,7 @@ def application(
 
 
 def _add_state_of_server(app: FastAPI) -> None:
+    @app.head("/health", include_in_schema=False)
     @app.get("/health")
     async def health() -> dict[str, str]:
         """Answer while the process lives."""
@@ -82,10 +83,11 @@ def _add_state_of_server(app: FastAPI) -> None:
         """Answer those that try whether a server is there."""
         return {"status": "ok", "specification": "/spec"}
 
+    @app.head("/ready", include_in_schema=False)
     @app.get("/ready")
     async def ready() -> Response:
-        """Answer 503 until the models are warm, and while the server drains."""
-        if not app.state.ready:
+        """Answer 503 until the models are warm, while the server drains, and when nothing can be translated."""
+        if not app.state.ready or app.state.service.batcher.failed_in_a_row >= _MOST_FAILED:
             raise RequestError(503, "not ready", retry_seconds=1)
         return JSONResponse({"status": "ok"})
 
@@ -170,8 +172,7 @@ class Observed:
         try:
             await self.app(scope, limited, noted)
         except Exception as error:  # noqa: BLE001  answered with 500 already; its message may hold a user's text
-            frames = traceback.extract_tb(error.__traceback__)
-            failure = {"exception": type(error).__name__, "at": [f"{one.filename}:{one.lineno}" for one in frames[-3:]]}
+            failure = fault(error)
         finally:
             self._open_bytes -= seen
         self._note(scope, status, time.monotonic() - start, failure)

@@ -98,6 +98,7 @@ class Batcher:
         self._closing = False
         self._tokens_per_second = 0.0
         self.waiting_tokens = 0
+        self.failed_in_a_row = 0  # batches of which not one text was translated
         self._threads = [threading.Thread(target=self._run, name="model", daemon=True) for _ in range(threads)]
         for thread in self._threads:
             thread.start()
@@ -114,7 +115,7 @@ class Batcher:
             return future
         with self._changed:
             if self._closing or (self.waiting_tokens and self.waiting_tokens + sum(tokens) > self._queue_tokens):
-                raise OverloadedError(self._retry_seconds())
+                raise OverloadedError(self._retry_seconds(self.waiting_tokens + sum(tokens) - self._queue_tokens))
             self.waiting_tokens += sum(tokens)
             self._groups.setdefault(key, []).append(job)
             self._changed.notify_all()
@@ -129,8 +130,9 @@ class Batcher:
         for thread in self._threads:
             thread.join()
 
-    def _retry_seconds(self) -> int:
-        seconds = self.waiting_tokens / self._tokens_per_second if self._tokens_per_second else 1.0
+    def _retry_seconds(self, tokens: int) -> int:
+        """How long it takes until so many of those that wait have been translated."""
+        seconds = tokens / self._tokens_per_second if self._tokens_per_second else 1.0
         return min(_LONGEST_RETRY_SECONDS, max(1, math.ceil(seconds)))
 
     def _drop(self, job: _Job) -> None:
@@ -221,10 +223,14 @@ class Batcher:
         except Exception as error:  # noqa: BLE001  the thread outlives any fault; those who wait learn of it
             results = [error] * len(batch)
         seconds = time.monotonic() - start - elsewhere
-        newest, before = len(self._threads) * tokens / max(seconds, 1e-9), self._tokens_per_second
-        self._tokens_per_second = newest if not before else before + _NEWEST_SHARE * (newest - before)
-        waits = [start - job.arrived for job, index in batch if index == 0]
-        self._report(BatchReport(len(batch), tokens, seconds, waits))
+        if all(isinstance(result, Exception) for result in results):  # at once, so that its speed says nothing
+            self.failed_in_a_row += not all(job.future.cancelled() for job in jobs)
+        else:
+            self.failed_in_a_row = 0
+            newest, before = len(self._threads) * tokens / max(seconds, 1e-9), self._tokens_per_second
+            self._tokens_per_second = newest if not before else before + _NEWEST_SHARE * (newest - before)
+            waits = [start - job.arrived for job, index in batch if index == 0]
+            self._report(BatchReport(len(batch), tokens, seconds, waits))
         for (job, index), result in itertools.zip_longest(batch, results):
             job.results[index] = result
         with self._changed:  # of a request, several threads may translate parts

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from starlette.datastructures import State
 
 from mt.api import Translator
 from mt.config.schema import ServeConfig
@@ -28,8 +29,7 @@ _GPU_BATCH_TOKENS = 2048
 def application_of(config: ServeConfig) -> Observed:
     """The application. Raises UserError and BadFileError."""
     keep_freed_memory(large=False)
-    keys = None if config.api_keys is None else ApiKeys(read_lines(config.api_keys), origin=config.api_keys)
-    gate = Gate(keys, RateLimit(config.requests_per_minute), timeout_seconds=config.timeout_seconds)
+    gate = Gate(_keys_of(config), RateLimit(config.requests_per_minute), timeout_seconds=config.timeout_seconds)
     limits = Limits(
         texts=config.max_texts,
         characters=config.max_characters,
@@ -57,6 +57,20 @@ def application_of(config: ServeConfig) -> Observed:
         cors_origins=config.cors_origins,
         log=report,
     )
+
+
+def reload(config: ServeConfig, state: State) -> None:
+    """Exchange the models and the keys of an application for those that the files have now.
+
+    Raises UserError, BadFileError, and FailedError for a model that cannot translate; nothing is exchanged then.
+    """
+    keys = _keys_of(config)
+    state.service.exchange(pairs_of(config))
+    state.gate.keys = keys
+
+
+def _keys_of(config: ServeConfig) -> ApiKeys | None:
+    return None if config.api_keys is None else ApiKeys(read_lines(config.api_keys), origin=config.api_keys)
 
 
 def pairs_of(config: ServeConfig) -> list[Pair]:

@@ -10,7 +10,7 @@ from mt.serving import service
 from mt.serving.documents import documents_of, download
 from mt.serving.languages import name_of
 from mt.serving.libretranslate import body_of, file_body_of
-from mt.serving.requests import Parameters, RequestError, gate_of, note, service_of
+from mt.serving.requests import Parameters, RequestError, fault, gate_of, note, service_of
 from mt.translation.limits import LimitError
 
 router = APIRouter(prefix="/v2")
@@ -146,8 +146,9 @@ async def document_status(request: Request, name: str) -> dict[str, Any]:
     parameters = await _admitted(request)
     kept = documents_of(request).find(name, parameters.text("document_key"))
     found = {"document_id": name, "status": "translating", "seconds_remaining": 1}
-    if kept.task.done() and (failure := kept.task.exception()) is not None:
+    if failure := kept.failure:
         known = isinstance(failure, MtError)
+        note(request, **fault(failure))
         found |= {"status": "error", "error_message": str(failure) if known else "Internal error"}
     elif kept.task.done():
         found |= {"status": "done", "seconds_remaining": 0, "billed_characters": kept.characters}
@@ -163,7 +164,7 @@ async def document_result(request: Request, name: str) -> Response:
     """Answer with the translated document, once."""
     parameters = await _admitted(request)
     kept = documents_of(request).find(name, parameters.text("document_key"))
-    if not kept.task.done() or kept.task.exception() is not None:
+    if not kept.task.done() or kept.failure:
         raise RequestError(503, "The document is not translated yet", retry_seconds=1)
     found = download(kept)
     documents_of(request).forget(name)

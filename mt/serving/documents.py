@@ -25,7 +25,13 @@ class Kept:
     task: "asyncio.Task[bytes]"
     expiry: asyncio.TimerHandle
     characters: int
+    downloaded: bool = False
     key: str = field(default_factory=lambda: secrets.token_hex(32))
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why it could not be translated."""
+        return self.task.exception() if self.task.done() and not self.task.cancelled() else None
 
 
 class Documents:
@@ -50,7 +56,7 @@ class Documents:
         self._check_room(len(data))
         self._arriving += len(data)
         try:
-            document = await asyncio.to_thread(parse, f"document{ending}", data)
+            document = await self._service.in_document_thread(parse, f"document{ending}", data)
         finally:
             self._arriving -= len(data)
         size = max(len(data), document.unpacked_bytes, min(_LEAST_BYTES, self.most_bytes))
@@ -66,8 +72,11 @@ class Documents:
         """Raises RequestError where a document would be too many, or alone too much."""
         if size > _MOST_KEPT * self.most_bytes:
             raise RequestError(413, f"the document has {size:,} bytes when it is unpacked: too many")
-        if size + self._arriving + sum(one.size for one in self._kept.values()) > _MOST_KEPT * self.most_bytes:
-            raise RequestError(503, "too many documents wait", retry_seconds=60)
+        of_no_use = [one for one in self._kept.values() if one.downloaded or one.failure]
+        while size + self._arriving + sum(one.size for one in self._kept.values()) > _MOST_KEPT * self.most_bytes:
+            if not of_no_use:
+                raise RequestError(503, "too many documents wait", retry_seconds=60)
+            self.forget(of_no_use.pop(0).name)
 
     async def finished(self, kept: Kept) -> None:
         """Wait for a document; it is forgotten where nobody waits any more. Raises why it could not be translated."""
@@ -103,8 +112,9 @@ class Documents:
 
 def download(kept: Kept) -> Response:
     """The translated file, which a browser stores and does not show. Raises RequestError where there is none."""
-    if not kept.task.done() or kept.task.exception() is not None:
+    if not kept.task.done() or kept.failure:
         raise RequestError(404, "Document not found")
+    kept.downloaded = True
     headers = {"Content-Disposition": f'attachment; filename="{kept.name}{kept.ending}"', "Cache-Control": "no-store"}
     return Response(kept.task.result(), media_type=FORMATS[kept.ending][1], headers=headers)
 

@@ -1,9 +1,12 @@
 """LibreTranslate's interface, written from its public description: libretranslate.com/docs."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
 
 from mt.documents.formats import FORMATS
 from mt.documents.markup import Markup, plain_text
@@ -48,6 +51,7 @@ def _needed(parameters: Parameters, name: str) -> str:
 
 @router.post(
     "/translate",
+    response_model=dict[str, Any],
     openapi_extra=body_of(
         ["q", "source", "target"],
         q=_TEXTS,
@@ -59,7 +63,7 @@ def _needed(parameters: Parameters, name: str) -> str:
         api_key={"type": "string"},
     ),
 )
-async def translate(request: Request) -> dict[str, Any]:
+async def translate(request: Request) -> Response:
     """Translate a text, or each text of a list; `source` may be `auto`."""
     parameters = await _admitted(request)
     texts = parameters.texts("q")
@@ -83,16 +87,21 @@ async def translate(request: Request) -> dict[str, Any]:
         answers = await gate_of(request).answer(request, service_of(request).translate(asked))
     except UserError as error:
         raise RequestError(400, f"Invalid request: {error}") from error
+    return await asyncio.to_thread(_answer, answers, asked, alone=isinstance(texts, str))
+
+
+def _answer(answers: Sequence[service.Answer], asked: service.Request, *, alone: bool) -> Response:
+    """All texts as JSON, or a single one; not on the event loop, because many words take long."""
     found: dict[str, list[Any]] = {
         "translatedText": [one.text for one in answers],
         # Clients that ask for `auto` need it; one reads it always.
         "detectedLanguage": [{"confidence": one.confidence, "language": one.source} for one in answers],
     }
-    if alternatives:
+    if asked.alternatives:
         found["alternatives"] = [one.alternatives for one in answers]
     if asked.details:
         found["details"] = [_details(one) for one in answers]
-    return {name: values[0] for name, values in found.items()} if isinstance(texts, str) else found
+    return JSONResponse({name: values[0] for name, values in found.items()} if alone else found)
 
 
 def _details(answer: service.Answer) -> dict[str, Any]:
@@ -102,7 +111,7 @@ def _details(answer: service.Answer) -> dict[str, Any]:
 
 @router.post("/detect", openapi_extra=body_of(["q"], q={"type": "string"}, api_key={"type": "string"}))
 async def detect(request: Request) -> list[dict[str, Any]]:
-    """Recognise the language of a text among the source languages, best first."""
+    """Recognise the language of a text among those that are served, best first."""
     parameters = await _admitted(request)
     texts = parameters.texts("q")
     if texts is None:

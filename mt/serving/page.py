@@ -21,7 +21,7 @@ _TYPES = {"index.html": "text/html", "page.css": "text/css", "page.js": "text/ja
 def _add(path: str, name: str) -> None:
     content = (_FOLDER / name).read_bytes()
 
-    @router.get(path)
+    @router.api_route(path, methods=["GET", "HEAD"])
     async def file() -> Response:
         """Answer with one of the files."""
         return Response(content, media_type=_TYPES[name], headers=_HEADERS)

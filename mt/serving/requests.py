@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import traceback
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -153,10 +154,11 @@ class Gate:
                 return working.result()
             if gone.done():
                 raise RequestError(CLIENT_GONE, "the client hung up")
-            raise RequestError(503, f"no answer within {seconds:g} s", retry_seconds=1)
+            raise RequestError(503, f"no answer within {seconds:g} s")  # once more would take as long
         except OverloadedError as error:
             raise RequestError(503, str(error), retry_seconds=error.retry_seconds) from error
         except FailedError as error:
+            note(request, **fault(error))
             raise RequestError(500, str(error)) from error
         finally:
             gone.cancel()
@@ -178,6 +180,13 @@ def gate_of(request: Request) -> Gate:
     """The gate of the application that was asked."""
     gate: Gate = request.app.state.gate
     return gate
+
+
+def fault(error: BaseException) -> dict[str, Any]:
+    """What the log says of an error: its kind and its place, and no message, which may hold a user's text."""
+    error = error.__cause__ or error
+    frames = traceback.extract_tb(error.__traceback__)
+    return {"exception": type(error).__name__, "at": [f"{one.filename}:{one.lineno}" for one in frames[-3:]]}
 
 
 def note(request: Request, **values: Any) -> None:

@@ -3,8 +3,9 @@
 import asyncio
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from mt.api import Translator
 from mt.documents.document import Document, Work, passage, sample
@@ -18,6 +19,11 @@ from mt.translation.known_words import KnownWords
 from mt.translation.limits import Limits, check_type
 from mt.translation.notices import Notice, notices
 from mt.translation.segments import Translation
+
+_DOCUMENTS_AT_ONCE = 2  # the others wait, and need little memory until then
+_CERTAIN = 80.0  # percent, from which a text is taken to be in the target language already
+
+Result = TypeVar("Result")
 
 
 class UnsupportedError(UserError):
@@ -110,6 +116,8 @@ class Service:
         self.pairs, self.limits = _distinct(pairs), limits
         self.characters = 0
         self._document_tokens = min(4 * threads * batch_tokens, queue_tokens // 4)  # there is room for others
+        self._document_turn = asyncio.Semaphore(_DOCUMENTS_AT_ONCE)
+        self._document_threads = ThreadPoolExecutor(_DOCUMENTS_AT_ONCE, "document")  # lines have the others
         self._detector = Detector()
         self.batcher = Batcher(
             self._run, batch_tokens=batch_tokens, queue_tokens=queue_tokens, threads=threads, report=report
@@ -143,9 +151,9 @@ class Service:
                 if isinstance(one, Exception):
                     raise FailedError(f"the run from {pair.source} to {pair.target} cannot translate: {one}") from one
 
-    def detect(self, text: str, target: str | None = None) -> list[tuple[str, float]]:
-        """The source languages with their confidence in percent, best first."""
-        return self._detector.detect(text, self.sources(target))
+    def detect(self, text: str) -> list[tuple[str, float]]:
+        """All languages that are served with their confidence in percent, best first; of equal ones, sources first."""
+        return self._detector.detect(text, list(dict.fromkeys([*self.sources(), *self.targets()])))
 
     async def translate(self, request: Request) -> list[Answer]:
         """Return the translation of each text. When the task is cancelled, its texts leave the queue.
@@ -185,6 +193,8 @@ class Service:
     def _prepared_text(self, text: str, request: Request, target: str) -> _Prepared:
         plain = plain_text(text) if request.markup and request.source is None else text
         source, confidence, pair = self._pair(plain, request.source, target)
+        if source != pair.source:
+            return _Prepared(PlainText(text, []), [], pair, source, confidence)  # stays as it is
         split = {"split_lines": request.split_lines, "split_sentences": request.split_sentences}
         found = passage(text, request.markup, source, **split)
         return _Prepared(found, self._tokens(pair, found.sentences), pair, source, confidence)
@@ -196,15 +206,21 @@ class Service:
         return target
 
     def _pair(self, text: str, asked: str | None, target: str) -> tuple[str, float, Pair]:
-        """The source language of a text, how certain that is, and its pair."""
+        """The source language of a text, how certain that is, and its pair; any, where that is the target language."""
+        into = [pair for pair in self.pairs if pair.target == target]
         if asked is None:
-            source, confidence = self.detect(text, target)[0]
+            found_codes = self._detector.detect(text, list(dict.fromkeys([*self.sources(target), target])))
+            source, confidence = found_codes[0]
+            if source == target and confidence < _CERTAIN:
+                source, confidence = next((one for one in found_codes if one[0] != target), found_codes[0])
+        elif find_code(asked, self.sources(target)) is None and find_code(asked, [target]) == target:
+            source, confidence = target, 100.0
         else:
             found = find_code(asked, self.sources(target))
             if found is None:
                 raise UnsupportedError(f"{asked} is not supported as a source language for the target {target}")
             source, confidence = found, 100.0
-        pairs = [pair for pair in self.pairs if (pair.source, pair.target) == (source, target)]
+        pairs = [pair for pair in into if pair.source == source] or (into if source == target else [])
         if not pairs:  # others were taken up a moment ago
             raise UnsupportedError(f"{source} is not supported as a source language for the target {target}")
         return source, confidence, pairs[0]
@@ -215,22 +231,29 @@ class Service:
     # ------------------------------------------------------------------------------------ documents
 
     async def translate_document(self, document: Document, source: str | None, target: str) -> bytes:
-        """Return the translated file. A few batches of it are in the queue at a time, and wait while that is full.
+        """Return the translated file, when its turn comes. A few batches at a time are in the queue, if that has room.
 
         Raises UnsupportedError, UserError for what the file's encoding lacks, FailedError.
         """
-        work, pair, tokens = await asyncio.to_thread(self._prepared_document, document, source, target)
-        way, done = _Way(pair, 1, document.markup is not None), list[Any]()
-        while (low := len(done)) < len(tokens):
-            totals = itertools.accumulate(tokens[low:])
-            count = sum(1 for _ in itertools.takewhile(lambda total: total <= self._document_tokens, totals))
-            high = low + max(1, count)
-            done += await self._translated(way, work.sentences[low:high], tokens[low:high])
-        self.characters += sum(map(len, document.texts))
-        return await asyncio.to_thread(work.written, done, pair.translator.separator)
+        async with self._document_turn:
+            work, pair, tokens = await self.in_document_thread(self._prepared_document, document, source, target)
+            way, done = _Way(pair, 1, document.markup is not None), list[Any]()
+            while (low := len(done)) < len(tokens):
+                totals = itertools.accumulate(tokens[low:])
+                count = sum(1 for _ in itertools.takewhile(lambda total: total <= self._document_tokens, totals))
+                high = low + max(1, count)
+                done += await self._translated(way, work.sentences[low:high], tokens[low:high])
+            self.characters += sum(map(len, document.texts))
+            return await self.in_document_thread(work.written, done, pair.translator.separator)
+
+    async def in_document_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """The function's result, from a thread that documents share. Raises what it raises."""
+        return await asyncio.get_running_loop().run_in_executor(self._document_threads, function, *arguments)
 
     def _prepared_document(self, document: Document, source: str | None, target: str) -> tuple[Work, Pair, list[int]]:
         language, _, pair = self._pair(sample(document), source, self._target(target))
+        if language != pair.source:
+            raise UserError(f"the document seems to be in {language} already; if it is not, say what it is in")
         work = Work(document, language)
         return work, pair, self._tokens(pair, work.sentences)
 

@@ -23,6 +23,7 @@ markdown_it = pytest.importorskip("markdown_it", reason=NEEDED)
 from mt.documents import archive  # noqa: E402
 from mt.documents.document import Work  # noqa: E402
 from mt.documents.formats import FORMATS, parse  # noqa: E402
+from mt.documents.passages import sentence_spans  # noqa: E402
 from mt.errors import UserError  # noqa: E402
 from mt.translation.segments import Translation  # noqa: E402
 
@@ -97,6 +98,18 @@ def test_text_alone_changes(name: str, text: str, expected: str) -> None:
     found = translated(name, text).decode()
     assert found.lower() == text.replace(" [h] ", " [h][h] ").lower()
     assert expected in found
+
+
+@pytest.mark.parametrize(
+    ("text", "gaps"), [("word " * 2000, 2), ("字" * 9000, 2), ("word " * 700 + "\n" + "word " * 50, 1)]
+)
+def test_a_line_without_sentences_is_cut_between_words(text: str, gaps: int) -> None:
+    """Which the model takes a few at a time."""
+    spans = sentence_spans(text, "en")
+    assert len(spans) == gaps + 1
+    assert max(end - start for start, end in spans) <= 4000
+    assert "".join(text[start:end] for start, end in spans).replace(" ", "") == "".join(text.split())
+    assert not any(text[start:end].startswith("ord") for start, end in spans)
 
 
 def test_line_breaks_follow_their_words() -> None:

@@ -95,6 +95,13 @@ def test_words_that_part_leave_their_element_around_the_longest_stretch() -> Non
     assert translated("a <b id=1>b c d</b>", order=apart) == "B A <b id=1>C D</b>"
 
 
+@pytest.mark.parametrize("word", ["नमस्ते", "नमस्ते!", "שָׁלוֹם?", "e\u0301te\u0301."])
+def test_marks_on_letters_stay_in_their_word(word: str) -> None:
+    marked = MarkedText("<b>Hello</b>!", HTML, lambda plain: sentence_spans(plain, "en"))
+    found = marked.rebuilt([Translation(word, 0.0, [], alignment=[(0, 0)])], " ")
+    assert found.replace("!", "").replace("?", "").replace(".", "") == f"<b>{word.strip('!?.')}</b>"
+
+
 def test_xml_has_the_tags_that_the_client_names() -> None:
     text = 'One <x id="1">%(name)s</x> two<G a="b"/>\n<par>three</par><p>four</p>'
     expected = 'ONE <x id="1">%(name)s</x> TWO<G a="b"/>\n<par>THREE</par><p>FOUR</p>'

@@ -230,6 +230,22 @@ def test_a_full_queue_refuses_and_says_when_to_come_again(model: Model, batcher:
     batcher.submit("k", ["d"], [1])
 
 
+def test_who_is_too_much_waits_until_there_is_room(model: Model, batcher: Batcher) -> None:
+    batcher.submit("k", ["a"], [29])
+    batcher._tokens_per_second = 1.0
+    with pytest.raises(OverloadedError) as refused:
+        batcher.submit("k", ["b"], [5])
+    assert refused.value.retry_seconds == 29 + 5 - 30
+
+
+def test_batches_that_fail_are_counted_and_say_nothing_of_the_speed(model: Model, batcher: Batcher) -> None:
+    finished(model, *[batcher.submit(f"bad {number}", ["bug"], [5]) for number in range(3)])
+    assert [report.texts for report in model.reports] == [1]  # of the first
+    assert batcher.failed_in_a_row == 3
+    finished(model, batcher.submit("k", ["a"], [1]))
+    assert batcher.failed_in_a_row == 0
+
+
 def test_a_fault_is_that_of_its_batch_and_the_thread_goes_on(model: Model, batcher: Batcher) -> None:
     bad, good = batcher.submit("bad", ["bug"], [1]), batcher.submit("good", ["a"], [1])
     found = finished(model, bad, good)

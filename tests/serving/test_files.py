@@ -106,7 +106,30 @@ def test_not_too_many_documents_are_kept() -> None:
     with serving(max_document_bytes=100) as client:
         found = [upload(client, b"a" * size, "a.txt") for size in (100, *[1] * 20)]
         assert [each.status_code for each in found] == [200] * 20 + [503]
-        assert client.get(found[0].json()["translatedFileUrl"]).status_code == 200
+        first = found[0].json()["translatedFileUrl"]
+        assert client.get(first).status_code == 200
+        assert upload(client, b"a", "a.txt").status_code == 200  # instead of one that was downloaded
+        assert client.get(first).status_code == 404
+        assert client.get(found[1].json()["translatedFileUrl"]).status_code == 200
+
+
+def test_few_documents_are_worked_on_at_once() -> None:
+    translator = Capitals()
+    with serving(("en", "de", translator)) as client:
+        translator.free.clear()
+        form = {"data": {"source_lang": "EN", "target_lang": "DE"}}
+        for number in range(5):
+            file = {"files": {"file": ("a.txt", b"text %d" % number)}}
+            assert client.post("/v2/document", **file, **form).status_code == 200
+        kept = client.app.app.state.documents._kept.values()
+        until(lambda: "text 0" in str(translator.batches))
+        time.sleep(0.1)
+        assert client.app.app.state.service.batcher.waiting_tokens <= 3  # of the second
+        translator.free.set()
+        until(lambda: all(one.task.done() for one in kept))
+    assert sorted(text for batch in translator.batches for text in batch if text != "1") == [
+        f"text {number}" for number in range(5)
+    ]
 
 
 def test_a_document_counts_with_what_it_unpacks_to() -> None:

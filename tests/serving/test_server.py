@@ -9,14 +9,17 @@ import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import Request
-from served import Capitals, Pair, Translation, serving
+from served import Capitals, Pair, Translation, serving, small_limits
 from waiting import until
 
+from mt.errors import UserError
+from mt.serving.configured import reload
 from mt.serving.requests import Parameters, RequestError
 from mt.serving.service import FailedError, Service, _Way
 from mt.translation.limits import Limits
@@ -125,6 +128,7 @@ def test_a_request_that_takes_too_long_leaves_the_queue() -> None:
             until(lambda: "Hello" in translator.batches[-1])
             second = client.post("/translate", json={**ASKED, "q": "never"})
             assert first.result().status_code == second.status_code == 503
+        assert "Retry-After" not in second.headers  # it would take as long again
         until(lambda: batcher.waiting_tokens == 0)
         translator.free.set()
         assert client.post("/translate", json=ASKED).status_code == 200
@@ -261,6 +265,24 @@ def test_keys_are_compared_by_their_hashes(tmp_path: Path) -> None:
         assert client.get("/languages").status_code == 200
 
 
+def test_a_signal_reads_the_keys_again(tmp_path: Path) -> None:
+    """A file that cannot be read leaves those from before."""
+    keys, asked = tmp_path / "keys", {**ASKED, "api_key": "new"}
+    config = replace(small_limits(), api_keys=str(keys))
+    keys.write_text(hashlib.sha256(b"old").hexdigest())
+    with serving(api_keys=str(keys)) as client:
+        state = client.app.app.state
+        assert client.post("/translate", json=asked).status_code == 403
+        keys.write_text("no key")
+        with pytest.raises(UserError, match="line 1: expected the SHA-256"):
+            reload(config, state)
+        assert client.post("/translate", json={**asked, "api_key": "old"}).status_code == 200
+        keys.write_text(hashlib.sha256(b"new").hexdigest())
+        reload(config, state)
+        assert client.post("/translate", json=asked).status_code == 200
+        assert client.post("/translate", json={**asked, "api_key": "old"}).status_code == 403
+
+
 def test_the_rate_of_a_client_is_limited() -> None:
     with serving(requests_per_minute=3) as client:
         found = [client.post("/translate", json=ASKED) for _ in range(4)]
@@ -347,6 +369,42 @@ def test_a_model_that_cannot_translate_is_not_served() -> None:
         with pytest.raises(FailedError, match="from en to de cannot translate: no finite scores"):
             application.app.state.service.exchange([Pair("en", "de", Broken())])
         assert client.post("/translate", json=ASKED).json()["translatedText"] == "HELLO"
+
+
+def test_text_in_the_target_language_stays_as_it_is() -> None:
+    german = "Das ist schon ein deutscher Satz, der bleibt."
+    with serving() as client:
+        for source, text, expected in (
+            ("auto", german, german),
+            ("de", "Hello", "Hello"),
+            ("auto", "This is an English sentence.", "THIS IS AN ENGLISH SENTENCE."),
+            ("auto", "Hotel", "HOTEL"),  # of any language, so that the server's own decides
+        ):
+            asked = {"q": text, "source": source, "target": "de", "alternatives": 1, "details": True}
+            found = client.post("/translate", json=asked).json()
+            assert found["translatedText"] == expected
+        assert client.post("/detect", json={"q": german}).json()[0]["language"] == "de"
+        document = {"files": {"file": ("a.txt", german.encode())}, "data": {"source": "auto", "target": "de"}}
+        assert "seems to be in de already" in client.post("/translate_file", **document).json()["error"]
+
+
+def test_where_nothing_can_be_translated_the_server_is_not_ready() -> None:
+    lines: list[str] = []
+    with serving(log=lines.append) as client:
+        for _ in range(10):
+            assert client.get("/ready").status_code == 200
+            assert client.post("/translate", json={**ASKED, "q": "fails"}).status_code == 500
+        assert client.get("/ready").status_code == 503
+        assert client.post("/translate", json=ASKED).status_code == 200
+        assert client.get("/ready").status_code == 200
+    [failed] = {line["exception"] for line in map(json.loads, lines) if line["status"] == 500}
+    assert failed == "RuntimeError"
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/ready"])
+def test_a_head_is_answered(path: str) -> None:
+    with serving() as client:
+        assert client.head(path).status_code == 200
 
 
 def test_forms_and_addresses_hold_utf_8_as_it_is_typed() -> None:

@@ -232,7 +232,7 @@ function upload() {
   sending.onloadend = () => {
     page.progress.hidden = true;
     const address = sending.response?.translatedFileUrl;
-    if (address) page.download.href = address;
+    if (address) page.download.href = `download_file/${address.split("/").at(-1)}`; // a proxy may have other addresses
     else page.message.textContent = sending.response?.error ?? "The file could not be translated.";
     page.download.hidden = !address;
     page.file.value = "";
