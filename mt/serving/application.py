@@ -75,7 +75,9 @@ def _add_state_of_server(app: FastAPI) -> None:
     @app.head("/health", include_in_schema=False)
     @app.get("/health")
     async def health() -> dict[str, str]:
-        """Answer while the process lives."""
+        """Answer while the process lives, and 503 when nothing can be translated: a new process may help."""
+        if app.state.service.batcher.failed_in_a_row >= _MOST_FAILED:
+            raise RequestError(503, "nothing can be translated")
         return {"status": "ok"}
 
     @app.post("/", include_in_schema=False)
@@ -87,9 +89,9 @@ def _add_state_of_server(app: FastAPI) -> None:
     @app.get("/ready")
     async def ready() -> Response:
         """Answer 503 until the models are warm, while the server drains, and when nothing can be translated."""
-        if not app.state.ready or app.state.service.batcher.failed_in_a_row >= _MOST_FAILED:
+        if not app.state.ready:
             raise RequestError(503, "not ready", retry_seconds=1)
-        return JSONResponse({"status": "ok"})
+        return JSONResponse(await health())
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics() -> Response:
