@@ -183,7 +183,7 @@ def gate_of(request: Request) -> Gate:
 
 
 def fault(error: BaseException) -> dict[str, Any]:
-    """What the log says of an error: its kind and its place, and no message, which may hold a user's text."""
+    """What the log says of an error: its kind and where it was raised; its message may hold a user's text."""
     error = error.__cause__ or error
     frames = traceback.extract_tb(error.__traceback__)
     return {"exception": type(error).__name__, "at": [f"{one.filename}:{one.lineno}" for one in frames[-3:]]}
