@@ -24,7 +24,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell starts backgrou
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, and children inherit that
 
 collect_ignore = ["clients"]  # they have an environment of their own: make test-clients
-pytest_plugins = ["reliability", "alone", "paths", "emulation"]
+pytest_plugins = ["reliability", "paths", "emulation"]
 
 FSYNC = os.fsync
 
