@@ -70,8 +70,8 @@ class Worker:
         if not line:
             code = self._process.wait()
             said = self.log.read_text(encoding="utf-8", errors="replace").split("\n")
-            last = next((text for text in reversed(said) if text.strip()), f"nothing is in {self.log}")
-            raise ContestError(f"{self.name}: ended with code {code}: {last}")
+            last = next((text for text in reversed(said) if text.strip()), "no message")
+            raise ContestError(f"{self.name}: ended with code {code}: {last}; see {self.log}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise ContestError(f"{self.name}: {answer['error']}")

@@ -11,7 +11,7 @@ from mt.commands.validation import delivery_choice
 from mt.config.schema import AverageConfig
 from mt.runs.checkpoint import Checkpoints
 from mt.runs.delivery import deliver
-from mt.runs.folder import CHECKPOINTS, load_run, run_identity, scored_splits, scores_path
+from mt.runs.folder import CHECKPOINTS, descriptions, load_run, run_identity
 
 
 def average(config: AverageConfig) -> None:
@@ -23,5 +23,4 @@ def average(config: AverageConfig) -> None:
     choice: dict[str, Any] = {"count": config.checkpoints}
     if config.checkpoints is None:
         choice = delivery_choice(run, run_dir, checkpoints.newest_state())
-    scores = [scores_path(run_dir, split) for split in scored_splits(run)]
-    deliver(run_dir, checkpoints, check=check, scores=scores, **choice)
+    deliver(run_dir, checkpoints, check=check, outdated=descriptions(run_dir, run), **choice)

@@ -38,6 +38,8 @@ def check_files(config: Any) -> None:
 def _(config: TrainConfig) -> None:
     if not config.run_dir or Path(config.run_dir).is_file():
         raise UserError(f"run_dir: expected a folder, such as runs/mine; got {config.run_dir or 'an empty name'}")
+    if "/" in config.name:  # by default the newest run directly under runs/ is used
+        raise UserError(f"name: expected the name of a folder under runs/; got {config.name!r}")
     check_free(config.run_dir)
     if config.finetune_from is not None:
         check_run(config.finetune_from, key="finetune_from")

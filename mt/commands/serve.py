@@ -78,13 +78,13 @@ class Server(uvicorn.Server):
     def _begin_exchange(self) -> None:
         self._again = True
         if self._reloading is None or self._reloading.done():
-            self._reloading = asyncio.get_running_loop().create_task(asyncio.to_thread(self._exchange))
+            self._reloading = asyncio.get_running_loop().create_task(self._exchange())
 
-    def _exchange(self) -> None:
+    async def _exchange(self) -> None:
         while self._again:
             self._again = False
             try:
-                self._reload(self._state)
+                await asyncio.to_thread(self._reload, self._state)
             except Exception as error:  # noqa: BLE001  the server goes on
                 why = str(error) or type(error).__name__
                 report(f"the models from before go on, because others could not be loaded: {why}")

@@ -45,6 +45,7 @@ from mt.runs.folder import (
     MODEL,
     REPORT,
     SCORES,
+    descriptions,
     held_out_text,
     run_identity,
     scored_splits,
@@ -105,7 +106,8 @@ def _complete(
         check = partial(empty_model, config, load_tokenizers(config, run_dir), torch.device("meta"))
         choice = delivery_choice(config, run_dir, state)
         draw_curves(run_dir)
-        deliver(run_dir, checkpoints, check=check, scores=scores.values(), **choice)  # last: it says that this is done
+        described = descriptions(run_dir, config)
+        deliver(run_dir, checkpoints, check=check, outdated=described, **choice)  # last: it says that this is done
     seconds = format_seconds(state.training_seconds)
     report(f"trained {state.step:,} steps, {state.target_tokens:,} target tokens in {seconds}: {run_dir}")
     if state.step < (warmup := warmup_of(config, state)):

@@ -140,7 +140,7 @@ def _(config: TrainConfig) -> None:
     training = config.training
     if "training.batch_tokens" not in config.automatic:
         _check_micro_batch(training.micro_batch_tokens, training.batch_tokens)
-    if re.search(r"^\.{0,2}$|/|[\x00-\x1f]", config.name):
+    if re.search(r"^\.?$|^/|(^|/)\.\.(/|$)|[\x00-\x1f]", config.name):
         raise UserError(f"name: expected the name of a folder under runs/; got {config.name!r}")
     _check_budget(config)
     if config.model.family != "encoder_decoder" and training.fsdp:

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import sentencex
 
-from mt.data.spaces import main_language
+from mt.data.spaces import main_language, separator
 from mt.translation.segments import Translation
 
+_BLANK = re.compile(r"\s+")
 _LINE = re.compile(r"[^\r\n]+")
 _LONGEST = 4000  # characters
 Span = tuple[int, int]  # first character and the one after the last
@@ -28,19 +29,23 @@ def sentence_spans(text: str, language: str, *, at_lines: bool = True, at_senten
                 low, high = start + blank, start + len(part.rstrip())
                 if spans and spans[-1][1] == low and text[low - 1].isascii():  # such as a.js.LICENSE
                     low = spans.pop()[0]
-                spans += _cut(text, low, high)
+                spans += _cut(text, low, high, unspaced=separator(language) == "")
             start += len(part)
     return spans
 
 
-def _cut(text: str, low: int, high: int) -> Iterator[Span]:
+def _cut(text: str, low: int, high: int, *, unspaced: bool) -> Iterator[Span]:
     """A span in parts that the model takes a few at a time: one without the end of a sentence is cut between words."""
     while high - low > _LONGEST:
-        space = max(text.rfind(" ", low, low + _LONGEST), text.rfind("\n", low, low + _LONGEST))
-        end = space if space > low else low + _LONGEST
+        end = max(text.rfind(" ", low, low + _LONGEST), text.rfind("\n", low, low + _LONGEST))
+        if end <= low:
+            later = _BLANK.search(text, low + _LONGEST, high)
+            end = low + _LONGEST if unspaced else later.start() if later else high
         yield low, end
-        low = end + len(text[end:high]) - len(text[end:high].lstrip())
-    yield low, high
+        blank = _BLANK.match(text, end, high)
+        low = blank.end() if blank else end
+    if low < high:
+        yield low, high
 
 
 def gap_between(gap: str, separator: str) -> str:

@@ -29,12 +29,12 @@ class StepThreads:
 
     def __init__(self) -> None:
         torch_threads = torch.get_num_threads()
-        share = -(-torch_threads // _MOST_THREADS)
-        self.count = torch_threads // share
+        counts = range(1, min(torch_threads, _MOST_THREADS) + 1)
+        self.count = max(counts, key=lambda count: (torch_threads // count * count, count))  # most cores, most parts
         self._pool = ThreadPoolExecutor(self.count, "step")
         begun = Barrier(self.count)
         try:
-            list(self._pool.map(lambda _: _take_share(share, begun), range(self.count)))
+            list(self._pool.map(lambda _: _take_share(torch_threads // self.count, begun), range(self.count)))
         except RuntimeError:  # no further thread can be started, and those that were wait for it
             begun.abort()
             raise

@@ -126,8 +126,8 @@ def in_process(function: Callable[[], Result]) -> Result:
 class WorkerProcesses(Generic[Result]):
     """`count` forks of this process, each of which computes `function` with one of torch's threads.
 
-    They share its memory as it was when they were made, and end with it. Make them where no thread of Python's is
-    running. Raises OSError where the system makes no further process.
+    They share its memory as it was when they were made, and end with it. Make them where no thread of Python's holds
+    a lock that they need. Raises OSError where the system makes no further process.
     """
 
     def __init__(self, function: Callable[..., Result], *, count: int) -> None:

@@ -21,7 +21,7 @@ from mt.errors import BadFileError, UserError
 from mt.reporting import report
 from mt.runs.atomic import check_file, replace_file
 from mt.runs.checkpoint import Checkpoints, memory, read_tensors
-from mt.runs.folder import CARD, CONFUSION, MODEL, REPORT, load_run, run_identity, tokenizer_paths
+from mt.runs.folder import MODEL, load_run, run_identity, tokenizer_paths
 from mt.training.averaging import average
 
 _METADATA = "delivery"  # one entry of the file's metadata, because safetensors writes several in any order
@@ -37,11 +37,11 @@ def deliver(
     check: Callable[..., object],
     warmup_steps: int = 0,
     validation_loss: Callable[[Mapping[str, Tensor]], float] | None = None,
-    scores: Iterable[Path] = (),
+    outdated: Iterable[Path] = (),
 ) -> None:
     """Write the mean of the parameters of the newest whole checkpoints as the run's model; `check` is `newest_whole`'s.
 
-    The files of `scores`, the model card and the report, which are of an earlier model, go when the new one is ready.
+    The `outdated` files, which describe an earlier model, go when the new one is ready.
     The checkpoints of the first `warmup_steps` are left out, and so are all but the newest where the mean's
     `validation_loss` is more than a hundredth higher. Raises UserError where there is none, BadFileError where all are
     damaged or of different models or a tokenizer was exchanged, DiskError.
@@ -62,10 +62,10 @@ def deliver(
         compared = f"; validation loss of the mean {losses[0]:.4f}, of step {steps[-1]} alone {losses[1]:.4f}"
         if losses[0] > _WORSE * losses[1]:
             steps, weights = steps[-1:], newest
-    path = run_dir / MODEL
-    for outdated in (*scores, run_dir / CARD, run_dir / REPORT, run_dir / CONFUSION):
-        outdated.unlink(missing_ok=True)
-    replace_file(path, model_file(weights, averaged_steps=steps, run=run))
+    path, content = run_dir / MODEL, model_file(weights, averaged_steps=steps, run=run)
+    for one in outdated:
+        one.unlink(missing_ok=True)
+    replace_file(path, content)
     wanted = f" ({count} were asked for)" if len(steps) < count else ""
     what = "the mean of the checkpoints at steps" if len(steps) > 1 else "the checkpoint at step"
     result = f"{path}: {what} {', '.join(map(str, steps))}{wanted}{compared}"

@@ -69,6 +69,13 @@ def scores_path(run_dir: Path, split: str) -> Path:
     return (run_dir if split == "test" else run_dir / EVALUATIONS / split) / SCORES
 
 
+def descriptions(run_dir: Path, config: TrainConfig) -> list[Path]:
+    """What a training writes about its model: scores, report, and of a translator the card."""
+    card = [CARD] if config.model.family != "encoder" and not isinstance(config.data, TextData) else []
+    scores = [scores_path(run_dir, split) for split in scored_splits(config)]
+    return [*scores, *(run_dir / name for name in (REPORT, CONFUSION, *card))]
+
+
 def read_scores(run_dir: Path, split: str) -> dict[str, Any]:
     """The scores at `scores_path`; empty without the file. Raises BadFileError for a damaged one."""
     path = scores_path(run_dir, split)
@@ -181,7 +188,7 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
     groups = {"model": vars(config.model), "tokenizer": vars(config.tokenizer), "training": training}
     settings = {f"{group}.{key}": value for group, values in groups.items() for key, value in values.items()}
     settings |= {"seed": config.seed, "data (text and filters)": text_fingerprint}
-    settings["finetune_from, by identity"] = config.finetune_from and run_identity(Path(config.finetune_from))
+    settings["finetune_from, by identity"] = config.finetune_from and run_identity(Path(config.finetune_from))[:16]
     settings["budget"] = "given" if config.budget else None  # the schedule follows the time, or the steps
     rates = {name: rate for name, rate in vars(config.data.augmentation).items() if rate}
     settings["data.augmentation"] = rates or None
@@ -197,11 +204,10 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
                 f"{run_dir} holds an imported model: choose another run_dir, and finetune_from={run_dir} to train it"
             )
         noted = identity.get("settings", {})
-        if noted:
-            noted.pop("finetune_from", None)  # the first runs noted a path, and lack these
-            since = {"training.optimizer": "adam"} | {
-                key: settings[key] for key in ("budget", "finetune_from, by identity")
-            }
+        if noted:  # the first runs noted a path, and lack these
+            path = noted.pop("finetune_from", None)
+            same = settings["finetune_from, by identity"] if path and config.finetune_from else path
+            since = {"budget": settings["budget"], "training.optimizer": "adam", "finetune_from, by identity": same}
             noted = since | noted
         _check_equal(run_dir, noted, settings)
     except (UserError, BadFileError):

@@ -23,7 +23,6 @@ Scope = MutableMapping[str, Any]
 _BYTES_PER_CHARACTER = 12  # an emoji in a form or in JSON, escaped
 _OTHER_BYTES = 1 << 16
 _MOST_OPEN = 20  # bodies of the largest size
-_MOST_FAILED = 10  # batches in a row without one translation
 _BODY_SECONDS = 60  # for a whole body to arrive
 
 
@@ -76,7 +75,7 @@ def _add_state_of_server(app: FastAPI) -> None:
     @app.get("/health")
     async def health() -> dict[str, str]:
         """Answer while the process lives, and 503 when nothing can be translated: a new process may help."""
-        if app.state.service.batcher.failed_in_a_row >= _MOST_FAILED:
+        if not await asyncio.to_thread(app.state.service.works):
             raise RequestError(503, "nothing can be translated")
         return {"status": "ok"}
 

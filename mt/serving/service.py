@@ -1,6 +1,7 @@
 """What both interfaces ask for: texts in, translations out, for any pair, with or without markup and alternatives."""
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,8 @@ from mt.translation.notices import Notice, notices
 from mt.translation.segments import Translation
 
 _DOCUMENTS_AT_ONCE = 2  # the others wait, and need little memory until then
+_MOST_FAILED = 10  # batches in a row without one translation
+_SMALL_DOCUMENT = 10_000  # characters, with which it waits for no large one
 _CERTAIN = 80.0  # percent, from which a text is taken to be in the target language already
 
 Result = TypeVar("Result")
@@ -117,7 +120,7 @@ class Service:
         self.characters = 0
         self._document_tokens = min(4 * threads * batch_tokens, queue_tokens // 4)  # there is room for others
         self._document_turn = asyncio.Semaphore(_DOCUMENTS_AT_ONCE)
-        self._document_threads = ThreadPoolExecutor(_DOCUMENTS_AT_ONCE, "document")  # lines have the others
+        self._document_threads = ThreadPoolExecutor(2 * _DOCUMENTS_AT_ONCE, "document")  # lines have others
         self._detector = Detector()
         self.batcher = Batcher(
             self._run, batch_tokens=batch_tokens, queue_tokens=queue_tokens, threads=threads, report=report
@@ -143,6 +146,16 @@ class Service:
         new = _distinct(pairs)
         self._warm_up(new)
         self.pairs = new
+
+    def works(self) -> bool:
+        """Whether the models translate, which is tried where many batches in a row had no translation."""
+        if self.batcher.failed_in_a_row >= _MOST_FAILED:
+            try:
+                self.warm_up()
+            except Exception:  # noqa: BLE001  whatever it is, they do not
+                return False
+            self.batcher.failed_in_a_row = 0
+        return True
 
     def _warm_up(self, pairs: Sequence[Pair]) -> None:
         for pair in pairs:
@@ -207,19 +220,17 @@ class Service:
 
     def _pair(self, text: str, asked: str | None, target: str) -> tuple[str, float, Pair]:
         """The source language of a text, how certain that is, and its pair; any, where that is the target language."""
-        into = [pair for pair in self.pairs if pair.target == target]
+        into, sources = [pair for pair in self.pairs if pair.target == target], self.sources(target)
         if asked is None:
-            found_codes = self._detector.detect(text, list(dict.fromkeys([*self.sources(target), target])))
-            source, confidence = found_codes[0]
+            found = self._detector.detect(text, list(dict.fromkeys([*sources, target])))
+            source, confidence = found[0]
             if source == target and confidence < _CERTAIN:
-                source, confidence = next((one for one in found_codes if one[0] != target), found_codes[0])
-        elif find_code(asked, self.sources(target)) is None and find_code(asked, [target]) == target:
-            source, confidence = target, 100.0
+                source, confidence = next((one for one in found if one[0] != target), found[0])
         else:
-            found = find_code(asked, self.sources(target))
-            if found is None:
+            code = find_code(asked, sources) or find_code(asked, [target])
+            if code is None:
                 raise UnsupportedError(f"{asked} is not supported as a source language for the target {target}")
-            source, confidence = found, 100.0
+            source, confidence = code, 100.0
         pairs = [pair for pair in into if pair.source == source] or (into if source == target else [])
         if not pairs:  # others were taken up a moment ago
             raise UnsupportedError(f"{source} is not supported as a source language for the target {target}")
@@ -235,7 +246,8 @@ class Service:
 
         Raises UnsupportedError, UserError for what the file's encoding lacks, FailedError.
         """
-        async with self._document_turn:
+        small = sum(map(len, document.texts)) <= _SMALL_DOCUMENT
+        async with contextlib.nullcontext() if small else self._document_turn:
             work, pair, tokens = await self.in_document_thread(self._prepared_document, document, source, target)
             way, done = _Way(pair, 1, document.markup is not None), list[Any]()
             while (low := len(done)) < len(tokens):
@@ -253,7 +265,8 @@ class Service:
     def _prepared_document(self, document: Document, source: str | None, target: str) -> tuple[Work, Pair, list[int]]:
         language, _, pair = self._pair(sample(document), source, self._target(target))
         if language != pair.source:
-            raise UserError(f"the document seems to be in {language} already; if it is not, say what it is in")
+            seems = "is said to be" if source else "seems to be"
+            raise UserError(f"the document {seems} in {language} already; name another source language if it is not")
         work = Work(document, language)
         return work, pair, self._tokens(pair, work.sentences)
 

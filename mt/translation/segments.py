@@ -57,7 +57,7 @@ def split(subwords: list[int], *, longest: int, spell: Callable[[list[int]], lis
         words = [i for i in range(earliest, longest + 1) if head[i].startswith("▁")]
         # A full stop or a comma inside a number ends nothing; "。" ends a sentence, though no space follows.
         after = [i for i in range(earliest + 1, longest + 1) if head[i - 1].endswith(_SENTENCE_ENDS)]
-        ends = [i for i in after if i in words or not head[i - 1].isascii()]
+        ends = [i for i in after if i in words or not head[i - 1][-1].isascii()]
         cut = (ends or words or [longest])[-1]
         segments.append(subwords[:cut])
         subwords = subwords[cut:]

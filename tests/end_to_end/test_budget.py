@@ -132,6 +132,11 @@ def test_a_finetuning_goes_on_where_both_runs_were_moved(tmp_path: Path) -> None
     identity["settings"]["finetune_from"] = identity["settings"].pop("finetune_from, by identity")
     (tmp_path / "tuned/identity.json").write_text(json.dumps(identity), encoding="utf-8")
     check_same_run(replace(tuned, finetune_from=str(tmp_path / "moved")), "text", tmp_path / "tuned")
+    with pytest.raises(UserError, match="finetune_from, by identity"):
+        check_same_run(config, "text", tmp_path / "tuned")
+    (tmp_path / "other/checkpoints/step-1").mkdir(parents=True)
+    with pytest.raises(UserError, match="finetune_from, by identity: None -> "):
+        check_same_run(replace(tuned, seed=2, finetune_from=str(tmp_path / "moved")), "text", tmp_path / "other")
 
 
 @pytest.mark.long

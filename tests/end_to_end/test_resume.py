@@ -184,7 +184,7 @@ def test_a_start_without_a_checkpoint_leaves_no_held_out_text(tmp_path: Path) ->
     other = tmp_path / "project/data/test.source"  # of a folder that is no run
     other.parent.mkdir(parents=True)
     other.write_text("mine")
-    prepared(small_runs.train_config(without, f"run_dir={tmp_path}/project"), tmp_path / "project")
+    assert small_runs.train(without, f"run_dir={tmp_path}/project") == 2
     assert other.read_text() == "mine"
 
 

@@ -71,7 +71,7 @@ def test_scores_of_an_earlier_model_go_with_it_and_not_before(run_dir: Path) -> 
     scores.write_text("{}")
     nothing = Checkpoints(run_dir / "none", keep=9, run="")
     with pytest.raises(UserError):
-        deliver(run_dir, nothing, check=lambda **_: None, count=2, scores=[scores])
+        deliver(run_dir, nothing, check=lambda **_: None, count=2, outdated=[scores])
     assert scores.exists()
-    deliver(run_dir, checkpoints_of(run_dir), check=lambda **_: None, count=2, scores=[scores])
+    deliver(run_dir, checkpoints_of(run_dir), check=lambda **_: None, count=2, outdated=[scores])
     assert not scores.exists()

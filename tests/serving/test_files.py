@@ -113,7 +113,8 @@ def test_not_too_many_documents_are_kept() -> None:
         assert client.get(found[1].json()["translatedFileUrl"]).status_code == 200
 
 
-def test_few_documents_are_worked_on_at_once() -> None:
+def test_few_large_documents_are_worked_on_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mt.serving.service._SMALL_DOCUMENT", 1)
     translator = Capitals()
     with serving(("en", "de", translator)) as client:
         translator.free.clear()
@@ -125,11 +126,13 @@ def test_few_documents_are_worked_on_at_once() -> None:
         until(lambda: "text 0" in str(translator.batches))
         time.sleep(0.1)
         assert client.app.app.state.service.batcher.waiting_tokens <= 3  # of the second
+        file = {"files": {"file": ("a.txt", b"5")}}
+        assert client.post("/v2/document", **file, **form).status_code == 200
+        until(lambda: client.app.app.state.service.batcher.waiting_tokens >= 5)  # of a small one, which does not wait
         translator.free.set()
         until(lambda: all(one.task.done() for one in kept))
-    assert sorted(text for batch in translator.batches for text in batch if text != "1") == [
-        f"text {number}" for number in range(5)
-    ]
+    texts = sorted(text for batch in translator.batches for text in batch if text != "1")
+    assert texts == ["5", *(f"text {number}" for number in range(5))]
 
 
 def test_a_document_counts_with_what_it_unpacks_to() -> None:
@@ -192,7 +195,7 @@ def test_a_document_leaves_room_in_the_queue() -> None:
     with serving(("en", "de", translator), queue_tokens=34, batch_tokens=8) as client, ThreadPoolExecutor() as pool:
         translator.free.clear()
         document = pool.submit(upload, client, b"this line is here.\n" * 60, "a.txt")
-        until(lambda: len(translator.batches) > 1)  # after the warm-up
+        until(lambda: "line" in str(translator.batches))
         text = pool.submit(client.post, "/translate", json={"q": "a " * 12, **LANGUAGES})
         until(lambda: client.app.app.state.service.batcher.waiting_tokens)
         translator.free.set()

@@ -386,16 +386,32 @@ def test_text_in_the_target_language_stays_as_it_is() -> None:
         assert client.post("/detect", json={"q": german}).json()[0]["language"] == "de"
         document = {"files": {"file": ("a.txt", german.encode())}, "data": {"source": "auto", "target": "de"}}
         assert "seems to be in de already" in client.post("/translate_file", **document).json()["error"]
+        document["data"]["source"] = "de"
+        assert "is said to be in de already" in client.post("/translate_file", **document).json()["error"]
 
 
 def test_where_nothing_can_be_translated_the_server_is_not_ready() -> None:
+    """A text that alone fails is no reason; nor are failures of models that have been exchanged."""
     lines: list[str] = []
-    with serving(log=lines.append) as client:
-        for _ in range(10):
-            assert client.get("/ready").status_code == 200
-            assert client.post("/translate", json={**ASKED, "q": "fails"}).status_code == 500
+    broken: list[int] = []
+
+    class Breaking(Capitals):
+        def _translation(self, text: str) -> Any:
+            return super()._translation("fails" if broken else text)
+
+    with serving(("en", "de", Breaking()), log=lines.append) as client:
+
+        def fail() -> None:
+            for _ in range(10):
+                assert client.get("/ready").status_code == 200
+                assert client.post("/translate", json={**ASKED, "q": "fails"}).status_code == 500
+
+        fail()
+        assert client.get("/ready").status_code == client.get("/health").status_code == 200
+        fail()
+        broken.append(1)
         assert client.get("/ready").status_code == client.get("/health").status_code == 503
-        assert client.post("/translate", json=ASKED).status_code == 200
+        broken.clear()
         assert client.get("/ready").status_code == client.get("/health").status_code == 200
     [failed] = {line["exception"] for line in map(json.loads, lines) if line["status"] == 500}
     assert failed == "RuntimeError"

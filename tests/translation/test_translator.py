@@ -191,6 +191,8 @@ def test_a_reader_who_types_gets_the_first_answer_before_the_second_line(
     ("text", "longest", "expected"),
     [
         ("▁a ▁1 . 5 ▁b ▁2 . 5 ▁c", 7, "▁a ▁1 . 5 ▁b|▁2 . 5 ▁c"),
+        ("▁a ▁b ▁3. 5 ▁c", 4, "▁a ▁b ▁3. 5|▁c"),
+        ("▁a ▁b ▁3. 5 ▁c", 3, "▁a ▁b|▁3. 5 ▁c"),
         ("▁a ▁b . ▁c ▁d ▁e", 4, "▁a ▁b .|▁c ▁d ▁e"),
         ("▁a b c d ▁e", 4, "▁a b c d|▁e"),
         ("一 二 。 三 四", 4, "一 二 。|三 四"),
