@@ -29,7 +29,8 @@ class StepThreads:
 
     def __init__(self) -> None:
         torch_threads = torch.get_num_threads()
-        counts = range(1, min(torch_threads, _MOST_THREADS) + 1)
+        most = min(torch_threads, _MOST_THREADS)
+        counts = range((most + 1) // 2, most + 1)
         self.count = max(counts, key=lambda count: (torch_threads // count * count, count))  # most cores, most parts
         self._pool = ThreadPoolExecutor(self.count, "step")
         begun = Barrier(self.count)

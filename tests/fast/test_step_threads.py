@@ -37,7 +37,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[StepThreads]:
         torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize(("threads", "parts"), [(3, 3), (8, 8), (9, 3), (12, 6), (16, 8), (17, 8), (20, 5), (24, 8)])
+@pytest.mark.parametrize(("threads", "parts"), [(3, 3), (8, 8), (9, 8), (12, 6), (16, 8), (17, 8), (20, 5), (24, 8)])
 def test_all_cores_take_part(threads: int, parts: int) -> None:
     """Each of the parts has as many of torch's threads as the others."""
     before = torch.get_num_threads()
