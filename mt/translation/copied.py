@@ -16,6 +16,7 @@ _SYMBOL = r"(?:[\U0001f1e6-\U0001f1ff]{2}|[\u2600-\u27bf\u2b00-\u2bff\U0001f300-
 _TOKEN = re.compile(rf"(?:{ADDRESS}|(?:{_SYMBOL}[\ufe0f\u200d\U0001f3fb-\U0001f3ff]*+)++)")
 _NUMBER = re.compile(r"[+$€£]?\d+(?:[.,:/-]\d+)*%?")
 _DIGITS = re.compile(r"\d(?:[.,:/\s-]?\d)*")
+_THOUSANDS = re.compile(r"(?<!\d)(?!0)\d{1,3}(?:[.,\s]\d{3})+(?!\d)")
 _MARKS = ".,;:!?。，、！？"
 _SIGNS = {  # and how languages write them out
     "+": r"\+|plus|плюс",
@@ -63,15 +64,21 @@ def lost_numbers(source: str, translation: str) -> list[str]:
     numbers = [word for each in source.split() if _NUMBER.fullmatch(word := each.rstrip(_MARKS))]
     if not numbers:
         return []
-    there = {"".join(_digit_groups(found)) for found in _DIGITS.findall(translation)}
+    there = {reading for found in _DIGITS.findall(translation) for reading in _readings(found)}
     groups = set(_digit_groups(translation))
     signs = {sign for sign, words in _SIGNS.items() if not re.search(words, translation, re.IGNORECASE)}
 
     def is_there(number: str) -> bool:
-        parts = _digit_groups(number)
-        return ("".join(parts) in there or groups.issuperset(parts)) and not signs.intersection(number)
+        found = not there.isdisjoint(_readings(number)) or groups.issuperset(_digit_groups(number))
+        return found and not signs.intersection(number)
 
     return [number for number in numbers if not is_there(number)]
+
+
+def _readings(number: str) -> list[tuple[str, ...]]:
+    """The groups of digits of a number, as they are and without marks that may separate thousands: 2.3 is never 23."""
+    whole = _THOUSANDS.sub(lambda match: re.sub(r"\D", "", match[0]), number)
+    return [tuple(_digit_groups(text)) for text in (number, whole)]
 
 
 def put_back(translation: Translation, copied: Sequence[Copied], *, source_words: int, aligned: bool) -> Translation:

@@ -52,6 +52,17 @@ def test_numbers_are_left_out_where_asked_for_as_when_their_digits_are_lost() ->
     assert lost_numbers(source, "250 Hunde, 1 000 Katzen und sieben") == ["25", "1,000.50", "9:30", "7"]
     assert lost_numbers("5% of $25", "5 % von 25") == ["$25"]
     assert lost_numbers("T34, 3rd and dogs", "") == []
+    for number, same, other in (
+        ("2.3", "2,3", "23"),
+        ("06.383", "06,383", "06383"),
+        ("05:69", "5.69 05 69", "0569"),
+        ("97816-520", "97816 520", "97816520"),
+        ("1,000", "1000", "1,00"),
+        ("12,345.67", "12345,67", "1234567"),
+        ("12345.67", "12 345,67", "12345.6"),
+    ):
+        assert lost_numbers(number, same) == []
+        assert lost_numbers(number, other) == [number]
     assert lost_numbers("او در ۲۰۰۹ بود", "He was born in 2009.") == []
     assert lost_numbers("in 2009", "سال ۲۰۰۹") == []
     assert lost_numbers("20% of $1.5 million at 10:30", "20 Prozent von 1,5 Millionen Dollar um 10 Uhr 30") == []
