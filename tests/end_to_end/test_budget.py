@@ -139,6 +139,18 @@ def test_a_finetuning_goes_on_where_both_runs_were_moved(tmp_path: Path) -> None
         check_same_run(replace(tuned, seed=2, finetune_from=str(tmp_path / "moved")), "text", tmp_path / "other")
 
 
+@pytest.mark.parametrize(
+    ("given", "least"), [("data.filters.max_tokens=1500", 1501), ("training.micro_batch_tokens=8192", 8192)]
+)
+def test_the_batch_that_auto_chooses_holds_the_longest_row_and_the_micro_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, least: int
+) -> None:
+    """In little text and time it would be 1,024."""
+    monkeypatch.setattr(automatic, "target_tokens_per_second", lambda *_, **__: 500.0)
+    config = small_runs.train_config(small_runs.arguments(command(tmp_path, "1m"), given))
+    assert automatic.chosen(config, time.monotonic(), 1).training.batch_tokens == least
+
+
 @pytest.mark.long
 def test_a_budget_is_kept_by_the_clock_on_the_wall(tmp_path: Path) -> None:
     start = time.monotonic()
