@@ -199,7 +199,7 @@ def _search_settings(run: Decoding, changes: Mapping[str, Any] | None, n_best: i
     if n_best < 1:
         raise UserError(f"n_best={n_best} is less than 1")
     if settings.sampling is None and n_best > settings.beam_size:
-        raise UserError(f"n_best={n_best} exceeds decoding.beam_size={settings.beam_size}")
+        raise UserError(f"n_best={n_best} exceeds decoding.beam_size={settings.beam_size}; give a larger beam_size too")
     limits.check_search(beam_size=settings.beam_size, n_best=n_best)
     return settings
 

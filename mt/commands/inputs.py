@@ -83,7 +83,7 @@ def _(config: TranslateConfig) -> None:
         _check_plain(config)
     beam_size, n_best = config.decoding.beam_size, config.n_best or 0
     if n_best > beam_size and not (config.decoding.sampling or isinstance(load_run(config.run_dir).data, LabelledData)):
-        raise UserError(f"n_best={n_best} exceeds decoding.beam_size={beam_size}")
+        raise UserError(f"n_best={n_best} exceeds decoding.beam_size={beam_size}; give decoding.beam_size={n_best} too")
     if config.output != "-":
         _check_writable(config.output, config.run_dir, *config.ensemble)
         source = config.document or config.input

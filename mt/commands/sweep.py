@@ -5,7 +5,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from mt.config.loading import expected_of
 from mt.config.measurements import SweepConfig, SweepRow
 from mt.errors import StoppedError, UserError
 from mt.reporting import report
-from mt.runs.results_table import figures, known_runs, note_run, own_options, report_table
+from mt.runs.results_table import figures, given_options, known_runs, note_run, report_table
 from mt.runs.signals import stop_on_signals
 
 _OWN = {"sweep", "run_dir", "name", "seed", *SweepConfig.__annotations__}
@@ -75,8 +74,8 @@ def sweep(config: SweepConfig, train: Callable[[Sequence[str]], int] = launch) -
 
 def _same(run: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether both are of one row and one seed, with the same options; the folder may be another."""
-    named = itemgetter("row", "seed")
-    return named(run) == named(other) and own_options(run) == own_options(other)
+    same_row = (run["row"], run["seed"]) == (other["row"], other["seed"])
+    return same_row and given_options(run) == given_options(other)
 
 
 def _options(words: Sequence[str]) -> dict[str, str]:

@@ -108,7 +108,7 @@ def known_runs(run_dir: Path) -> list[dict[str, Any]]:
 def note_run(run_dir: Path, run: Run, likes: Likes) -> None:
     """Write the table with a run, instead of those of its row with its seed or with other options. Raises DiskError."""
     known = [one for one in known_runs(run_dir) if (one["row"], one["seed"]) != (run["row"], run["seed"])]
-    others = [one for one in known if one["row"] != run["row"] or own_options(one) == own_options(run)]
+    others = [one for one in known if one["row"] != run["row"] or given_options(one) == given_options(run)]
     if gone := [f"{one['row']}-{one['seed']}" for one in known if one not in others]:
         report(f"{run_dir / TABLE}: {', '.join(gone)} had other options than {run['row']} has now, and left the table")
     runs = [*others, run]
@@ -117,7 +117,7 @@ def note_run(run_dir: Path, run: Run, likes: Likes) -> None:
     (run_dir / TABLE_PICTURE).unlink(missing_ok=True)
 
 
-def own_options(run: Mapping[str, Any]) -> set[str]:
+def given_options(run: Mapping[str, Any]) -> set[str]:
     """The options of a run, without those that every run has of its own."""
     return {word for word in run.get("options", []) if word.partition("=")[0] not in ("name", "run_dir", "seed")}
 

@@ -12,7 +12,7 @@ from mt.serving.requests import Parameters, RequestError
 from mt.serving.service import Service
 
 _MOST_KEPT = 20  # documents of the largest size
-_LEAST_BYTES = 1 << 16  # as which a document counts, so that small ones are not too many
+_LEAST_BYTES = 1 << 16  # each document counts as so many at least, so that small ones are limited too
 
 
 @dataclass(eq=False)

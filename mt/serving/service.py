@@ -23,7 +23,7 @@ from mt.translation.segments import Translation
 
 _DOCUMENTS_AT_ONCE = 2  # the others wait, and need little memory until then
 _MOST_FAILED = 10  # batches in a row without one translation
-_SMALL_DOCUMENT = 10_000  # characters, with which it waits for no large one
+_SMALL_DOCUMENT = 10_000  # characters; up to so many it does not wait for large ones
 _CERTAIN = 80.0  # percent, from which a text is taken to be in the target language already
 
 Result = TypeVar("Result")
@@ -152,7 +152,7 @@ class Service:
         if self.batcher.failed_in_a_row >= _MOST_FAILED:
             try:
                 self.warm_up()
-            except Exception:  # noqa: BLE001  whatever it is, they do not
+            except Exception:  # noqa: BLE001  any error says that they do not
                 return False
             self.batcher.failed_in_a_row = 0
         return True
