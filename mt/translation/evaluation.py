@@ -18,7 +18,8 @@ _TOKENIZERS = {  # where it is neither 13a nor, without spaces between words, ch
     **dict.fromkeys(("ko", "kor"), "ko-mecab"),
 }
 _SAMPLES = 1000  # of the bootstrap, as many as sacreBLEU's --confidence draws
-_MOST_DRAWS = 8_000_000  # sentences of all samples, which are in memory at once: about 500 MB
+_MOST_COUNTS = 80_000_000  # in all samples, which are in memory at once: 320 MB
+_BLEU_COUNTS, _CHRF_COUNTS = 10, 24  # that a sentence has
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class Scores:
     bleu_signature: str
     chrf: float
     """chrF++ (character 6-grams and word 2-grams)."""
+    chrf_low: float
+    """Lower end of the 95 % interval of `chrf`."""
+    chrf_high: float
+    """Upper end of the same interval."""
     chrf_signature: str
     bleu_lowercase: float
     """`bleu` without regard to case, as papers on lower-cased corpora report it."""
@@ -51,17 +56,17 @@ def corpus_scores(*, hypotheses: Sequence[str], references: Sequence[str], targe
 
     The tokeniser is sacreBLEU's for the target language: zh, ja-mecab, ko-mecab, char for others that are written
     without spaces, else 13a. The interval is the one that `sacrebleu --confidence` prints, of fewer samples for more
-    than 8,000 sentences.
+    than 8,000 sentences (for chrF++ 3,333).
 
     Raises UserError if the counts differ or are zero, or if the language's tokeniser is not installed.
     """
     _check_counts(hypotheses, references)
     tokenizer = _tokenizer_for(target_language)
     metric = _bleu(tokenizer, force=False)  # sacreBLEU warns once of hypotheses that look tokenised
-    samples = max(2, min(_SAMPLES, _MOST_DRAWS // len(references)))
+    samples = _samples(len(references), counts=_BLEU_COUNTS)
     bleu = metric.corpus_score(hypotheses, [references], n_bootstrap=samples)
+    chrf, chrf_signature = _chrf_with_interval(hypotheses, references)
     lowercase = _bleu(tokenizer, lowercase=True)
-    chrf = sacrebleu.CHRF(word_order=2)
     compound, compound_signature = _compound_split_bleu(metric, hypotheses, references)
     return Scores(
         sentences=len(references),
@@ -70,8 +75,10 @@ def corpus_scores(*, hypotheses: Sequence[str], references: Sequence[str], targe
         bleu_low=bleu._mean - bleu._ci,
         bleu_high=bleu._mean + bleu._ci,
         bleu_signature=str(metric.get_signature()),
-        chrf=chrf.corpus_score(hypotheses, [references]).score,
-        chrf_signature=str(chrf.get_signature()),
+        chrf=chrf.score,
+        chrf_low=float(chrf.mean - chrf.ci),
+        chrf_high=float(chrf.mean + chrf.ci),
+        chrf_signature=chrf_signature,
         bleu_lowercase=lowercase.corpus_score(hypotheses, [references]).score,
         bleu_lowercase_signature=str(lowercase.get_signature()),
         bleu_compound_split=compound,
@@ -90,9 +97,7 @@ def paired_bootstrap(
     for lines in hypotheses.values():
         _check_counts(lines, references)
     metrics = {"BLEU": _bleu(_tokenizer_for(target_language)), "chrF++": sacrebleu.CHRF(word_order=2)}
-    systems = [(name, list(lines)) for name, lines in hypotheses.items()]
-    logging.getLogger("sacrebleu").setLevel(logging.WARNING)
-    _, results = PairedTest(systems, metrics, [references], test_type="bs", n_samples=samples)()
+    _, results = _paired_test(hypotheses, metrics, references, samples)
     bleu, chrf = (list(of_all) for name, of_all in results.items() if name != "System")
     for baseline, *others in (bleu, chrf):
         for other in others:
@@ -136,7 +141,7 @@ def format_scores(scores: Scores) -> str:
     lines = [
         f"BLEU {scores.bleu:.2f}  ({interval}, {scores.sentences:,} sentences)",
         f"  {scores.bleu_signature}",
-        f"chrF++ {scores.chrf:.2f}",
+        f"chrF++ {scores.chrf:.2f}  (95 % interval {scores.chrf_low:.2f} to {scores.chrf_high:.2f})",
         f"  {scores.chrf_signature}",
         f"BLEU, lower-cased {scores.bleu_lowercase:.2f}",
         f"  {scores.bleu_lowercase_signature}",
@@ -148,6 +153,31 @@ def format_scores(scores: Scores) -> str:
         ]
     lines.append(format_exact_match(scores))
     return "\n".join(lines)
+
+
+def _samples(sentences: int, *, counts: int) -> int:
+    """How many samples the bootstrap draws of sentences of which a metric keeps so many counts."""
+    return max(2, min(_SAMPLES, _MOST_COUNTS // (counts * sentences)))
+
+
+def _chrf_with_interval(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[Any, str]:
+    """Return chrF++ as sacreBLEU's `Result`, and its signature.
+
+    By its test of several systems: `corpus_score` has no mean of samples where some of them score nothing.
+    """
+    metrics = {"chrF++": sacrebleu.CHRF(word_order=2)}
+    samples = _samples(len(references), counts=_CHRF_COUNTS)
+    signatures, results = _paired_test({"own": hypotheses}, metrics, references, samples)
+    [result], [signature] = results["chrF2++"], signatures.values()
+    return result, str(signature)
+
+
+def _paired_test(
+    systems: Mapping[str, Sequence[str]], metrics: Mapping[str, Any], references: Sequence[str], samples: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    named = [(name, list(lines)) for name, lines in systems.items()]
+    logging.getLogger("sacrebleu").setLevel(logging.WARNING)
+    return PairedTest(named, metrics, [references], test_type="bs", n_samples=samples)()
 
 
 def _check_counts(hypotheses: Sequence[str], references: Sequence[str]) -> None:

@@ -58,12 +58,13 @@ def test_scores_and_signatures_are_those_of_the_command_line(seed, tmp_path):
     assert (scores.bleu_high - scores.bleu_low) / 2 == pytest.approx(bleu["confidence_var"], abs=1e-4)
     lowercase, chrf = (
         command_line(tmp_path, hypotheses, references, "--lowercase"),
-        command_line(tmp_path, hypotheses, references, "-m", "chrf", "--chrf-word-order", "2"),
+        command_line(tmp_path, hypotheses, references, "-m", "chrf", "--chrf-word-order", "2", "--confidence"),
     )
     assert scores.bleu_lowercase == pytest.approx(lowercase["score"], abs=1e-9)
     assert scores.bleu_lowercase_signature == lowercase["signature"]
     assert scores.chrf == pytest.approx(chrf["score"], abs=1e-9)
     assert scores.chrf_signature == chrf["signature"]
+    assert (scores.chrf_high - scores.chrf_low) / 2 == pytest.approx(chrf["confidence_var"], abs=1e-4)
 
 
 def test_scores_are_sacrebleus_on_many_corpora():
@@ -84,9 +85,13 @@ def test_the_interval_surrounds_the_score_and_large_corpora_draw_fewer_samples(m
     arguments = {"hypotheses": hypotheses, "references": references, "target_language": "de"}
     whole = corpus_scores(**arguments)
     assert whole.bleu_low < whole.bleu < whole.bleu_high
+    assert whole.chrf_low < whole.chrf < whole.chrf_high
     assert "bs:1000|seed:12345" in whole.bleu_signature
-    monkeypatch.setattr(evaluation, "_MOST_DRAWS", 100 * len(references))
-    assert "bs:100|seed:12345" in corpus_scores(**arguments).bleu_signature
+    assert "bs:1000|seed:12345" in whole.chrf_signature
+    monkeypatch.setattr(evaluation, "_MOST_COUNTS", 2400 * len(references))
+    fewer = corpus_scores(**arguments)
+    assert "bs:240|seed:12345" in fewer.bleu_signature
+    assert "bs:100|seed:12345" in fewer.chrf_signature
 
 
 def test_runs_of_the_same_score_do_not_differ():
