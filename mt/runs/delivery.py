@@ -1,6 +1,6 @@
 """Section 6.1: the delivered model, the mean of the newest checkpoints, with a checksum and the identity of its run.
 
-In a short run the mean can be worse than its newest part: validation decides, and no checkpoint of the warm-up counts.
+In a short run the mean can be worse than its newest parts: validation decides, and no checkpoint of the warm-up counts.
 
 Fine-tuning begins with another run's model and tokenizers instead of random parameters.
 """
@@ -41,27 +41,30 @@ def deliver(
 ) -> None:
     """Write the mean of the parameters of the newest whole checkpoints as the run's model; `check` is `newest_whole`'s.
 
-    The `outdated` files, which describe an earlier model, go when the new one is ready.
-    The checkpoints of the first `warmup_steps` are left out, and so are all but the newest where the mean's
-    `validation_loss` is more than a hundredth higher. Raises UserError where there is none, BadFileError where all are
-    damaged or of different models or a tokenizer was exchanged, DiskError.
+    The `outdated` files, which describe an earlier model, go when the new one is ready. The checkpoints of the first
+    `warmup_steps` are left out, and of the others those that `_best_count` does by their `validation_loss`. Raises
+    UserError where there is none, BadFileError where all are damaged or of different models or a tokenizer was
+    exchanged, DiskError.
     """
     if not checkpoints.steps():
         raise UserError(f"{run_dir}: it has no checkpoint to average; train first")
     run = run_identity(run_dir)
     whole, passed_over = checkpoints.newest_whole(count, check)
     steps = [step for step in whole if step > warmup_steps] or whole[-1:]
+
+    def mean(newest: int) -> dict[str, Tensor]:
+        return average(checkpoints.load_tensors(step) for step in steps[-newest:])
+
     try:
-        weights = average(checkpoints.load_tensors(step) for step in steps)
+        best, compared = len(steps), ""
+        if validation_loss is not None and len(steps) > 1:
+            best, losses = _best_count(len(steps), lambda newest: validation_loss(mean(newest)))
+            listed = ", ".join(f"{newest}: {loss:.4f}" for newest, loss in losses.items())
+            compared = f"; validation loss by the number of checkpoints: {listed}"
+        weights = mean(best)
     except ValueError as error:
         raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
-    compared = ""
-    if validation_loss is not None and len(steps) > 1:
-        newest = average([checkpoints.load_tensors(steps[-1])])
-        losses = validation_loss(weights), validation_loss(newest)
-        compared = f"; validation loss of the mean {losses[0]:.4f}, of step {steps[-1]} alone {losses[1]:.4f}"
-        if losses[0] > _WORSE * losses[1]:
-            steps, weights = steps[-1:], newest
+    steps = steps[-best:]
     path, content = run_dir / MODEL, model_file(weights, averaged_steps=steps, run=run)
     for one in outdated:
         one.unlink(missing_ok=True)
@@ -70,6 +73,19 @@ def deliver(
     what = "the mean of the checkpoints at steps" if len(steps) > 1 else "the checkpoint at step"
     result = f"{path}: {what} {', '.join(map(str, steps))}{wanted}{compared}"
     report("\n".join([*passed_over, result]))
+
+
+def _best_count(most: int, loss: Callable[[int], float]) -> tuple[int, dict[int, float]]:
+    """How many of the newest checkpoints to average, and the losses of the numbers that were tried.
+
+    All, unless the newest alone is better by a hundredth: then the best of it and the newest half, quarter, ….
+    """
+    losses = {count: loss(count) for count in (most, 1)}
+    if losses[most] <= _WORSE * losses[1]:
+        return most, losses
+    fewer = [most >> halvings for halvings in range(1, most.bit_length() - 1)]
+    losses |= {count: loss(count) for count in fewer}
+    return min(losses, key=losses.__getitem__), losses
 
 
 def model_file(weights: Mapping[str, Tensor], *, averaged_steps: list[int], run: str) -> bytes:
