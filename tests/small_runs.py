@@ -34,6 +34,7 @@ TIMES = {
     "progress",
     "waiting_seconds",
     "seconds",
+    "joules",
 }
 TINY = [
     "tokenizer.vocab_size=320",

@@ -13,6 +13,7 @@ from mt.errors import UserError
 from mt.fast.memory import keep_freed_memory
 from mt.reporting import report
 from mt.runs.folder import load_run
+from mt.translation.card import add_robustness
 from mt.translation.evaluation import check_scorable, corpus_scores, format_scores
 from mt.translation.robustness import score_robustness
 from mt.translation.scoring import (
@@ -95,4 +96,5 @@ def _robustness(config: EvaluateConfig, text: ScoredText, translator: Translator
         return [translation.text for translation in translator.translate_all(texts)]
 
     pairs = list(zip(*text.lines, strict=True))
-    score_robustness(folder, translate, pairs, languages=languages, about=about)
+    table = score_robustness(folder, translate, pairs, languages=languages, about=about)
+    add_robustness(run_dir, text.name, table)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from dataclasses import fields
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 import torch
@@ -79,6 +80,7 @@ def train(config: TrainConfig) -> None:
         ranks.on_rank_zero(lambda: remove_unfinished(run_dir))
         begun = config
         config = ranks.on_rank_zero(lambda: with_labels(chosen(begun, started, ranks.world_size)))
+        command = _command(config, chosen_keys=begun.automatic)
         # An exception in the middle of SentencePiece's training would be reported as a fault of the text.
         learning = nullcontext() if can_fork() else stop.held_back()
         text = ranks.on_rank_zero(lambda: prepare(config, run_dir, learning=learning))
@@ -93,11 +95,23 @@ def train(config: TrainConfig) -> None:
         clock = _clock(config, run_dir, started)
         state = _train(config, text, model, checkpoints, stop=stop, ranks=ranks, clock=clock)
         if ranks.is_rank_zero:
-            _complete(config, run_dir, checkpoints, state, text.report)
+            _complete(config, run_dir, checkpoints, state, text.report, command=command)
+
+
+def _command(config: TrainConfig, *, chosen_keys: Sequence[str]) -> str:
+    """The command that makes the run once more: this one, with what it chose given, so that nothing is chosen again."""
+    values = ((key, attrgetter(key)(config)) for key in chosen_keys)
+    return shlex.join([*sys.argv, *(f"{key}={'null' if value is None else value}" for key, value in values)])
 
 
 def _complete(
-    config: TrainConfig, run_dir: Path, checkpoints: Checkpoints, state: TrainingState, filters: FilterReport
+    config: TrainConfig,
+    run_dir: Path,
+    checkpoints: Checkpoints,
+    state: TrainingState,
+    filters: FilterReport,
+    *,
+    command: str,
 ) -> None:
     """Deliver and score what has been trained, unless that is done already."""
     scores = {split: scores_path(run_dir, split) for split in scored_splits(config)}
@@ -130,14 +144,20 @@ def _complete(
         missing = [split for split in held_out if not scores[split].exists()]
         if outdated or missing or not (run_dir / CARD).exists():
             outdated = True
-            _score_and_describe(config, run_dir, missing, state, filters)
+            _score_and_describe(config, run_dir, missing, state, filters, command=command)
     if outdated or not (run_dir / REPORT).exists():
         write_report(run_dir, config)
         report(f"{run_dir / REPORT}: curves, the model, and translations over time, for a browser")
 
 
 def _score_and_describe(
-    config: TrainConfig, run_dir: Path, splits: Sequence[str], state: TrainingState, filters: FilterReport
+    config: TrainConfig,
+    run_dir: Path,
+    splits: Sequence[str],
+    state: TrainingState,
+    filters: FilterReport,
+    *,
+    command: str,
 ) -> None:
     """Score the delivered model on the splits, and write its card."""
     if splits:
@@ -147,7 +167,9 @@ def _score_and_describe(
             score_split(run_dir, translator, split, config, language=language, decoding=config.decoding)
     model = empty_model(config, load_tokenizers(config, run_dir), torch.device("meta"))
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    write_card(run_dir, config, state, filters=filters, parameters=parameters, command=shlex.join(sys.argv))
+    names = [corpus.name for corpus in build.corpora(config.data)["train"]]
+    corpora = dict(zip(names, filters.corpora, strict=False))  # none of text that an older version prepared
+    write_card(run_dir, config, state, filters=filters, corpora=corpora, parameters=parameters, command=command)
     report(f"{run_dir / CARD}: the model card")
 
 

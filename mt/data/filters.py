@@ -97,12 +97,14 @@ def is_copy(source: str, normalised_source: str, normalised_target: str) -> bool
 class FilterReport:
     """Counts of training pairs, and of those of the other splits that there are.
 
-    `dropped` has one entry per reason that was looked for, in order.
+    `dropped` has one entry per reason that was looked for, in order; `corpora` the kept pairs of each corpus for
+    training, in order, or nothing where they were not counted.
     """
 
     read: int
     dropped: dict[str, int]
     held_out: dict[Split, int]
+    corpora: list[int] = field(default_factory=list)
 
     @property
     def kept(self) -> int:
@@ -162,6 +164,7 @@ class PairFilter:
     learned: LearnedScore | None = None
     read: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)  # of each corpus, by its name
     leaks: list[Leak] = field(default_factory=list)
     seen: set[bytes] = field(default_factory=set)
 
@@ -175,20 +178,22 @@ class PairFilter:
                 kept.append((source, target))
             else:
                 self.dropped[reason] += 1
-        if self.learned is None:
-            return kept
-        scored = list(zip(kept, self.learned.score(kept), strict=True))
-        likely = [pair for pair, score in scored if score >= self.learned.minimum]
-        self.dropped[PAIR_SCORE] += len(kept) - len(likely)
-        return likely
+        if self.learned is not None:
+            scored = list(zip(kept, self.learned.score(kept), strict=True))
+            likely = [pair for pair, score in scored if score >= self.learned.minimum]
+            self.dropped[PAIR_SCORE] += len(kept) - len(likely)
+            kept = likely
+        self.kept[corpus] += len(kept)
+        return kept
 
-    def report(self, *, held_out: dict[Split, int]) -> FilterReport:
-        """Return the counts so far, with the sizes of the validation and test split."""
+    def report(self, *, held_out: dict[Split, int], corpora: Sequence[str] = ()) -> FilterReport:
+        """Return the counts so far, with the sizes of the validation and test split, and those of named `corpora`."""
         settings = self.settings
         on = {HELD_OUT: settings.remove_held_out, COPY: settings.remove_copies, DUPLICATE: settings.remove_duplicates}
         on[PAIR_SCORE] = self.learned is not None
         dropped = {reason: self.dropped[reason] for reason in REASONS if on.get(reason, True)}
-        return FilterReport(read=self.read, dropped=dropped, held_out=held_out)
+        of_each = [self.kept[name] for name in corpora]
+        return FilterReport(read=self.read, dropped=dropped, held_out=held_out, corpora=of_each)
 
     def _reason(self, source: str, target: str, *, corpus: str, number: int) -> str | None:
         if not source.strip() or not target.strip():

@@ -80,7 +80,8 @@ def _write_splits(splits: Mapping[Split, Sequence[Corpus]], pair_filter: PairFil
                         _write_pairs((source, target), block)
                         pair_filter.held_out.add(split, block, first_number=first_number)
                     progress.advance(len(block))
-    report = pair_filter.report(held_out={split: count for split, count in counts.items() if split != "train"})
+    held_out = {split: count for split, count in counts.items() if split != "train"}
+    report = pair_filter.report(held_out=held_out, corpora=[corpus.name for corpus in splits["train"]])
     if not report.kept:
         reasons = ", ".join(f"{count:,} for {reason}" for reason, count in report.dropped.items() if count)
         raise UserError(

@@ -10,15 +10,18 @@ from mt.runs.folder import CARD
 def model_card(run: TrainConfig, config: ExportConfig, *, proof: str, run_dir: Path) -> str:
     """The card as Markdown, from the template of the format next to this file, then what the run's own card says.
 
-    `proof` says what was equal.
+    So do the metadata, where the run's scores are. `proof` says what was equal.
     """
     template = Template(Path(__file__).with_name(f"{config.format}.md").read_text(encoding="utf-8"))
-    own = run_dir / CARD
-    _, _, about = own.read_text(encoding="utf-8").partition("\n## ") if own.exists() else ("", "", "")
+    own = (run_dir / CARD).read_text(encoding="utf-8") if (run_dir / CARD).exists() else ""
+    head, _, about = own.partition("\n## ")
+    metadata = head.removeprefix("---\n").partition("---\n")[0] if head.startswith("---\n") else ""
+    _, metrics, results = metadata.partition("metrics: ")
     described = template.substitute(
         name=run.name,
         source=run.data.source_language,
         target=run.data.target_language,
+        results=metrics + results,
         proof=proof,
         search=_search_notes(run.decoding),
     )

@@ -17,6 +17,7 @@ from mt.runs.checkpoint import Checkpoints, TrainingState, Window
 from mt.runs.metrics import UNSCHEDULED_VALIDATION, MetricsFile, perplexity
 from mt.runs.signals import StopRequest
 from mt.runtime import seed_everything
+from mt.training.energy import EnergyCounter
 from mt.training.limits import Clock
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 from mt.training.schedule import position
@@ -107,6 +108,7 @@ class Trainer:
         )
         self._saved_step, self._validated_step, self._progress_before = state.step, 0, state.progress
         self._out_of_time = False
+        self._energy = EnergyCounter()
         state.on_schedule = True  # a stop that left its checkpoint is over
         stream = self.order.steps(epoch=state.epoch, start=state.next_batch)
         try:
@@ -209,6 +211,7 @@ class Trainer:
             "source_tokens_per_second": window.source_tokens / seconds,
             "input_waiting_share": window.waiting_seconds / seconds,
             "seconds": seconds,
+            **({"joules": joules} if (joules := self._energy.joules()) is not None else {}),
         }
         self._record(
             state,

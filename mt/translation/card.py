@@ -1,7 +1,8 @@
 """The model card of a run: README.md in its folder, with the metadata that the Hugging Face Hub reads."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from mt.data.lines import read_lines
 from mt.runs.atomic import replace_file
 from mt.runs.checkpoint import TrainingState
 from mt.runs.folder import CARD, CONFIG, HYPOTHESES, held_out_text, read_scores, scored_splits, scores_path
+from mt.runs.metrics import read_metrics
 from mt.runtime import processor
 from mt.translation.evaluation import sentence_scores
 
@@ -25,11 +27,18 @@ _LIMITS = (
 
 
 def write_card(
-    run_dir: Path, config: TrainConfig, state: TrainingState, *, filters: FilterReport, parameters: int, command: str
+    run_dir: Path,
+    config: TrainConfig,
+    state: TrainingState,
+    *,
+    filters: FilterReport,
+    corpora: Mapping[str, int],
+    parameters: int,
+    command: str,
 ) -> None:
     """Write what a reader needs to judge a finished run. Raises DiskError, and BadFileError for damaged scores.
 
-    `filters` counts the training pairs; `command` made the run.
+    `filters` counts the training pairs, `corpora` those of each corpus that are left; `command` makes the run.
     """
     source, target = config.data.source_language, config.data.target_language
     scores = {split: read_scores(run_dir, split) for split in scored_splits(config)}
@@ -37,20 +46,50 @@ def write_card(
     too_long = f"; of the pairs kept, those of more than {config.data.filters.max_tokens} subwords are left out too"
     hours = f"{state.training_seconds / 3600:.2f} hours of training steps on {_machine(config)}"
     training = (
-        f"{state.step:,} steps, {state.target_tokens:,} target tokens, {hours}, torch {torch.__version__}. "
-        f"Every option is in `{CONFIG}`. Made by"
+        f"{state.step:,} steps, {state.target_tokens:,} target tokens, {hours}, torch {torch.__version__}; "
+        f"{_energy(run_dir)}.\n\n"
+        f"{_recipe(config)}. Every option is in `{CONFIG}`. The command that makes it:"
     )
+    counts = "".join(f"- {name}: {count:,} pairs\n" for name, count in corpora.items())
     sections = [
         _metadata(config, scores),
         f"# {config.name}: {source} to {target}",
         f"A Transformer of {parameters:,} parameters, trained on {filters.kept:,} pairs.",
         *_score_table(scores),
-        f"## Data\n\nCorpus `{config.data.name}`{too_long}.\n\n```\n{filters.table()}\n```",
+        f"## Data\n\nCorpus `{config.data.name}`{too_long}.\n\n{counts}\n```\n{filters.table()}\n```",
         f"## Training\n\n{training}\n\n```\n{command}\n```",
         *_examples(run_dir, scores),
         f"## Limits\n\n{_LIMITS}",
     ]
     replace_file(run_dir / CARD, ("\n\n".join(sections) + "\n").encode(errors="replace"))
+
+
+def add_robustness(run_dir: Path, name: str, table: str) -> None:
+    """Put the table of a text into the card of a run, instead of an older one; nothing where a run has no card."""
+    if not (run_dir / CARD).exists():
+        return
+    title = f"## Robustness, {name}\n"
+    parts = re.split(r"\n(?=## )", (run_dir / CARD).read_text(encoding="utf-8"))
+    *before, limits = [part for part in parts if not part.startswith(title)]
+    replace_file(run_dir / CARD, "\n".join([*before, f"{title}\n{table}\n", limits]).encode(errors="replace"))
+
+
+def _energy(run_dir: Path) -> str:
+    """What the processors used while the run trained, everything else on the machine included."""
+    joules = sum(line.get("joules", 0) for line in read_metrics(run_dir, "train"))
+    if not joules:
+        return "energy could not be read"
+    return f"{joules / 3.6e6:.3g} kWh by the counters of the machine's processors, without GPUs"
+
+
+def _recipe(config: TrainConfig) -> str:
+    """The options that say most about a model."""
+    model, training = config.model, config.training
+    return (
+        f"{model.num_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, {model.num_heads} heads, dropout "
+        f"{model.dropout:g}, {config.tokenizer.vocab_size:,} subwords, batches of {training.batch_tokens:,} tokens, "
+        f"label smoothing {training.label_smoothing:g}, {training.optimizer}"
+    )
 
 
 def _metadata(config: TrainConfig, scores: dict[str, dict[str, Any]]) -> str:
@@ -70,25 +109,32 @@ def _score_table(scores: dict[str, dict[str, Any]]) -> list[str]:
     if not scores:
         return []
     rows = [
-        "| test set | sentences | BLEU | 95 % interval | chrF++ | exact match | sentences/s |",
-        "|---|---|---|---|---|---|---|",
+        "| test set | sentences | BLEU | 95 % interval | chrF++ | 95 % interval | exact match | sentences/s |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for split, values in scores.items():
-        interval = f"{values['bleu_low']:.2f} to {values['bleu_high']:.2f}"
         speed = values["sentences"] / max(values["seconds"], 1e-9)
         cells = (
             split,
             f"{values['sentences']:,}",
             f"{values['bleu']:.2f}",
-            interval,
+            _interval(values, "bleu"),
             f"{values['chrf']:.2f}",
+            _interval(values, "chrf"),
             f"{values['exact_match']:.2f} %",
             f"{speed:.1f}",
         )
         rows.append(f"| {' | '.join(cells)} |")
-    first = next(iter(scores.values()))
-    beam = first["decoding"]["beam_size"]
-    return ["## Scores", "\n".join(rows), f"Beam {beam}; `{first['bleu_signature']}`; `{first['chrf_signature']}`."]
+    beam = next(iter(scores.values()))["decoding"]["beam_size"]
+    names = ("bleu_signature", "chrf_signature")
+    signatures = dict.fromkeys(f"`{values[name]}`" for name in names for values in scores.values())
+    return ["## Scores", "\n".join(rows), f"Beam {beam}; {', '.join(signatures)}."]
+
+
+def _interval(values: dict[str, Any], metric: str) -> str:
+    """The interval of a score; older evaluations have none of chrF++."""
+    ends = [values.get(f"{metric}_{end}") for end in ("low", "high")]
+    return "" if None in ends else f"{ends[0]:.2f} to {ends[1]:.2f}"
 
 
 def _machine(config: TrainConfig) -> str:

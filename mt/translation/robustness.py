@@ -26,8 +26,8 @@ _TO_COPY = "a word to copy"
 
 def score_robustness(
     folder: Path, translate: Translate, pairs: Pairs, *, languages: tuple[str, str], about: Mapping[str, object]
-) -> None:
-    """Translate a text clean and changed; print the scores, and save them with a table, a picture and all sentences.
+) -> str:
+    """Translate a text clean and changed; print and return a table of scores, saved with a picture and all sentences.
 
     Capitals and missing end marks are in the references too. Tokens that were inserted and copied are left out again
     before the rest of the sentence is scored. Raises DiskError.
@@ -54,6 +54,7 @@ def score_robustness(
     table, values = format_table(rows, copied), {**about, "texts": rows, "copied": copied}
     files = {ROBUSTNESS_TABLE: f"{table}\n".encode(), ROBUSTNESS_PICTURE: _picture(rows, copied)}
     save_scores(folder, values, table, **files, **{ROBUSTNESS_LINES: lines.encode()})
+    return table
 
 
 def _changed(pairs: Pairs, tokens: Sequence[str], languages: tuple[str, str]) -> dict[str, Pairs]:

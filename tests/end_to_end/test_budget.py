@@ -1,6 +1,8 @@
 """`experiment=auto budget=…`: one command chooses, trains, ends in time; stopped, it continues with what it chose."""
 
 import json
+import re
+import shlex
 import signal
 import time
 from dataclasses import replace
@@ -79,6 +81,10 @@ def test_a_budget_is_kept_across_a_stop_with_what_was_chosen_at_first(
     capfd.readouterr()
     assert small_runs.train(words) == 0
     assert f"finished at step {steps[0]}; the budget is used: finetune_from=" in capfd.readouterr().err
+
+    card = (tmp_path / "run/README.md").read_text(encoding="utf-8")
+    [line] = re.findall(r"^mt-train .*$", card, re.MULTILINE)
+    assert small_runs.train_config([], *shlex.split(line)[1:]) == begun  # nothing is left to be chosen
 
 
 @pytest.mark.parametrize(("minutes", "warned"), [(1.0, True), (3.0, False)])

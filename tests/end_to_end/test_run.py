@@ -9,6 +9,7 @@ import shutil
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -23,10 +24,14 @@ from mt.commands.entry_point import run
 from mt.commands.evaluate import evaluate
 from mt.commands.inspect_corpus import inspect
 from mt.commands.translate import translate
+from mt.config.schema import ExportConfig
 from mt.data.batch import Batch
 from mt.data.tokenizer import Tokenizer, train_tokenizer
+from mt.export.card import model_card
 from mt.runs.delivery import averaged_steps
-from mt.runs.folder import checkpoint_steps, note_imported
+from mt.runs.folder import checkpoint_steps, load_run, note_imported
+from mt.runs.metrics import read_metrics
+from mt.training import trainer
 from mt.training.consistency import doubled
 
 JOBS = {"translate": translate, "evaluate": evaluate, "average": average}
@@ -40,6 +45,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setenv("HF_HOME", str(folder / "nothing"))
+        patch.setattr(trainer, "EnergyCounter", lambda: SimpleNamespace(joules=lambda: 1.8e6))
         assert small_runs.train(corpus) == 0
     return folder / "run", corpus
 
@@ -74,6 +80,12 @@ def test_the_card_has_scores_counts_examples_and_the_command(finished: tuple[Pat
     references = (run_dir / "data/test.target").read_text(encoding="utf-8").split("\n")[:-1]
     assert all(text.count(f"reference: {line}\n") == references.count(line) for line in references)
     assert "dropped: duplicate pair                   1" in text
+    lines = read_metrics(run_dir, "train")
+    assert lines
+    assert f"; {len(lines) / 2:g} kWh by the counters of the machine's processors" in text
+    assert re.search(r"^- \S+train\.en \+ \S+train\.de: [0-9]+ pairs$", text, re.MULTILINE)
+    assert f"{scores['chrf']:.2f} | {scores['chrf_low']:.2f} to {scores['chrf_high']:.2f}" in text
+    assert f"`{scores['bleu_signature']}`, `{scores['chrf_signature']}`" in text
     assert "mt-train data=files data.source_language=en" in text
 
 
@@ -309,6 +321,23 @@ def test_robustness_has_a_folder_of_its_own(
         files = {path.name for path in (run_dir / "evaluations" / name).iterdir()}
         assert files == {"evaluation.json", "robustness.md", "robustness.png", "robustness.jsonl"}
     assert (run_dir / "evaluation.json").read_bytes() == (finished[0] / "evaluation.json").read_bytes()
+    assert run("evaluate", evaluate, words) == 0  # its table replaces that of before
+    card = (run_dir / "README.md").read_text(encoding="utf-8")
+    parts = [part.partition("\n")[0] for part in re.split(r"\n(?=## )", card)[1:]]
+    assert parts[-3:] == ["## Robustness, test.de", "## Robustness, test", "## Limits"]
+    assert card.count("| upper case | 8 |") == 2
+
+
+def test_an_export_keeps_what_the_card_says_and_its_metadata(finished: tuple[Path, list[str]], tmp_path: Path) -> None:
+    run_dir = finished[0]
+    for form in ("huggingface", "ctranslate2"):
+        config = ExportConfig(run_dir=str(run_dir), output=None, format=form, quantization="float32", sentences=None)
+        cards = [model_card(load_run(run_dir), config, proof="p", run_dir=folder) for folder in (run_dir, tmp_path)]
+        metadata, alone = (yaml.safe_load(card.split("---\n")[1]) for card in cards)
+        own = yaml.safe_load((run_dir / "README.md").read_text(encoding="utf-8").split("---\n")[1])
+        assert metadata == {**alone, "metrics": own["metrics"], "model-index": own["model-index"]}
+        assert "## Examples, from test" in cards[0]
+        assert "## Examples" not in cards[1]
 
 
 def test_a_source_in_the_target_language_is_remarked(
