@@ -12,13 +12,13 @@ from mt.benchmark.contest import Entry, System, programs, run_contest, started
 from mt.benchmark.report import DECODING_LEGEND, Setting, decoding_tables, environment, write_report
 from mt.config.measurements import BenchmarkDecodeConfig
 from mt.config.schema import TrainConfig
-from mt.data.lines import read_lines
 from mt.data.tokenizer import Tokenizer
 from mt.errors import UserError
 from mt.reporting import report
-from mt.runs.folder import export_folder, held_out_text, load_run
+from mt.runs.folder import export_folder, load_run
 from mt.runtime import choose_device
 from mt.translation.evaluation import corpus_bleu
+from mt.translation.scoring import split_lines
 
 
 def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
@@ -37,7 +37,7 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
     commands = programs(config.systems, job="decoding", python=config.systems_python)
     run_dir = Path(config.run_dir).absolute()
     run = load_run(run_dir)
-    sources, references = _test_split(run_dir, config.sentences)
+    sources, references = (side[: config.sentences] for side in split_lines(run_dir, "test"))
     tokenizer, target_tokenizer = load_tokenizers(run, run_dir)
     settings = [Setting(beam, batch) for beam in config.beam_sizes for batch in config.batches]
     with tempfile.TemporaryDirectory() as folder:
@@ -71,14 +71,6 @@ def benchmark_decode(config: BenchmarkDecodeConfig) -> None:
         about={**environment(), **about},
     )
     print(shown, flush=True)
-
-
-def _test_split(run_dir: Path, count: int) -> tuple[list[str], list[str]]:
-    paths = [held_out_text(run_dir, "test", side) for side in ("source", "target")]
-    if not paths[0].exists():
-        raise UserError(f"{run_dir}: its data has no test split to translate")
-    sources, references = (list(read_lines(str(path)))[:count] for path in paths)
-    return sources, references
 
 
 def _systems(

@@ -10,7 +10,7 @@ from mt.data.lines import read_lines, without_surrogates
 from mt.errors import UserError
 from mt.figures.comparison import comparison_picture
 from mt.reporting import report
-from mt.runs.atomic import disk_error, replace_file
+from mt.runs.atomic import replace_file
 from mt.runs.folder import HYPOTHESES, held_out_text, load_run, scored_splits, scores_path
 from mt.translation.evaluation import paired_bootstrap
 
@@ -47,10 +47,7 @@ def compare(config: CompareConfig) -> None:
     names = list(map(without_surrogates, config.runs))
     table, output = _table(names, found, config.samples), Path(config.output)
     print(table, flush=True)
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise disk_error(output, error, key="output") from error
+    output.mkdir(parents=True, exist_ok=True)
     replace_file(output / "comparison.md", f"{table}\n".encode(), key="output")
     replace_file(output / "comparison.png", comparison_picture(names, found), key="output")
     report(f"{output}/comparison.md, {output}/comparison.png")

@@ -62,8 +62,7 @@ def _(config: TrainConfig) -> None:
 @check_files.register
 def _(config: InspectConfig) -> None:
     check_files.dispatch(TrainConfig)(config)
-    if Path(config.output).is_file():
-        raise UserError(f"output: {config.output} is a file, not a folder")
+    _check_folder(config.output)
     _check_spares(str(Path(config.output) / REPORT))
 
 
@@ -92,7 +91,7 @@ def _(config: TranslateConfig) -> None:
 
 
 @check_files.register
-def _(config: GenerateConfig) -> None:
+def _(config: GenerateConfig | BenchmarkDecodeConfig) -> None:
     check_run(config.run_dir)
 
 
@@ -113,11 +112,6 @@ def _(config: EvaluateConfig) -> None:
 
 
 @check_files.register
-def _(config: BenchmarkDecodeConfig) -> None:
-    check_run(config.run_dir)
-
-
-@check_files.register
 def _(config: AttentionConfig) -> None:
     check_run(config.run_dir)
     if not config.output.endswith(".png"):
@@ -132,6 +126,7 @@ def _(config: CompareConfig) -> None:
         raise UserError("runs: needs two run folders or more, each once, as runs=[runs/a,runs/b]")
     for run_dir in config.runs:
         check_run(run_dir, key="runs")
+    _check_folder(config.output)
 
 
 @check_files.register
@@ -172,6 +167,11 @@ def _check_writable(path: str, *run_dirs: str) -> None:
     if not Path(path).parent.is_dir():
         raise UserError(f"output: the folder {Path(path).parent} does not exist")
     _check_spares(path, *run_dirs)
+
+
+def _check_folder(path: str) -> None:
+    if Path(path).is_file():
+        raise UserError(f"output: {path} is a file, not a folder")
 
 
 def _check_spares(path: str, *run_dirs: str) -> None:

@@ -45,8 +45,9 @@ def bound_socket(host: str, port: int) -> socket.socket:
         bound = socket.socket(family, kind, protocol)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-    except OSError as error:
-        raise UserError(f"cannot listen on {host}:{port}: {error.strerror}; choose others with host= port=") from error
+    except (OSError, UnicodeError) as error:  # the second of a name that cannot be a host's, such as a..b
+        why = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot listen on {host}:{port}: {why}; choose others with host= port=") from error
     return bound
 
 

@@ -51,7 +51,11 @@ def translate(config: TranslateConfig) -> None:
     lines = iter([config.source]) if config.source is not None else read_lines(str(config.input))
     records, lines = _records(config, lines)
     before, count = _shard(config)
-    translator = _classifier(config) if labels else _lines(config)
+    if labels:
+        translator = _classifier(config)
+    else:
+        found = _translator(config, alignments=config.alignments)
+        translator = partial(found.translate, target_prefixes=config.target_prefix)
     with _output(config) as output:
         if output.finished_lines:
             report(f"{config.output}: continued, finished lines: {output.finished_lines:,}")
@@ -71,11 +75,6 @@ def _translator(config: TranslateConfig, *, alignments: bool) -> Translator:
         alignments=alignments,
         processes=True,
     )
-
-
-def _lines(config: TranslateConfig) -> Lines:
-    translator = _translator(config, alignments=config.alignments)
-    return partial(translator.translate, target_prefixes=config.target_prefix)
 
 
 def _classifier(config: TranslateConfig) -> Lines:
@@ -204,7 +203,7 @@ def _output(config: TranslateConfig) -> StreamOutput:
     if config.shard is not None:
         number, count = shard_numbers(config.shard)
         path = path.with_name(f"{path.name}.{number:0{len(str(count))}}-of-{count}")
-    known = config.source is not None or Path(str(config.input)).is_file()
+    known = config.source is not None or (config.input != "-" and Path(str(config.input)).is_file())
     return FileOutput(
         path, key=_key(config) if known else None, numbered=config.n_best is not None and config.field is None
     )

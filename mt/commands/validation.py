@@ -14,10 +14,12 @@ from torch import Tensor
 from mt import build
 from mt.api import empty_model, load_tokenizers, trained_model
 from mt.commands.examples import held_out_pairs
+from mt.config.checks import classifies
 from mt.config.schema import TaskData, TextData, TrainConfig
 from mt.data.batch import Pairs
 from mt.data.lines import read_lines
 from mt.data.loader import validation_batches
+from mt.errors import UserError
 from mt.model.decoder_only import AnyTransformer
 from mt.runs.checkpoint import TrainingState, load_model_tensors
 from mt.runs.folder import held_out_text
@@ -39,6 +41,8 @@ def validation(
     pairs = held_out_pairs(config, run_dir)
     if pairs is None:
         return None
+    if config.model.positions == "learned" and not (classifies(config) or isinstance(config.data, TextData)):
+        _check_lengths(pairs, config)
     loss = build.validation_loss(model, config.training)
     device = next(model.parameters()).device
     autocast = build.training_autocast(config.training, device)
@@ -60,6 +64,18 @@ def validation(
         return found
 
     return validate
+
+
+def _check_lengths(pairs: Pairs, config: TrainConfig) -> None:
+    """Raise UserError for a held-out line that the learned positions do not reach, before anything is trained."""
+    lengths = pairs.token_lengths()
+    longest = lengths.sum(axis=0) if config.model.family == "decoder" else lengths.max(axis=0)
+    line, most = int(longest.argmax()), config.model.max_positions
+    if longest[line] > most:
+        raise UserError(
+            f"data.validation: line {line + 1:,} has {longest[line]:,} tokens, more than model.max_positions = "
+            f"{most:,}; leave it out or split it"
+        )
 
 
 def _greedy_figures(config: TrainConfig, run_dir: Path, model: AnyTransformer) -> Figures:

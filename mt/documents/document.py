@@ -13,9 +13,7 @@ from mt.documents.passages import PlainText, sentence_spans
 from mt.errors import UserError
 from mt.translation.segments import Translation
 
-_CHARSET = re.compile(
-    rb"charset\s*=\s*[\"']?((?:utf|iso|windows|koi8|euc|shift|gb|big5|cp|us-ascii)[\w-]*)", re.IGNORECASE
-)
+CHARSET = rb"charset\s*=\s*[\"']?((?:utf|iso|windows|koi8|euc|shift|gb|big5|cp|us-ascii)[\w-]*)"
 _HEAD_BYTES = 4096
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16"}
 
@@ -72,9 +70,12 @@ def sample(document: Document, characters: int = 2000) -> str:
     return found
 
 
-def decoded(data: bytes, *, declares: bool = False) -> tuple[str, str]:
-    """Text and its encoding: by a byte order mark, `charset=` if the format has that, else UTF-8. Raises UserError."""
-    declared = _CHARSET.search(data[:_HEAD_BYTES]) if declares else None
+def decoded(data: bytes, declaration: bytes | None = None) -> tuple[str, str]:
+    """Text and its encoding: by a byte order mark, a `declaration` at the beginning, else UTF-8. Raises UserError.
+
+    A declaration is a regular expression, for formats that have one; its group is the name.
+    """
+    declared = re.search(declaration, data[:_HEAD_BYTES], re.IGNORECASE) if declaration else None
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
     encoding = marked or (declared[1].decode() if declared else "utf-8")
     with contextlib.suppress(UnicodeError, LookupError):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import polib
 
-from mt.documents.document import Document, decoded, encoded
+from mt.documents.document import CHARSET, Document, decoded, encoded
 from mt.documents.inline import MARKUP, Inline, joined, spliced
 from mt.errors import UserError
 
@@ -30,7 +30,7 @@ _ORDERED, _PLACEHOLDER = re.compile(_BY_POSITION), re.compile(_EVERY)
 
 def parse_po(data: bytes) -> Document:
     """The messages whose translation is empty. Raises UserError."""
-    text, encoding = decoded(data, declares=True)
+    text, encoding = decoded(data, CHARSET)
     try:  # with a line break, so that it is never taken for the name of a file
         entries = polib.pofile(text.translate(_SEPARATORS) + "\n")
     except (OSError, ValueError, IndexError, AttributeError) as error:

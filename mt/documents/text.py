@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from mt.documents.document import Document, decoded, encoded
+from mt.documents.document import CHARSET, Document, decoded, encoded
 from mt.documents.inline import spliced
 from mt.documents.markup import Markup
 
@@ -24,5 +24,5 @@ def parse_text(data: bytes) -> Document:
 
 def parse_html(data: bytes) -> Document:
     """The whole page. A character that its encoding lacks becomes a reference. Raises UserError."""
-    text, encoding = decoded(data, declares=True)
+    text, encoding = decoded(data, rb"<meta\b[^>]*?" + CHARSET)
     return Document([text], Markup(html=True), lambda texts: encoded(texts[0], encoding, "xmlcharrefreplace"))

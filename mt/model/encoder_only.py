@@ -20,9 +20,9 @@ class EncoderOnly(nn.Module):
 
     It takes what `Transformer` takes, so that batches, loss and trainer are the same: the source is the row, and the
     target holds the positions asked for, where the decoder's input would be. `target_embedding` embeds all tokens, and
-    is the output embedding too where they are tied. As in BERT the embeddings are normalised
-    after tokens, segments (the first text of a row, the second) and positions are summed. `head` is BERT's transform
-    before the softmax over the vocabulary, or its pooler before that over classes.
+    is the output embedding too where they are tied. As in BERT the embeddings are normalised after tokens, segments
+    (the first text of a row, the second) and positions are summed. `head` is BERT's transform before the softmax over
+    the vocabulary, or its pooler before that over classes.
     """
 
     def __init__(

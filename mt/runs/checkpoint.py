@@ -80,6 +80,7 @@ class TrainingState:
     best_step: CountOrZero = 0
     validations_without_progress: CountOrZero = 0
     training_seconds: float = 0.0
+    joules: float = 0.0  # of the processors of rank zero's machine, where they can be read
     budget_seconds: float = 0.0  # used so far, by all commands of the run
     progress: float = 0.0  # in a schedule by time: the share of the time for steps that is over
     on_schedule: bool = True

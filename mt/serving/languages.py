@@ -32,7 +32,8 @@ def find_code(asked: str, served: Collection[str]) -> str | None:
     found = codes.get(word) or other_names.get(_ALIASES.get(word, word))
     if found is not None:
         return found
-    same = [code for code in served if main_language(code) == main_language(word)]
+    language = main_language(_ALIASES.get(word, word))
+    same = [code for code in served if main_language(code) == language]
     return same[0] if same else None
 
 

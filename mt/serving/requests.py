@@ -153,6 +153,7 @@ class Gate:
             if working.done():
                 return working.result()
             if gone.done():
+                gone.result()  # raises where the body was at fault
                 raise RequestError(CLIENT_GONE, "the client hung up")
             raise RequestError(503, f"no answer within {seconds:g} s")  # once more would take as long
         except OverloadedError as error:

@@ -34,8 +34,7 @@ class Validation:
 
     A translator has the BLEU of greedy translations too, a language model its bits per byte of text, an encoder alone
     the percentage of tokens or classes that are right, a task the percentages of exact matches on the validation set
-    and on as many training pairs. `translations` are a few of the
-    greedy ones.
+    and on as many training pairs. `translations` are a few of the greedy ones.
     """
 
     loss: float
@@ -211,7 +210,6 @@ class Trainer:
             "source_tokens_per_second": window.source_tokens / seconds,
             "input_waiting_share": window.waiting_seconds / seconds,
             "seconds": seconds,
-            **({"joules": joules} if (joules := self._energy.joules()) is not None else {}),
         }
         self._record(
             state,
@@ -235,6 +233,7 @@ class Trainer:
             tokens=f"{summary['target_tokens_per_second']:,.0f}/s",
         )
         state.window = Window()
+        state.joules += self._energy.joules() or 0.0  # often, because the counters wrap
         self._window_start = time.monotonic()
 
     def _record(self, state: TrainingState, kind: str, **values: float | list[str] | None) -> None:
@@ -305,6 +304,7 @@ class Trainer:
     def _save(self, state: TrainingState) -> None:
         state.on_schedule = self._reached(state, self.loop.checkpoint_every_steps)
         state.training_seconds = time.monotonic() - self._started
+        state.joules += self._energy.joules() or 0.0
         if self.clock.paces:
             state.budget_seconds = time.monotonic() - self.clock.started
         state.window.seconds = time.monotonic() - self._window_start

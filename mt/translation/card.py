@@ -14,7 +14,6 @@ from mt.data.lines import read_lines
 from mt.runs.atomic import replace_file
 from mt.runs.checkpoint import TrainingState
 from mt.runs.folder import CARD, CONFIG, HYPOTHESES, held_out_text, read_scores, scored_splits, scores_path
-from mt.runs.metrics import read_metrics
 from mt.runtime import processor
 from mt.translation.evaluation import sentence_scores
 
@@ -47,7 +46,7 @@ def write_card(
     hours = f"{state.training_seconds / 3600:.2f} hours of training steps on {_machine(config)}"
     training = (
         f"{state.step:,} steps, {state.target_tokens:,} target tokens, {hours}, torch {torch.__version__}; "
-        f"{_energy(run_dir)}.\n\n"
+        f"{_energy(state.joules)}.\n\n"
         f"{_recipe(config)}. Every option is in `{CONFIG}`. The command that makes it:"
     )
     counts = "".join(f"- {name}: {count:,} pairs\n" for name, count in corpora.items())
@@ -74,12 +73,11 @@ def add_robustness(run_dir: Path, name: str, table: str) -> None:
     replace_file(run_dir / CARD, "\n".join([*before, f"{title}\n{table}\n", limits]).encode(errors="replace"))
 
 
-def _energy(run_dir: Path) -> str:
-    """What the processors used while the run trained, everything else on the machine included."""
-    joules = sum(line.get("joules", 0) for line in read_metrics(run_dir, "train"))
+def _energy(joules: float) -> str:
+    """What the processors used while the run trained and validated, everything else on the machine included."""
     if not joules:
         return "energy could not be read"
-    return f"{joules / 3.6e6:.3g} kWh by the counters of the machine's processors, without GPUs"
+    return f"{joules / 3.6e6:.3g} kWh by the counters of the (first) machine's processors, without GPUs"
 
 
 def _recipe(config: TrainConfig) -> str:

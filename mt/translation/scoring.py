@@ -109,7 +109,7 @@ def split_lines(run_dir: Path, split: str) -> tuple[list[str], list[str]]:
     """
     source, target = (held_out_text(run_dir, split, side) for side in ("source", "target"))
     if Path(split).name != split or not source.exists():
-        raise UserError(f"{run_dir}: its data has no {split} split; give source=FILE reference=FILE")
+        raise UserError(f"{run_dir}: its data has no {split} split; mt-evaluate takes source=FILE reference=FILE too")
     check_file(source)
     check_file(target)
     return paired_lines(str(source), str(target))

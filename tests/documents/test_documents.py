@@ -401,6 +401,8 @@ def test_unknown_formats_and_encodings_are_named() -> None:
     document = parse("a.html", latin)
     assert document.write(document.texts) == latin
     assert document.write([f"{document.texts[0]}ő"]) == latin + b"&#337;"
+    script = '<script charset="iso-8859-1"></script><meta charset="utf-8">ö'
+    assert parse("a.html", script.encode()).texts == [script]
     po = parse("a.po", b'msgid ""\nmsgstr "charset=iso-8859-1"\n\nmsgid "a"\nmsgstr ""\n')
     with pytest.raises(UserError, match="in iso-8859-1, which lacks 'ő'"):
         po.write(["ő"])

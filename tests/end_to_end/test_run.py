@@ -30,7 +30,6 @@ from mt.data.tokenizer import Tokenizer, train_tokenizer
 from mt.export.card import model_card
 from mt.runs.delivery import averaged_steps
 from mt.runs.folder import checkpoint_steps, load_run, note_imported
-from mt.runs.metrics import read_metrics
 from mt.training import trainer
 from mt.training.consistency import doubled
 
@@ -80,9 +79,9 @@ def test_the_card_has_scores_counts_examples_and_the_command(finished: tuple[Pat
     references = (run_dir / "data/test.target").read_text(encoding="utf-8").split("\n")[:-1]
     assert all(text.count(f"reference: {line}\n") == references.count(line) for line in references)
     assert "dropped: duplicate pair                   1" in text
-    lines = read_metrics(run_dir, "train")
-    assert lines
-    assert f"; {len(lines) / 2:g} kWh by the counters of the machine's processors" in text
+    state = json.loads((run_dir / "checkpoints/step-20/state.json").read_bytes())
+    assert state["joules"] >= 5 * 1.8e6  # one reading at each checkpoint
+    assert f"; {state['joules'] / 3.6e6:.3g} kWh by the counters of the (first) machine's processors" in text
     assert re.search(r"^- \S+train\.en \+ \S+train\.de: [0-9]+ pairs$", text, re.MULTILINE)
     assert f"{scores['chrf']:.2f} | {scores['chrf_low']:.2f} to {scores['chrf_high']:.2f}" in text
     assert f"`{scores['bleu_signature']}`, `{scores['chrf_signature']}`" in text
@@ -139,6 +138,21 @@ def test_two_files_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert run("evaluate", evaluate, [f"run_dir={run_dir}"]) == 0
     assert run("inspect", inspect, [*corpus, f"output={tmp_path}/inspected"]) == 0
     assert "drawn" not in (tmp_path / "inspected/report.html").read_text()
+
+
+def test_a_validation_line_beyond_the_learned_positions_is_refused_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = small_runs.write_corpus(tmp_path / "corpus")
+    for side in ("en", "de"):
+        with (tmp_path / f"corpus/validation.{side}").open("a", encoding="utf-8") as file:
+            file.write("a " * 150 + "\n")
+    limits = ["model.max_positions=140", "data.filters.max_tokens=60", "decoding.max_source_tokens=60"]
+    limits += ["decoding.max_output_tokens=60", f"run_dir={tmp_path}/run"]
+    assert small_runs.train(corpus, "model.positions=learned", *limits) == 2
+    error = capsys.readouterr().err
+    assert "data.validation: line 9 has 301 tokens, more than model.max_positions = 140;" in error
+    assert not (tmp_path / "run/metrics.jsonl").exists()
 
 
 def test_names_that_are_not_utf8_are_written_where_they_can_be(tmp_path: Path) -> None:

@@ -124,6 +124,16 @@ def test_transformers_computes_the_same(
             assert torch.equal(after[name], tensor), name
 
 
+def test_transformers_stops_at_the_same_length(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    """By the folder's own configuration, of a model that does not stop by itself."""
+    export(make_run("decoding.max_output_tokens=5", "decoding.beam_size=1"), tmp_path / "out")
+    engine = HuggingFaceEngine(tmp_path / "out")
+    for source in filter(None, engine.encode(TYPED)):
+        [row] = engine.model.generate(torch.tensor([[*source, engine.eos]])).tolist()
+        assert len(row) == 1 + 5 + 1
+        assert (row[0], row[-1]) == (engine.start, engine.eos)
+
+
 @pytest.mark.parametrize("changes", [IMPORTED, [*DEEP_AND_SHALLOW, *TARGET_TIED]], ids=["as imported", "variant"])
 def test_ctranslate2_computes_the_same(make_run: Callable[..., Path], tmp_path: Path, changes: list[str]) -> None:
     export(make_run(*changes), tmp_path / "out", format="ctranslate2")

@@ -115,6 +115,7 @@ def test_a_signal_loads_the_run_again_while_requests_are_answered(finished: Path
         (["decoding=sampling"], "decoding.sampling: a server uses beam search"),
         (["runs=[{run}]"], "two runs translate from en to de"),
         (["host=192.0.2.1"], "cannot listen on 192.0.2.1:5000: Cannot assign"),
+        (["host=a..b"], "cannot listen on a..b:5000: "),
     ],
 )
 def test_what_cannot_be_served_is_one_line(

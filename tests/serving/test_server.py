@@ -459,7 +459,17 @@ def test_code_of_a_served_language() -> None:
     from mt.serving.languages import Detector, find_code  # noqa: PLC0415
 
     served = ["en", "pt-BR", "zh", "he"]
-    asked = {"EN": "en", "en-US": "en", "pb": "pt-BR", "pt": "pt-BR", "zh-Hans": "zh", "iw": "he", "fr": None, "": None}
+    asked = {
+        "EN": "en",
+        "en-US": "en",
+        "pb": "pt-BR",
+        "pt": "pt-BR",
+        "zt": "zh",
+        "zh-Hans": "zh",
+        "iw": "he",
+        "fr": None,
+        "": None,
+    }
     assert {code: find_code(code, served) for code in asked} == asked
     assert Detector().detect("Das ist ein schönes Haus.", ["en", "de"])[0][0] == "de"
     assert Detector().detect("", ["en", "de"]) == [("en", 0.0), ("de", 0.0)]

@@ -39,7 +39,6 @@ TIMES = {
     "source_tokens_per_second",
     "training_seconds",
     "seconds",
-    "joules",
 }
 
 
@@ -126,7 +125,7 @@ class Run:
         for folder in sorted((self.folder / "checkpoints").iterdir()):
             found[folder.name] = read_folder(folder)
             state = json.loads(found[folder.name].pop("state.json"))
-            state.pop("training_seconds"), state.pop("budget_seconds"), state.pop("progress")
+            state.pop("training_seconds"), state.pop("joules"), state.pop("budget_seconds"), state.pop("progress")
             state["window"].pop("seconds")
             state["window"].pop("waiting_seconds")
             found[folder.name]["state"] = state
