@@ -127,7 +127,7 @@ class MultiHeadAttention(nn.Module):
         if memory is None:
             assert cache is not None
             assert cache.entries is not None
-            queries, (keys, values, memory_position_ids) = self.project_query(query), cache.entries
+            [queries], (keys, values, memory_position_ids) = self._project(query, None), cache.entries
         else:
             queries, keys, values = self._project(query, memory)
             keys = self.positions.rotate(keys, memory_position_ids)
@@ -139,19 +139,13 @@ class MultiHeadAttention(nn.Module):
         heads = self.positions.attend(self.attention, queries, keys, values, mask, **position_ids)
         return self.output(heads.transpose(1, 2).flatten(2))
 
-    def project_query(self, query: Float[Tensor, "batch query d_model"]) -> Float[Tensor, "batch heads query d_k"]:
-        """Q W^Q, one slice per head."""
-        weight, bias, width = self.projection.weight, self.projection.bias, self.widths[0]
-        return self._split(functional.linear(query, weight[:width], bias[:width]))
-
-    def _project(self, query: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Q W^Q, K W^K and V W^V, one slice per head."""
+    def _project(self, query: Tensor, memory: Tensor | None) -> list[Tensor]:
+        """Q W^Q, and of a memory K W^K and V W^V, one slice per head."""
         if query is memory:  # self-attention: one product
-            queries, keys, values = map(self._split, self.projection(query).split(self.widths, dim=-1))
-            return queries, keys, values
-        weight, bias, width = self.projection.weight, self.projection.bias, self.widths[0]
-        key, value = functional.linear(memory, weight[width:], bias[width:]).split(self.widths[1:], dim=-1)
-        return self.project_query(query), self._split(key), self._split(value)
-
-    def _split(self, x: Float[Tensor, "batch length all_heads"]) -> Float[Tensor, "batch heads length d_k"]:
-        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+            projected = [*self.projection(query).split(self.widths, dim=-1)]
+        else:
+            weight, bias, width = self.projection.weight, self.projection.bias, self.widths[0]
+            projected = [functional.linear(query, weight[:width], bias[:width])]
+            if memory is not None:
+                projected += functional.linear(memory, weight[width:], bias[width:]).split(self.widths[1:], dim=-1)
+        return [x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for x in projected]

@@ -64,8 +64,7 @@ class DecoderOnly(nn.Module):
         `cuts` are the tokens whose embeddings are zero, as in `Transformer`.
         """
         layout = padded(source, target, pad=self.pad) if layout is None else layout
-        sides = [self.source_embedding(source), self.target_embedding(target)]
-        sides = [x if cut is None else x.masked_fill(cut.unsqueeze(2), 0.0) for x, cut in zip(sides, cuts, strict=True)]
+        sides = [self.source_embedding(source, cuts[0]), self.target_embedding(target, cuts[1])]
         return self.read(torch.cat(sides, dim=1), *joined(layout))[:, source.shape[1] :]
 
     def read(

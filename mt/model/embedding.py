@@ -3,7 +3,7 @@
 import math
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -21,9 +21,12 @@ class TokenEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
         self.bias = nn.Parameter(torch.empty(vocab_size)) if output_bias else None
 
-    def forward(self, tokens: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length d_model"]:
-        """Look the tokens up and scale them."""
-        return functional.embedding(tokens, self.weight) * self.scale
+    def forward(
+        self, tokens: Int[Tensor, "batch length"], cut: Bool[Tensor, "batch length"] | None = None
+    ) -> Float[Tensor, "batch length d_model"]:
+        """Look the tokens up and scale them; those of `cut` have zero (training/consistency.py)."""
+        x = functional.embedding(tokens, self.weight) * self.scale
+        return x if cut is None else x.masked_fill(cut.unsqueeze(2), 0.0)
 
     def logits(self, x: Float[Tensor, "*rows d_model"]) -> Float[Tensor, "*rows vocabulary"]:
         """The pre-softmax linear transformation; it has no scale."""

@@ -73,8 +73,7 @@ class EncoderOnly(nn.Module):
         self, source: Int[Tensor, "batch source"], layout: Layout, cut: SourceCut = None
     ) -> Float[Tensor, "batch source d_model"]:
         """The last layer's output at every position; `cut` are the tokens whose embeddings are zero."""
-        x = self.target_embedding(source)
-        x = x if cut is None else x.masked_fill(cut.unsqueeze(2), 0.0)
+        x = self.target_embedding(source, cut)
         x = x + self.segment_embedding(self._segments(source, layout))
         x = self.norm(self.positions.embed(x, layout.source_position_ids))
         return self.encoder(self.dropout(x), layout.source_position_ids, layout.source_mask)

@@ -67,8 +67,8 @@ class Transformer(nn.Module):
         self, source: Int[Tensor, "batch source"], layout: Layout, cut: SourceCut = None
     ) -> Float[Tensor, "batch source d_model"]:
         """Left side of figure 1."""
-        x = self._embed(self.source_embedding(source), cut, layout.source_position_ids)
-        return self.encoder(x, layout.source_position_ids, layout.source_mask)
+        x = self.positions.embed(self.source_embedding(source, cut), layout.source_position_ids)
+        return self.encoder(self.dropout(x), layout.source_position_ids, layout.source_mask)
 
     def decode(
         self,
@@ -79,14 +79,5 @@ class Transformer(nn.Module):
         cut: TargetCut = None,
     ) -> Float[Tensor, "batch target d_model"]:
         """Right side of figure 1: all target positions at once, or with `caches` those that are new."""
-        x = self._embed(self.target_embedding(target), cut, layout.target_position_ids)
-        return self.decoder(x, memory, layout, caches=caches)
-
-    def _embed(
-        self,
-        x: Float[Tensor, "batch length d_model"],
-        cut: Bool[Tensor, "batch length"] | None,
-        position_ids: Int[Tensor, "#batch length"],
-    ) -> Float[Tensor, "batch length d_model"]:
-        x = x if cut is None else x.masked_fill(cut.unsqueeze(2), 0.0)
-        return self.dropout(self.positions.embed(x, position_ids))
+        x = self.positions.embed(self.target_embedding(target, cut), layout.target_position_ids)
+        return self.decoder(self.dropout(x), memory, layout, caches=caches)

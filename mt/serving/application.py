@@ -13,11 +13,13 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
+from mt.errors import UserError
 from mt.serving import deepl, libretranslate, page
 from mt.serving.documents import Documents
 from mt.serving.metrics import Metrics
 from mt.serving.requests import Gate, RequestError, fault
 from mt.serving.service import Service
+from mt.translation.limits import LimitError
 
 Scope = MutableMapping[str, Any]
 _BYTES_PER_CHARACTER = 12  # an emoji in a form or in JSON, escaped
@@ -107,6 +109,12 @@ def _add_error_forms(app: FastAPI) -> None:
     @app.exception_handler(RequestError)
     async def refused(request: Request, error: RequestError) -> JSONResponse:
         return answer(request, error.status, str(error), error.headers)
+
+    @app.exception_handler(UserError)
+    async def unusable(request: Request, error: UserError) -> JSONResponse:
+        if request.url.path.startswith("/v2/"):
+            return answer(request, 413 if isinstance(error, LimitError) else 400, str(error))
+        return answer(request, 400, f"Invalid request: {error}")
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> JSONResponse:

@@ -5,13 +5,12 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from mt.documents.markup import Markup
-from mt.errors import MtError, UserError
+from mt.errors import MtError
 from mt.serving import service
 from mt.serving.documents import documents_of, download
 from mt.serving.languages import name_of
 from mt.serving.libretranslate import body_of, file_body_of
 from mt.serving.requests import Parameters, RequestError, fault, gate_of, note, service_of
-from mt.translation.limits import LimitError
 
 router = APIRouter(prefix="/v2")
 
@@ -70,12 +69,7 @@ async def translate(request: Request) -> dict[str, Any]:
         split_sentences=split != "0",
     )
     note(request, texts=len(asked.texts), characters=sum(map(len, asked.texts)), format=tags or "text")
-    try:
-        answers = await gate_of(request).answer(request, service_of(request).translate(asked))
-    except service.UnsupportedError as error:
-        raise RequestError(400, f"Value for 'target_lang' or 'source_lang' not supported: {error}") from error
-    except UserError as error:
-        raise RequestError(413 if isinstance(error, LimitError) else 400, str(error)) from error
+    answers = await gate_of(request).answer(request, service_of(request).translate(asked))
     return {
         "translations": [
             {"detected_source_language": one.source.upper(), "text": one.text, "billed_characters": len(text)}
@@ -131,10 +125,7 @@ async def document(request: Request) -> dict[str, str]:
         raise RequestError(400, "Value for 'target_lang' is missing.")
     if parameters.text("glossary_id"):
         raise RequestError(404, "Glossaries are not supported yet")
-    try:
-        kept = await documents_of(request).start(parameters, parameters.text("source_lang") or None, target)
-    except UserError as error:
-        raise RequestError(400, str(error)) from error
+    kept = await documents_of(request).start(parameters, parameters.text("source_lang") or None, target)
     note(request, characters=kept.characters, format=kept.ending)
     return {"document_id": kept.name, "document_key": kept.key}
 

@@ -10,7 +10,6 @@ from fastapi.responses import JSONResponse
 
 from mt.documents.formats import FORMATS
 from mt.documents.markup import Markup, plain_text
-from mt.errors import UserError
 from mt.serving import service
 from mt.serving.documents import documents_of, download
 from mt.serving.languages import name_of
@@ -83,10 +82,7 @@ async def translate(request: Request) -> Response:
         details=parameters.text("details", "false").lower() in ("true", "1"),
     )
     note(request, texts=len(asked.texts), characters=sum(map(len, asked.texts)), format=kind)
-    try:
-        answers = await gate_of(request).answer(request, service_of(request).translate(asked))
-    except UserError as error:
-        raise RequestError(400, f"Invalid request: {error}") from error
+    answers = await gate_of(request).answer(request, service_of(request).translate(asked))
     return await asyncio.to_thread(_answer, answers, asked, alone=isinstance(texts, str))
 
 
@@ -117,10 +113,7 @@ async def detect(request: Request) -> list[dict[str, Any]]:
     if texts is None:
         raise RequestError(400, "Invalid request: missing q parameter")
     texts = [texts] if isinstance(texts, str) else texts
-    try:
-        service_of(request).limits.check_texts(texts)
-    except UserError as error:
-        raise RequestError(400, f"Invalid request: {error}") from error
+    service_of(request).limits.check_texts(texts)
     found = service_of(request).detect(plain_text(" ".join(texts)))
     return [{"confidence": confidence, "language": code} for code, confidence in found]
 
@@ -164,12 +157,9 @@ async def translate_file(request: Request) -> dict[str, str]:
     parameters = await _admitted(request)
     source, target = _needed(parameters, "source"), _needed(parameters, "target")
     documents = documents_of(request)
-    try:
-        kept = await documents.start(parameters, None if source.lower() == "auto" else source, target)
-        note(request, characters=kept.characters, format=kept.ending)
-        await gate_of(request).answer(request, documents.finished(kept), timeout_seconds=documents.seconds)
-    except UserError as error:
-        raise RequestError(400, f"Invalid request: {error}") from error
+    kept = await documents.start(parameters, None if source.lower() == "auto" else source, target)
+    note(request, characters=kept.characters, format=kept.ending)
+    await gate_of(request).answer(request, documents.finished(kept), timeout_seconds=documents.seconds)
     url = request.url_for("download_file", name=f"{kept.name}{kept.ending}")
     secure = request.headers.get("x-forwarded-proto") == "https"  # of a proxy with TLS in front
     return {"translatedFileUrl": str(url.replace(scheme="https") if secure else url)}

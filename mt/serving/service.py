@@ -29,10 +29,6 @@ _CERTAIN = 80.0  # percent, from which a text is taken to be in the target langu
 Result = TypeVar("Result")
 
 
-class UnsupportedError(UserError):
-    """A language, or a pair of languages, that is not served."""
-
-
 class FailedError(MtError):
     """The model failed on a text."""
 
@@ -171,8 +167,8 @@ class Service:
     async def translate(self, request: Request) -> list[Answer]:
         """Return the translation of each text. When the task is cancelled, its texts leave the queue.
 
-        Raises TypeError for what is not text, UserError for more than the limits, UnsupportedError, OverloadedError,
-        and FailedError naming the text that the model failed on.
+        Raises TypeError for what is not text, UserError for more than the limits and for languages that are not
+        served, OverloadedError, and FailedError naming the text that the model failed on.
         """
         prepared = await asyncio.to_thread(self._prepared, request)
         futures: dict[Pair, asyncio.Future[list[Any]]] = {}
@@ -215,7 +211,7 @@ class Service:
     def _target(self, asked: str) -> str:
         target = find_code(asked, self.targets())
         if target is None:
-            raise UnsupportedError(f"{asked} is not supported as a target language")
+            raise UserError(f"{asked} is not supported as a target language")
         return target
 
     def _pair(self, text: str, asked: str | None, target: str) -> tuple[str, float, Pair]:
@@ -229,11 +225,11 @@ class Service:
         else:
             code = find_code(asked, sources) or find_code(asked, [target])
             if code is None:
-                raise UnsupportedError(f"{asked} is not supported as a source language for the target {target}")
+                raise UserError(f"{asked} is not supported as a source language for the target {target}")
             source, confidence = code, 100.0
         pairs = [pair for pair in into if pair.source == source] or (into if source == target else [])
         if not pairs:  # others were taken up a moment ago
-            raise UnsupportedError(f"{source} is not supported as a source language for the target {target}")
+            raise UserError(f"{source} is not supported as a source language for the target {target}")
         return source, confidence, pairs[0]
 
     def _tokens(self, pair: Pair, sentences: Sequence[str]) -> list[int]:
@@ -244,7 +240,7 @@ class Service:
     async def translate_document(self, document: Document, source: str | None, target: str) -> bytes:
         """Return the translated file, when its turn comes. A few batches at a time are in the queue, if that has room.
 
-        Raises UnsupportedError, UserError for what the file's encoding lacks, FailedError.
+        Raises UserError for unknown languages and for what the file's encoding lacks, FailedError.
         """
         small = sum(map(len, document.texts)) <= _SMALL_DOCUMENT
         async with contextlib.nullcontext() if small else self._document_turn:
