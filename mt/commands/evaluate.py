@@ -97,4 +97,4 @@ def _robustness(config: EvaluateConfig, text: ScoredText, translator: Translator
 
     pairs = list(zip(*text.lines, strict=True))
     table = score_robustness(folder, translate, pairs, languages=languages, about=about)
-    add_robustness(run_dir, text.name, table)
+    add_robustness(run_dir, folder.name.removeprefix("robustness-"), f"Beam {config.decoding.beam_size}.\n\n{table}")

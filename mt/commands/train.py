@@ -238,12 +238,13 @@ def _to_continue(config: TrainConfig, state: TrainingState, clock: Clock) -> str
 def _validations_at_end(config: TrainConfig, run_dir: Path) -> float:
     """How many greedy validations take as long as all that follows the last step.
 
-    That is a validation, two losses to choose the model by, and the test sets; a beam of 4 took 0.8 to 1.5 times as
-    long for a sentence as a validation.
+    That is a validation, a loss for each mean of checkpoints that may be tried, and the test sets; a beam of 4 took 0.8
+    to 1.5 times as long for a sentence as a validation.
     """
     paths = [held_out_text(run_dir, split, "target") for split in ("validation", *scored_splits(config))]
     validated, *tests = (path.stat().st_size if path.exists() else 0 for path in paths)
-    return 1.5 + (5 + config.decoding.beam_size) / 6 * sum(tests) / max(1, validated)
+    losses = config.training.average_checkpoints.bit_length()
+    return 1 + losses / 4 + (5 + config.decoding.beam_size) / 6 * sum(tests) / max(1, validated)
 
 
 def _clock(config: TrainConfig, run_dir: Path, started: float) -> Clock:

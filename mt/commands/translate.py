@@ -51,11 +51,7 @@ def translate(config: TranslateConfig) -> None:
     lines = iter([config.source]) if config.source is not None else read_lines(str(config.input))
     records, lines = _records(config, lines)
     before, count = _shard(config)
-    if labels:
-        translator = _classifier(config)
-    else:
-        found = _translator(config, alignments=config.alignments)
-        translator = partial(found.translate, target_prefixes=config.target_prefix)
+    translator = _classifier(config) if labels else _lines(config)
     with _output(config) as output:
         if output.finished_lines:
             report(f"{config.output}: continued, finished lines: {output.finished_lines:,}")
@@ -75,6 +71,11 @@ def _translator(config: TranslateConfig, *, alignments: bool) -> Translator:
         alignments=alignments,
         processes=True,
     )
+
+
+def _lines(config: TranslateConfig) -> Lines:
+    translator = _translator(config, alignments=config.alignments)
+    return partial(translator.translate, target_prefixes=config.target_prefix)
 
 
 def _classifier(config: TranslateConfig) -> Lines:

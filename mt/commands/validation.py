@@ -42,7 +42,7 @@ def validation(
     if pairs is None:
         return None
     if config.model.positions == "learned" and not (classifies(config) or isinstance(config.data, TextData)):
-        _check_lengths(pairs, config)
+        _check_lengths(pairs, config, held_out_text(run_dir, "validation", "source"))
     loss = build.validation_loss(model, config.training)
     device = next(model.parameters()).device
     autocast = build.training_autocast(config.training, device)
@@ -66,15 +66,15 @@ def validation(
     return validate
 
 
-def _check_lengths(pairs: Pairs, config: TrainConfig) -> None:
+def _check_lengths(pairs: Pairs, config: TrainConfig, path: Path) -> None:
     """Raise UserError for a held-out line that the learned positions do not reach, before anything is trained."""
     lengths = pairs.token_lengths()
     longest = lengths.sum(axis=0) if config.model.family == "decoder" else lengths.max(axis=0)
     line, most = int(longest.argmax()), config.model.max_positions
     if longest[line] > most:
         raise UserError(
-            f"data.validation: line {line + 1:,} has {longest[line]:,} tokens, more than model.max_positions = "
-            f"{most:,}; leave it out or split it"
+            f"{path}, line {line + 1:,}: {longest[line]:,} tokens on a side are more than model.max_positions = "
+            f"{most:,}; give more, or leave the line out of the validation data"
         )
 
 

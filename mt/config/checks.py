@@ -105,7 +105,7 @@ def _(data: FilesData) -> None:
         raise UserError(
             "data.filters.remove_held_out: false would train on the pairs that validation draws; give data.validation"
         )
-    taken = {"train", "validation", "test", "source", "target"}  # the last two name the sides of a corpus
+    taken = {"train", "validation", "test"}
     for position, test in enumerate(data.tests):
         if not re.fullmatch(r"\w[\w.-]{0,99}", test.name) or test.name in taken:
             raise UserError(

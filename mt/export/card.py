@@ -10,7 +10,7 @@ from mt.runs.folder import CARD
 def model_card(run: TrainConfig, config: ExportConfig, *, proof: str, run_dir: Path) -> str:
     """The card as Markdown, from the template of the format next to this file, then what the run's own card says.
 
-    So do the metadata, where the run's scores are. `proof` says what was equal.
+    The metadata include the run's scores. `proof` says what was equal.
     """
     template = Template(Path(__file__).with_name(f"{config.format}.md").read_text(encoding="utf-8"))
     own = (run_dir / CARD).read_text(encoding="utf-8") if (run_dir / CARD).exists() else ""

@@ -62,7 +62,7 @@ def write_huggingface(
 
 
 def _search_settings(decoding: Decoding, longest: int) -> dict[str, Any]:
-    with_start = longest + 1  # of these lengths the start token is a part
+    with_start = longest + 1  # `max_length` counts the start token
     settings: dict[str, Any] = {"num_beams": decoding.beam_size, "do_sample": False, "max_length": with_start}
     if decoding.beam_size > 1:
         settings["length_penalty"] = decoding.length_penalty

@@ -139,7 +139,9 @@ class MultiHeadAttention(nn.Module):
         heads = self.positions.attend(self.attention, queries, keys, values, mask, **position_ids)
         return self.output(heads.transpose(1, 2).flatten(2))
 
-    def _project(self, query: Tensor, memory: Tensor | None) -> list[Tensor]:
+    def _project(
+        self, query: Float[Tensor, "batch query d_model"], memory: Float[Tensor, "batch memory d_model"] | None
+    ) -> list[Float[Tensor, "batch heads _ _"]]:
         """Q W^Q, and of a memory K W^K and V W^V, one slice per head."""
         if query is memory:  # self-attention: one product
             projected = [*self.projection(query).split(self.widths, dim=-1)]

@@ -80,7 +80,7 @@ class TrainingState:
     best_step: CountOrZero = 0
     validations_without_progress: CountOrZero = 0
     training_seconds: float = 0.0
-    joules: float = 0.0  # of the processors of rank zero's machine, where they can be read
+    joules: float | None = 0.0  # of the processors of rank zero's machine; None where they could not always be read
     budget_seconds: float = 0.0  # used so far, by all commands of the run
     progress: float = 0.0  # in a schedule by time: the share of the time for steps that is over
     on_schedule: bool = True
@@ -308,8 +308,8 @@ def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]
 
 def _parse_state(content: bytes, *, origin: Path) -> TrainingState:
     try:
-        return checked(TrainingState, json.loads(content))
-    except (UserError, ValueError, RecursionError) as error:
+        return checked(TrainingState, {"joules": None} | json.loads(content))  # the first states have no joules
+    except (UserError, ValueError, TypeError, RecursionError) as error:
         raise BadFileError(f"{origin}: {error}: damaged, or of an older version") from error
 
 

@@ -56,12 +56,13 @@ def deliver(
         return average(checkpoints.load_tensors(step) for step in steps[-newest:])
 
     try:
-        best, compared = len(steps), ""
-        if validation_loss is not None and len(steps) > 1:
-            best, losses = _best_count(len(steps), lambda newest: validation_loss(mean(newest)))
+        weights, best, compared = mean(len(steps)), len(steps), ""
+        if validation_loss is not None and best > 1:
+            means = {best: weights}
+            best, losses = _best_count(best, lambda newest: validation_loss(means.get(newest) or mean(newest)))
             listed = ", ".join(f"{newest}: {loss:.4f}" for newest, loss in losses.items())
             compared = f"; validation loss by the number of checkpoints: {listed}"
-        weights = mean(best)
+            weights = means.get(best) or mean(best)
     except ValueError as error:
         raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
     steps = steps[-best:]

@@ -3,7 +3,6 @@
 Virtual machines have no such counters, and elsewhere only root may read them unless the system allows more.
 """
 
-import re
 from pathlib import Path
 
 
@@ -11,7 +10,7 @@ class EnergyCounter:
     """Counts the energy of all processor packages from one call to the next, whichever processes use them."""
 
     def __init__(self, folder: Path = Path("/sys/class/powercap")) -> None:
-        packages = (path for path in sorted(folder.glob("intel-rapl:*")) if re.fullmatch(r"[^:]+:\d+", path.name))
+        packages = [path.parent for path in sorted(folder.glob("*/name")) if _read(path).startswith("package-")]
         self._last = {path: value for path in packages if (value := _microjoules(path / "energy_uj")) is not None}
 
     def joules(self) -> float | None:
@@ -28,7 +27,12 @@ class EnergyCounter:
 
 
 def _microjoules(path: Path) -> int | None:
+    text = _read(path).strip()
+    return int(text) if text.isdecimal() else None
+
+
+def _read(path: Path) -> str:
     try:
-        return int(path.read_text(encoding="ascii"))
+        return path.read_text(encoding="ascii")
     except (OSError, ValueError):
-        return None
+        return ""

@@ -163,6 +163,7 @@ class Trainer:
             tokens=(batches.source_tokens, batches.target_tokens),
             side_by_side=self.steps.side_by_side,
         )
+        self._count_energy(state)  # at each step, because the counters wrap
         if result.finite:
             state.consecutive_skips = 0
             state.source_tokens += result.source_tokens
@@ -178,6 +179,10 @@ class Trainer:
             self._skip(state)
         if state.step % self.loop.log_every_steps == 0 and state.window.steps:
             self._log(state, rate, result.gradient_norm)
+
+    def _count_energy(self, state: TrainingState) -> None:
+        used = self._energy.joules()
+        state.joules = None if used is None or state.joules is None else state.joules + used
 
     def _skip(self, state: TrainingState) -> None:
         state.skipped_steps += 1
@@ -233,7 +238,6 @@ class Trainer:
             tokens=f"{summary['target_tokens_per_second']:,.0f}/s",
         )
         state.window = Window()
-        state.joules += self._energy.joules() or 0.0  # often, because the counters wrap
         self._window_start = time.monotonic()
 
     def _record(self, state: TrainingState, kind: str, **values: float | list[str] | None) -> None:
@@ -304,7 +308,7 @@ class Trainer:
     def _save(self, state: TrainingState) -> None:
         state.on_schedule = self._reached(state, self.loop.checkpoint_every_steps)
         state.training_seconds = time.monotonic() - self._started
-        state.joules += self._energy.joules() or 0.0
+        self._count_energy(state)
         if self.clock.paces:
             state.budget_seconds = time.monotonic() - self.clock.started
         state.window.seconds = time.monotonic() - self._window_start

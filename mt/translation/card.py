@@ -19,6 +19,7 @@ from mt.translation.evaluation import sentence_scores
 
 _EXAMPLES = 5  # of the best and of the worst translations
 _LONGEST_SHOWN = 300  # characters of a sentence
+_ROBUSTNESS = "## Robustness"
 _LIMITS = (
     "It knows the kind of text that it was trained on, and no other. Names, numbers and words that training never saw "
     "may come out wrong, fluently. The licences of the corpora bind whoever publishes the model."
@@ -37,7 +38,8 @@ def write_card(
 ) -> None:
     """Write what a reader needs to judge a finished run. Raises DiskError, and BadFileError for damaged scores.
 
-    `filters` counts the training pairs, `corpora` those of each corpus that are left; `command` makes the run.
+    `filters` counts the training pairs, `corpora` those of each corpus that are left; `command` makes the run. The
+    robustness that an older card of the same model has stays.
     """
     source, target = config.data.source_language, config.data.target_language
     scores = {split: read_scores(run_dir, split) for split in scored_splits(config)}
@@ -58,6 +60,7 @@ def write_card(
         f"## Data\n\nCorpus `{config.data.name}`{too_long}.\n\n{counts}\n```\n{filters.table()}\n```",
         f"## Training\n\n{training}\n\n```\n{command}\n```",
         *_examples(run_dir, scores),
+        *(part.strip() for part in _parts(run_dir) if part.startswith(_ROBUSTNESS)),
         f"## Limits\n\n{_LIMITS}",
     ]
     replace_file(run_dir / CARD, ("\n\n".join(sections) + "\n").encode(errors="replace"))
@@ -67,26 +70,31 @@ def add_robustness(run_dir: Path, name: str, table: str) -> None:
     """Put the table of a text into the card of a run, instead of an older one; nothing where a run has no card."""
     if not (run_dir / CARD).exists():
         return
-    title = f"## Robustness, {name}\n"
-    parts = re.split(r"\n(?=## )", (run_dir / CARD).read_text(encoding="utf-8"))
-    *before, limits = [part for part in parts if not part.startswith(title)]
+    title = f"{_ROBUSTNESS}, {name}\n"
+    *before, limits = [part for part in _parts(run_dir) if not part.startswith(title)]
     replace_file(run_dir / CARD, "\n".join([*before, f"{title}\n{table}\n", limits]).encode(errors="replace"))
 
 
-def _energy(joules: float) -> str:
-    """What the processors used while the run trained and validated, everything else on the machine included."""
-    if not joules:
+def _parts(run_dir: Path) -> list[str]:
+    """The card that a run has, cut before each heading of the second level."""
+    text = (run_dir / CARD).read_text(encoding="utf-8") if (run_dir / CARD).exists() else ""
+    return re.split(r"\n(?=## )", text)
+
+
+def _energy(joules: float | None) -> str:
+    if joules is None:
         return "energy could not be read"
-    return f"{joules / 3.6e6:.3g} kWh by the counters of the (first) machine's processors, without GPUs"
+    return f"{joules / 3.6e6:.3g} kWh (processors of the first machine, by their counters, whatever they did; no GPUs)"
 
 
 def _recipe(config: TrainConfig) -> str:
     """The options that say most about a model."""
     model, training = config.model, config.training
+    depths = model.num_encoder_layers or model.num_layers, model.num_decoder_layers or model.num_layers
     return (
-        f"{model.num_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, {model.num_heads} heads, dropout "
-        f"{model.dropout:g}, {config.tokenizer.vocab_size:,} subwords, batches of {training.batch_tokens:,} tokens, "
-        f"label smoothing {training.label_smoothing:g}, {training.optimizer}"
+        f"{depths[0]} + {depths[1]} layers, d_model {model.d_model}, d_ff {model.d_ff}, {model.num_heads} heads, "
+        f"dropout {model.dropout:g}, {config.tokenizer.vocab_size:,} subwords, batches of {training.batch_tokens:,} "
+        f"tokens, label smoothing {training.label_smoothing:g}, {training.optimizer}"
     )
 
 

@@ -163,7 +163,7 @@ def _samples(sentences: int, *, counts: int) -> int:
 def _chrf_with_interval(hypotheses: Sequence[str], references: Sequence[str]) -> tuple[Any, str]:
     """Return chrF++ as sacreBLEU's `Result`, and its signature.
 
-    By its test of several systems: `corpus_score` has no mean of samples where some of them score nothing.
+    By its test of several systems, because its `corpus_score` fails where some samples score nothing and others do not.
     """
     metrics = {"chrF++": sacrebleu.CHRF(word_order=2)}
     samples = _samples(len(references), counts=_CHRF_COUNTS)

@@ -208,7 +208,6 @@ WRONG = [
         ["FILES", "data.tests=[{name: test, source: a.en, target: a.de}]"],
         ["data.tests[0].name: expected a name of its own, such as news2014; got test"],
     ),
-    (["FILES", "data.tests=[{name: source, source: a.en, target: a.de}]"], ["data.tests[0].name:", "got source"]),
     (["FILES", "data.tests=[{name: ../x, source: a.en, target: a.de}]"], ["data.tests[0].name:", "../x"]),
     (["FILES", "data.tests=[{source: a.en, target: a.de}]"], ["data.tests[0].name: is missing"]),
     (["FILES", "data.train=[]"], ["data.train:", "at least one"]),

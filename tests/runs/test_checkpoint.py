@@ -251,6 +251,19 @@ def test_a_hostile_checkpoint_is_passed_over(
     assert not (tmp_path / "canary").exists()
 
 
+def test_a_state_from_before_energy_was_counted_loads(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    rewritten(lambda files: files.update({STATE: _without_joules(files[STATE])}))(tmp_path / "step-1")
+    model, optimizer = trained(1)
+    loaded = Checkpoints(tmp_path, keep=KEEP, run="a").load_newest(model, optimizer)
+    assert loaded is not None
+    assert (loaded[0].step, loaded[0].joules) == (1, None)  # whose whole is not known
+
+
+def _without_joules(state: bytes) -> bytes:
+    return json.dumps({key: value for key, value in json.loads(state).items() if key != "joules"}).encode()
+
+
 MUTATE = """
 import random, sys
 from pathlib import Path

@@ -135,28 +135,39 @@ def test_a_request_that_takes_too_long_leaves_the_queue() -> None:
     assert ["never"] not in translator.batches
 
 
-def test_a_client_that_hangs_up_leaves_the_queue() -> None:
-    """Spoken to in ASGI: the client goes as soon as it has sent its request."""
+JSON = [(b"content-type", b"application/json")]
+GONE = {"type": "http.disconnect"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "query", "messages", "status"),
+    [
+        (JSON, b"", [{"type": "http.request", "body": json.dumps({**ASKED, "q": "never"}).encode()}, GONE], 499),
+        ([], b"q=never&source=en&target=de", [{"type": "http.request", "body": b"a" * 200_000}, GONE], 413),
+    ],
+    ids=["hangs up", "sends too much"],
+)
+def test_a_client_that_hangs_up_leaves_the_queue(
+    headers: list[tuple[bytes, bytes]], query: bytes, messages: list[dict[str, Any]], status: int
+) -> None:
+    """Spoken to in ASGI: the client goes as soon as it has sent its request, or sends a body that nothing asked for."""
     translator = Capitals()
     with serving(("en", "de", translator)) as client:
         translator.free.clear()
         blocked = threading.Thread(target=client.post, args=("/translate",), kwargs={"json": ASKED})
         blocked.start()
         until(lambda: "Hello" in translator.batches[-1])
-        body = json.dumps({**ASKED, "q": "never"}).encode()
-        messages = iter([{"type": "http.request", "body": body}, {"type": "http.disconnect"}])
-        sent: list[Any] = []
+        arriving, sent = iter(messages), list[Any]()
 
         async def receive() -> Any:
-            return next(messages)
+            return next(arriving)
 
         async def send(message: Any) -> None:
             sent.append(message)
 
-        headers = [(b"content-type", b"application/json")]
-        scope = {"type": "http", "method": "POST", "path": "/translate", "query_string": b"", "headers": headers}
+        scope = {"type": "http", "method": "POST", "path": "/translate", "query_string": query, "headers": headers}
         client.portal.call(client.app, scope, receive, send)
-        assert sent[0]["status"] == 499
+        assert sent[0]["status"] == status
         translator.free.set()
         blocked.join()
     assert ["never"] not in translator.batches

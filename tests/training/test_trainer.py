@@ -33,13 +33,7 @@ from mt.training.trainer import LoopSettings, StepSettings, Trainer, Validation,
 
 VOCAB_SIZE = 12
 CORPUS = listed_pairs(random_pairs(20, longest=5, vocab_size=VOCAB_SIZE, seed=3))  # five batches an epoch, below
-TIMES = {
-    "input_waiting_share",
-    "target_tokens_per_second",
-    "source_tokens_per_second",
-    "training_seconds",
-    "seconds",
-}
+TIMES = {"input_waiting_share", "target_tokens_per_second", "source_tokens_per_second", "training_seconds", "seconds"}
 
 
 class Run:
