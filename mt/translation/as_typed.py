@@ -51,16 +51,13 @@ class AsTyped:
         return len(words) + 1 >= _FEWEST_WORDS and 2 * changed >= len(words)
 
     def _usual(self, text: str) -> str:
-        lowered = lower_case(text, self.source_language)
-        if self.known is None:
-            return BEGINNING.sub(lambda found: upper_case(found[0], self.source_language), lowered)
-        usual = in_usual_form(lowered, self.known)
+        usual = in_usual_form(lower_case(text, self.source_language), self.known or {})
         return BEGINNING.sub(lambda found: upper_case(found[0], self.source_language), usual) if self._cased else usual
 
     @cached_property
     def _cased(self) -> bool:
-        """Whether training has capitals at all."""
-        return any(word.usual != word.usual.lower() for word in (self.known or {}).values())
+        """Whether training has capitals at all, as far as is known."""
+        return self.known is None or any(word.usual != word.usual.lower() for word in self.known.values())
 
 
 def end_in_marks(lines: Sequence[str]) -> bool:

@@ -120,17 +120,10 @@ def _score_table(scores: dict[str, dict[str, Any]]) -> list[str]:
     ]
     for split, values in scores.items():
         speed = values["sentences"] / max(values["seconds"], 1e-9)
-        cells = (
-            split,
-            f"{values['sentences']:,}",
-            f"{values['bleu']:.2f}",
-            _interval(values, "bleu"),
-            f"{values['chrf']:.2f}",
-            _interval(values, "chrf"),
-            f"{values['exact_match']:.2f} %",
-            f"{speed:.1f}",
+        rows.append(
+            f"| {split} | {values['sentences']:,} | {values['bleu']:.2f} | {_interval(values, 'bleu')} | "
+            f"{values['chrf']:.2f} | {_interval(values, 'chrf')} | {values['exact_match']:.2f} % | {speed:.1f} |"
         )
-        rows.append(f"| {' | '.join(cells)} |")
     beam = next(iter(scores.values()))["decoding"]["beam_size"]
     names = ("bleu_signature", "chrf_signature")
     signatures = dict.fromkeys(f"`{values[name]}`" for name in names for values in scores.values())
