@@ -73,7 +73,7 @@ def _check_lengths(pairs: Pairs, config: TrainConfig, path: Path) -> None:
     line, most = int(longest.argmax()), config.model.max_positions
     if longest[line] > most:
         raise UserError(
-            f"{path}, line {line + 1:,}: {longest[line]:,} tokens on a side are more than model.max_positions = "
+            f"{path}, line {line + 1:,}: {longest[line]:,} tokens are more than model.max_positions = "
             f"{most:,}; give more, or leave the line out of the validation data"
         )
 

@@ -308,7 +308,7 @@ def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]
 
 def _parse_state(content: bytes, *, origin: Path) -> TrainingState:
     try:
-        return checked(TrainingState, {"joules": None} | json.loads(content))  # the first states have no joules
+        return checked(TrainingState, {"joules": None} | json.loads(content))  # older states have no joules
     except (UserError, ValueError, TypeError, RecursionError) as error:
         raise BadFileError(f"{origin}: {error}: damaged, or of an older version") from error
 

@@ -42,9 +42,9 @@ def deliver(
     """Write the mean of the parameters of the newest whole checkpoints as the run's model; `check` is `newest_whole`'s.
 
     The `outdated` files, which describe an earlier model, go when the new one is ready. The checkpoints of the first
-    `warmup_steps` are left out, and of the others those that `_best_count` does by their `validation_loss`. Raises
-    UserError where there is none, BadFileError where all are damaged or of different models or a tokenizer was
-    exchanged, DiskError.
+    `warmup_steps` are left out, and more of them where `validation_loss` says so (`_best_count`). Raises UserError
+    where there is none, BadFileError where all are damaged or of different models or a tokenizer was exchanged,
+    DiskError.
     """
     if not checkpoints.steps():
         raise UserError(f"{run_dir}: it has no checkpoint to average; train first")
@@ -58,11 +58,11 @@ def deliver(
     try:
         weights, best, compared = mean(len(steps)), len(steps), ""
         if validation_loss is not None and best > 1:
-            means = {best: weights}
-            best, losses = _best_count(best, lambda newest: validation_loss(means.get(newest) or mean(newest)))
+            best, losses = _best_count(best, lambda n: validation_loss(weights if n == len(steps) else mean(n)))
             listed = ", ".join(f"{newest}: {loss:.4f}" for newest, loss in losses.items())
             compared = f"; validation loss by the number of checkpoints: {listed}"
-            weights = means.get(best) or mean(best)
+            if best < len(steps):
+                weights = mean(best)
     except ValueError as error:
         raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
     steps = steps[-best:]

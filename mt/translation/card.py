@@ -84,7 +84,7 @@ def _parts(run_dir: Path) -> list[str]:
 def _energy(joules: float | None) -> str:
     if joules is None:
         return "energy could not be read"
-    return f"{joules / 3.6e6:.3g} kWh (processors of the first machine, by their counters, whatever they did; no GPUs)"
+    return f"{joules / 3.6e6:.3g} kWh (CPU packages of the first machine with all that ran on it; GPUs are not counted)"
 
 
 def _recipe(config: TrainConfig) -> str:

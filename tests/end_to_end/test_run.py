@@ -81,7 +81,7 @@ def test_the_card_has_scores_counts_examples_and_the_command(finished: tuple[Pat
     assert "dropped: duplicate pair                   1" in text
     state = json.loads((run_dir / "checkpoints/step-20/state.json").read_bytes())
     assert state["joules"] >= 20 * 1.8e6  # one reading at each step
-    assert f"; {state['joules'] / 3.6e6:.3g} kWh (processors of the first machine" in text
+    assert f"; {state['joules'] / 3.6e6:.3g} kWh (CPU packages of the first machine" in text
     assert "\n1 + 1 layers, d_model 16, " in text
     assert re.search(r"^- \S+train\.en \+ \S+train\.de: [0-9]+ pairs$", text, re.MULTILINE)
     assert f"{scores['chrf']:.2f} | {scores['chrf_low']:.2f} to {scores['chrf_high']:.2f}" in text
@@ -152,7 +152,7 @@ def test_a_validation_line_beyond_the_learned_positions_is_refused_at_once(
     limits += ["decoding.max_output_tokens=60", f"run_dir={tmp_path}/run"]
     assert small_runs.train(corpus, "model.positions=learned", *limits) == 2
     error = capsys.readouterr().err
-    assert "run/data/validation.source, line 9: 301 tokens on a side are more than model.max_positions = 140;" in error
+    assert "run/data/validation.source, line 9: 301 tokens are more than model.max_positions = 140;" in error
     assert not (tmp_path / "run/metrics.jsonl").exists()
 
 
