@@ -23,7 +23,7 @@ VARIANTS = {
     "fp32": [],
     "bf16": ["training.precision=bf16"],
     "separate vocabularies, Muon": ["tokenizer.shared_vocab=false", "training.optimizer=muon"],
-    "BPE-dropout": ["tokenizer.bpe_dropout=0.1"],
+    "BPE-dropout, R-Drop": ["tokenizer.bpe_dropout=0.1", "training.consistency=rdrop"],
     "SimCut": ["training.consistency=simcut"],
     "packed, augmented": [
         "training.packing=true",
