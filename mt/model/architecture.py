@@ -127,7 +127,7 @@ class Architecture:
         return EncoderLayer(
             self_attention=self._multi_head_attention(self._attention_positions()),
             feed_forward=self._feed_forward(),
-            residual=self._residual,
+            make_residual=self._residual,
         )
 
     def _decoder_layer(self) -> DecoderLayer:
@@ -135,7 +135,7 @@ class Architecture:
             self_attention=self._multi_head_attention(self._attention_positions()),
             cross_attention=self._multi_head_attention(Positions()),
             feed_forward=self._feed_forward(),
-            residual=self._residual,
+            make_residual=self._residual,
         )
 
     def _embedding_positions(self) -> Positions:
@@ -193,6 +193,6 @@ class Architecture:
         return make_residual(norm=self._norm(), dropout=self.make_dropout(self.dropout))
 
     def _norm(self) -> nn.Module:
-        """The paper gives no ε; the default is torch's for LayerNorm (also Marian's and OpenNMT's), for RMSNorm too."""
+        """The paper gives no ε; the default is torch's and fairseq's. Tensor2Tensor, Marian and OpenNMT have 1e-6."""
         make_norm = nn.RMSNorm if self.norm_kind == "rms" else nn.LayerNorm
         return make_norm(self.d_model, eps=self.norm_epsilon)

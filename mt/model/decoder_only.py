@@ -16,7 +16,7 @@ from mt.model.encoder_only import EncoderOnly
 from mt.model.masks import Layout, joined, padded
 from mt.model.positions import Positions
 from mt.model.stacks import Stack
-from mt.model.transformer import Cuts, Transformer
+from mt.model.transformer import Transformer
 
 
 class DecoderOnly(nn.Module):
@@ -57,14 +57,10 @@ class DecoderOnly(nn.Module):
         source: Int[Tensor, "batch source"],
         target: Int[Tensor, "batch target"],
         layout: Layout | None = None,
-        cuts: Cuts = (None, None),
     ) -> Float[Tensor, "batch target d_model"]:
-        """The last layer's output at the target's positions; without a `layout`, a row is a sentence.
-
-        `cuts` are the tokens whose embeddings are zero, as in `Transformer`.
-        """
+        """The last layer's output at the target's positions; without a `layout`, a row is a sentence."""
         layout = padded(source, target, pad=self.pad) if layout is None else layout
-        sides = [self.source_embedding(source, cuts[0]), self.target_embedding(target, cuts[1])]
+        sides = [self.source_embedding(source, layout.source_cut), self.target_embedding(target, layout.target_cut)]
         return self.read(torch.cat(sides, dim=1), *joined(layout))[:, source.shape[1] :]
 
     def read(

@@ -12,7 +12,6 @@ from mt.model.embedding import TokenEmbedding
 from mt.model.masks import Layout, padded
 from mt.model.positions import Positions
 from mt.model.stacks import Stack
-from mt.model.transformer import Cuts, SourceCut
 
 
 class EncoderOnly(nn.Module):
@@ -62,18 +61,15 @@ class EncoderOnly(nn.Module):
         source: Int[Tensor, "batch source"],
         target: Int[Tensor, "batch target"],
         layout: Layout | None = None,
-        cuts: Cuts = (None, None),
     ) -> Float[Tensor, "batch target d_model"]:
         """The head's output at the positions `target`, counted from the beginning of the row, of one text or packed."""
         layout = padded(source, target, pad=self.pad) if layout is None else layout
-        states = self.encode(source, layout, cuts[0])
+        states = self.encode(source, layout)
         return self.head(states.gather(1, target.unsqueeze(2).expand(-1, -1, states.shape[2])))
 
-    def encode(
-        self, source: Int[Tensor, "batch source"], layout: Layout, cut: SourceCut = None
-    ) -> Float[Tensor, "batch source d_model"]:
-        """The last layer's output at every position; `cut` are the tokens whose embeddings are zero."""
-        x = self.target_embedding(source, cut)
+    def encode(self, source: Int[Tensor, "batch source"], layout: Layout) -> Float[Tensor, "batch source d_model"]:
+        """The last layer's output at every position."""
+        x = self.target_embedding(source, layout.source_cut)
         x = x + self.segment_embedding(self._segments(source, layout))
         x = self.norm(self.positions.embed(x, layout.source_position_ids))
         return self.encoder(self.dropout(x), layout.source_position_ids, layout.source_mask)

@@ -21,6 +21,8 @@ class Layout:
     source_mask: Bool[Tensor, "batch #source source"]
     target_mask: Bool[Tensor, "batch target target"] | None  # None: all
     memory_mask: Bool[Tensor, "batch #target source"]
+    source_cut: Bool[Tensor, "batch source"] | None = None  # tokens whose embeddings are zero (training/consistency.py)
+    target_cut: Bool[Tensor, "batch target"] | None = None
 
 
 def padded(source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"], *, pad: int) -> Layout:

@@ -16,12 +16,12 @@ LayerCache = tuple[KeyValueCache, KeyValueCache]  # of a decoder layer's self-at
 class EncoderLayer(nn.Module):
     """Left half of figure 1: self-attention, then the feed-forward network. With a causal mask it is a layer of GPT."""
 
-    def __init__(self, *, self_attention: MultiHeadAttention, feed_forward: nn.Module, residual: Residual) -> None:
+    def __init__(self, *, self_attention: MultiHeadAttention, feed_forward: nn.Module, make_residual: Residual) -> None:
         super().__init__()
         self.self_attention = self_attention
-        self.self_attention_residual = residual()
+        self.self_attention_residual = make_residual()
         self.feed_forward = feed_forward
-        self.feed_forward_residual = residual()
+        self.feed_forward_residual = make_residual()
 
     def forward(
         self,
@@ -46,15 +46,15 @@ class DecoderLayer(nn.Module):
         self_attention: MultiHeadAttention,
         cross_attention: MultiHeadAttention,
         feed_forward: nn.Module,
-        residual: Residual,
+        make_residual: Residual,
     ) -> None:
         super().__init__()
         self.self_attention = self_attention
-        self.self_attention_residual = residual()
+        self.self_attention_residual = make_residual()
         self.cross_attention = cross_attention
-        self.cross_attention_residual = residual()
+        self.cross_attention_residual = make_residual()
         self.feed_forward = feed_forward
-        self.feed_forward_residual = residual()
+        self.feed_forward_residual = make_residual()
 
     def forward(
         self,
@@ -96,5 +96,5 @@ class Stack(nn.Module):
     ) -> Float[Tensor, "batch length d_model"]:
         """Pass `x` through the layers, all of which get the same `inputs`, and each its own cache."""
         for number, layer in enumerate(self.layers):
-            x = layer(x, *inputs, *caches[number : number + 1])
+            x = layer(x, *inputs, cache=caches[number] if caches else None)
         return x if self.norm is None else self.norm(x)

@@ -2,18 +2,13 @@
 
 from collections.abc import Sequence
 
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mt.model.embedding import TokenEmbedding
 from mt.model.masks import Layout, padded
 from mt.model.positions import Positions
 from mt.model.stacks import LayerCache, Stack
-
-# The tokens of each side whose embeddings are zero in training (`mt/training/consistency.py`); None: no token.
-SourceCut = Bool[Tensor, "batch source"] | None
-TargetCut = Bool[Tensor, "batch target"] | None
-Cuts = tuple[SourceCut, TargetCut]
 
 
 class Transformer(nn.Module):
@@ -57,17 +52,14 @@ class Transformer(nn.Module):
         source: Int[Tensor, "batch source"],
         target: Int[Tensor, "batch target"],
         layout: Layout | None = None,
-        cuts: Cuts = (None, None),
     ) -> Float[Tensor, "batch target d_model"]:
         """The decoder's output before the last linear transformation; without a `layout`, a row is a sentence."""
         layout = padded(source, target, pad=self.pad) if layout is None else layout
-        return self.decode(target, self.encode(source, layout, cuts[0]), layout, cut=cuts[1])
+        return self.decode(target, self.encode(source, layout), layout)
 
-    def encode(
-        self, source: Int[Tensor, "batch source"], layout: Layout, cut: SourceCut = None
-    ) -> Float[Tensor, "batch source d_model"]:
+    def encode(self, source: Int[Tensor, "batch source"], layout: Layout) -> Float[Tensor, "batch source d_model"]:
         """Left side of figure 1."""
-        x = self.positions.embed(self.source_embedding(source, cut), layout.source_position_ids)
+        x = self.positions.embed(self.source_embedding(source, layout.source_cut), layout.source_position_ids)
         return self.encoder(self.dropout(x), layout.source_position_ids, layout.source_mask)
 
     def decode(
@@ -76,8 +68,7 @@ class Transformer(nn.Module):
         memory: Float[Tensor, "batch source d_model"] | None,
         layout: Layout,
         caches: Sequence[LayerCache] = (),
-        cut: TargetCut = None,
     ) -> Float[Tensor, "batch target d_model"]:
         """Right side of figure 1: all target positions at once, or with `caches` those that are new."""
-        x = self.positions.embed(self.target_embedding(target, cut), layout.target_position_ids)
+        x = self.positions.embed(self.target_embedding(target, layout.target_cut), layout.target_position_ids)
         return self.decoder(self.dropout(x), memory, layout, caches=caches)

@@ -1,7 +1,7 @@
 """Consistency training: two passes over each batch whose predictions shall agree, against overfitting on small corpora.
 
 Both passes go through the model as one batch with every row twice, each row with dropout of its own. `divergence` says
-how the loss is made of the passes, `cuts` which embeddings are zero.
+how the loss is made of the passes, `laid_out` which embeddings are zero.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from mt.data.batch import Batch
-from mt.model.transformer import Cuts
+from mt.model.masks import Layout
 from mt.training.loss import Divergence
 
 
@@ -38,10 +38,10 @@ class RDrop:
     def __init__(self, *, weight: float) -> None:
         self.divergence = Divergence(weight / 2, shares=(0.5, 0.5))
 
-    def cuts(self, twice: Batch) -> Cuts:
-        """No embedding is zero."""
+    def laid_out(self, twice: Batch, layout: Layout) -> Layout:
+        """The layout as it is: no embedding is zero."""
         del twice
-        return None, None
+        return layout
 
 
 class SimCut(nn.Module):
@@ -58,9 +58,9 @@ class SimCut(nn.Module):
         self.dropout = dropout
         self.spared = tuple(spared)
 
-    def cuts(self, twice: Batch) -> Cuts:
-        """The tokens of the source and of the decoder's input that are cut, drawn as the masks of dropout are."""
-        return self._cut(twice.source), self._cut(twice.target_input)
+    def laid_out(self, twice: Batch, layout: Layout) -> Layout:
+        """The layout with the tokens of source and decoder's input that are cut, drawn as the masks of dropout are."""
+        return replace(layout, source_cut=self._cut(twice.source), target_cut=self._cut(twice.target_input))
 
     def _cut(self, tokens: Int[Tensor, "rows length"]) -> Bool[Tensor, "rows length"]:
         second = tokens[len(tokens) // 2 :]

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from mt.data.batch import Batch
 from mt.model.decoder_only import AnyTransformer
-from mt.model.masks import packed
-from mt.model.transformer import Cuts
+from mt.model.masks import packed, padded
 from mt.training.consistency import RDrop, SimCut, doubled
 from mt.training.loss import ProjectedLoss, projected_loss
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
@@ -72,15 +71,17 @@ class TrainingLoss(nn.Module):
         The figures are the smoothed cross-entropy, the negative log-likelihood, and the divergence of two passes or 0.
         """
         labels = batch.target_output.flatten()[batch.label_indices]
-        cuts: Cuts = (None, None)
         paired = {}
         if self.consistency is not None:
             batch = doubled(batch)
-            cuts, paired = self.consistency.cuts(batch), {"divergence": self.consistency.divergence}
-        layout = None
+            paired = {"divergence": self.consistency.divergence}
         if batch.source_segments is not None and batch.target_segments is not None:
             layout = packed(batch.source_segments, batch.target_segments)
-        states = self.model.hidden(batch.source, batch.target_input, layout, cuts).flatten(0, 1)[batch.label_indices]
+        else:
+            layout = padded(batch.source, batch.target_input, pad=self.model.pad)
+        if self.consistency is not None:
+            layout = self.consistency.laid_out(batch, layout)
+        states = self.model.hidden(batch.source, batch.target_input, layout).flatten(0, 1)[batch.label_indices]
         output = self.model.output_embedding
         sums = self.loss(states, output.weight, output.bias, labels, label_smoothing=self.label_smoothing, **paired)
         smoothed, divergence = sums.smoothed.detach(), sums.divergence

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from torch.nn import functional
 from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.fast import chunked_loss
 from mt.fast.dropout import Dropout
+from mt.model.masks import padded
 from mt.model.transformer import Transformer
 from mt.training.consistency import RDrop, SimCut, doubled
 from mt.training.loss import Divergence, paired_loss, projected_loss
@@ -165,8 +167,10 @@ def test_rdrop_is_half_of_both_cross_entropies_and_half_alpha_times_the_kl_both_
 def test_simcut_is_the_cross_entropy_of_the_first_pass_and_alpha_times_the_kl_from_it() -> None:
     model, batch = tiny_model(), whole()
     gradient, result = step(model, simcut(), [batch])
-    cuts = [~torch.isin(tokens, torch.tensor(SPARED)) for tokens in (batch.source, batch.target_input)]
-    hidden = [model.hidden(batch.source, batch.target_input, None, pair) for pair in ((None, None), tuple(cuts))]
+    source_cut, target_cut = (~torch.isin(side, torch.tensor(SPARED)) for side in (batch.source, batch.target_input))
+    layout = padded(batch.source, batch.target_input, pad=PAD)
+    layouts = layout, replace(layout, source_cut=source_cut, target_cut=target_cut)
+    hidden = [model.hidden(batch.source, batch.target_input, one) for one in layouts]
     first, second = (model.target_embedding.logits(one).flatten(0, 1)[batch.label_indices] for one in hidden)
     labels = batch.target_output.flatten()[batch.label_indices]
     entropy = functional.cross_entropy(first, labels, label_smoothing=0.1)
@@ -184,16 +188,19 @@ def test_a_token_that_is_cut_has_no_embedding_and_keeps_its_position() -> None:
     token = int(batch.target_input[0, 1])
     with torch.no_grad():
         without.target_embedding.weight[token] = 0.0
-    cuts = (batch.source == token, batch.target_input == token)
-    assert all(cut.any() for cut in cuts)
-    found = model.hidden(batch.source, batch.target_input, None, cuts)
+    cuts = {"source_cut": batch.source == token, "target_cut": batch.target_input == token}
+    assert all(cut.any() for cut in cuts.values())
+    layout = replace(padded(batch.source, batch.target_input, pad=PAD), **cuts)
+    found = model.hidden(batch.source, batch.target_input, layout)
     torch.testing.assert_close(found, without.hidden(batch.source, batch.target_input), rtol=0, atol=1e-12)
 
 
 def test_only_ordinary_tokens_of_the_second_pass_are_cut_at_the_rate_given() -> None:
     torch.manual_seed(0)
     batch = doubled(make_batch(*zip(*random_pairs(3000, longest=9, vocab_size=VOCAB_SIZE, seed=1), strict=True)))
-    for cut, tokens in zip(simcut(Dropout(0.05)).cuts(batch), (batch.source, batch.target_input), strict=True):
+    layout = simcut(Dropout(0.05)).laid_out(batch, padded(batch.source, batch.target_input, pad=PAD))
+    for cut, tokens in ((layout.source_cut, batch.source), (layout.target_cut, batch.target_input)):
+        assert cut is not None
         rows = len(tokens) // 2
         ordinary = ~torch.isin(tokens, torch.tensor(SPARED))
         assert not cut[:rows].any()
