@@ -76,7 +76,7 @@ class Search:
 
     def longest(self, source_tokens: int, prefix_tokens: int = 0) -> int:
         """The longest |Y|, EOS counted."""
-        longest = source_tokens + self.max_extra_tokens
+        longest = source_tokens + self.max_extra_tokens + 1
         if self.max_output_tokens is not None:
             longest = min(longest, self.max_output_tokens + 1)
         return max(longest, prefix_tokens + 1, (self.min_output_tokens or 0) + 1)

@@ -43,7 +43,7 @@ def translated(config: TrainConfig, models: list[Transformer], tokenizer: Tokeni
 def greedy(model: Transformer, source: list[int], *, max_extra_tokens: int) -> list[int]:
     """The most probable permitted tokens, each from the whole plain model."""
     tokens: list[int] = []
-    while len(tokens) < len(source) + max_extra_tokens - 1:
+    while len(tokens) < len(source) + max_extra_tokens:
         logits = model(torch.tensor([[*source, EOS]]), torch.tensor([[BOS, *tokens]]))[0, -1]
         logits[[PAD, BOS, UNKNOWN]] = -torch.inf
         if (token := int(logits.argmax())) == EOS:

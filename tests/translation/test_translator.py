@@ -323,4 +323,4 @@ def test_the_longest_output_is_the_source_and_max_extra_tokens_more(
     for line, translation in zip(
         lines, translator(model, tokenizer, max_extra_tokens=max_extra_tokens).translate_all(lines), strict=True
     ):
-        assert len(translation.tokens) + 1 == len(tokenizer.encode(line)) + max_extra_tokens
+        assert len(translation.tokens) == len(tokenizer.encode(line)) + max_extra_tokens
