@@ -31,6 +31,7 @@ TIMES = {
     "source_tokens_per_second",
     "training_seconds",
     "budget_seconds",
+    "validation_seconds",
     "progress",
     "waiting_seconds",
     "seconds",

@@ -295,7 +295,10 @@ def _resumed(
     for line in passed_over:
         say(line)
     if differences := state.origin.differences():
-        say(f"other versions or threads than before, so the last bits may differ: {', '.join(differences)}")
+        say(
+            "other versions or threads than before, so results may differ, in the last bits or, with other threads, by "
+            f"other masks of dropout: {', '.join(differences)}"
+        )
     ranks.on_rank_zero(lambda: checkpoints.prune(state.step))
     return state
 
@@ -304,8 +307,11 @@ def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) ->
     """The metrics file, continued, watched for what a healthy run does not show."""
     path, step = Path(config.run_dir) / METRICS, state.step
     diagnosis = Diagnosis(
-        unigram_entropy=unigram_entropy(order.corpus_of_epoch(state.epoch), ends=not classifies(config)),
+        unigram_entropy=unigram_entropy(
+            order.corpus_of_epoch(state.epoch), ends=not (classifies(config) or isinstance(config.data, TextData))
+        ),
         warmup_steps=config.training.warmup_steps,
+        max_steps=config.training.max_steps,
         label_smoothing=config.training.label_smoothing,
     )
     metrics = WatchedMetrics(path, step=step, tensorboard=config.training.tensorboard, diagnosis=diagnosis)

@@ -83,6 +83,7 @@ class TrainingState:
     joules: float | None = 0.0  # of the processors of rank zero's machine; None where they could not always be read
     budget_seconds: float = 0.0  # used so far, by all commands of the run
     progress: float = 0.0  # in a schedule by time: the share of the time for steps that is over
+    validation_seconds: float | None = None  # of the newest validation
     on_schedule: bool = True
     validation_due: bool = False
     window: Window = field(default_factory=Window)
@@ -308,7 +309,9 @@ def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]
 
 def _parse_state(content: bytes, *, origin: Path) -> TrainingState:
     try:
-        return checked(TrainingState, {"joules": None} | json.loads(content))  # older states have no joules
+        return checked(
+            TrainingState, {"joules": None, "validation_seconds": None} | json.loads(content)
+        )  # older ones lack them
     except (UserError, ValueError, TypeError, RecursionError) as error:
         raise BadFileError(f"{origin}: {error}: damaged, or of an older version") from error
 

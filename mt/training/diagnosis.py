@@ -52,10 +52,10 @@ class Diagnosis:
     damaged values.
     """
 
-    def __init__(self, *, unigram_entropy: float, warmup_steps: int, label_smoothing: float) -> None:
+    def __init__(self, *, unigram_entropy: float, warmup_steps: int, max_steps: int, label_smoothing: float) -> None:
         self.unigram_entropy = unigram_entropy
         self.perfect_loss = -math.log1p(-label_smoothing)
-        self.warmup_steps = warmup_steps
+        self.warmup_steps, self.max_steps = warmup_steps, max_steps
         self._reported: set[str] = set()
         self._losses: deque[float] = deque(maxlen=RECENT_LINES)
         self._lowest, self._lowest_step = math.inf, 0  # median of recent lines
@@ -73,7 +73,7 @@ class Diagnosis:
         elif line["kind"] == "train":
             self._losses.append(line["nll"])
             if len(self._losses) == RECENT_LINES:
-                found = self._training(line["step"], median(self._losses))
+                found = self._training(line["step"], median(self._losses), self._end_of_warmup(line))
         new = []
         for symptom in found:
             if symptom.cleared:
@@ -83,9 +83,16 @@ class Diagnosis:
                 new.append(symptom)
         return new
 
-    def _training(self, step: int, loss: float) -> list[Symptom]:
+    def _end_of_warmup(self, line: Mapping[str, Any]) -> int:
+        """The last step of the warm-up; with a budget, estimated from the share of the time that is over."""
+        progress = line.get("progress")
+        if not isinstance(progress, float) or not 0 < progress <= 1:
+            return self.warmup_steps
+        return round(line["step"] / progress * self.warmup_steps / self.max_steps)
+
+    def _training(self, step: int, loss: float, warmup_steps: int) -> list[Symptom]:
         risen, entropy = loss - self._lowest, self.unigram_entropy
-        late = step >= self.warmup_steps + max(self.warmup_steps // 2, LEAST_STEPS_AFTER_WARMUP)
+        late = step >= warmup_steps + max(warmup_steps // 2, LEAST_STEPS_AFTER_WARMUP)
         rising = Symptom(
             "loss rising",
             present=risen > RISEN_NATS,
@@ -100,7 +107,7 @@ class Diagnosis:
             cleared=loss < FALLING_SHARE * entropy,
             message=f"the training loss is {loss:.2f} nats per token (perplexity {perplexity(loss):,.0f}); guessing "
             f"subwords by their frequency alone gives {entropy:.2f} ({perplexity(entropy):,.0f}), and a healthy run is "
-            f"far below that when the warm-up ends (step {self.warmup_steps:,}). In a new run_dir lower "
+            f"far below that when the warm-up ends (step {warmup_steps:,}). In a new run_dir lower "
             "training.learning_rate or raise training.warmup_steps, and check that the two sides of the corpora belong "
             "together (make inspect)",
         )

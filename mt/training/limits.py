@@ -33,10 +33,14 @@ class Clock:
             end = self.validations_at_end * self.validation_seconds
         return self.started + 60 * self.max_minutes - end - time.monotonic()
 
-    def progress(self, training_seconds: float) -> float:
-        """The share of the time for steps that is over, after these seconds of it; 1 when none is left."""
+    def progress(self, before: float, seconds: float) -> float:
+        """The share of the time for steps that is over, `seconds` after it was `before`; 1 when none is left.
+
+        What is left of the share goes with what is left of the time, so that it never falls and always ends at 1,
+        even when a larger budget is given or the end turns out to need less time.
+        """
         left = max(self.seconds_left(), 0.0)
-        return 1.0 if left == 0 else training_seconds / (training_seconds + left)
+        return 1.0 if left == 0 else before + (1 - before) * seconds / (seconds + left)
 
     def __str__(self) -> str:
         minutes = self.max_minutes or 0

@@ -92,8 +92,9 @@ class Trainer:
         Raises StoppedError (a signal arrived; the state is saved) and DivergedError (5 steps in a row without a finite
         gradient; the last checkpoint is unchanged).
         """
-        now = time.monotonic()
+        now = self._paced_until = time.monotonic()
         self._started = now - state.training_seconds
+        self.clock.validation_seconds = state.validation_seconds
         if self.clock.paces:
             self.clock.started -= state.budget_seconds
         self._window_start = now - state.window.seconds
@@ -226,6 +227,7 @@ class Trainer:
             target_tokens=state.target_tokens,
             skipped_steps=state.skipped_steps,
             training_seconds=time.monotonic() - self._started,
+            **({"progress": state.progress} if self.clock.paces else {}),
         )
         if state.progress:
             self._progress.total = round(state.step / state.progress)
@@ -294,7 +296,9 @@ class Trainer:
         elif knows and self.validate is not None and self.clock.lacks_validation():
             own = _LACKS_VALIDATION
         if knows and self.clock.paces:
-            parts = int((_PARTS - 1) * self.clock.progress(time.monotonic() - self._started))
+            now = time.monotonic()
+            parts = round((_PARTS - 1) * self.clock.progress(state.progress, now - self._paced_until))
+            self._paced_until = now
         agreed, parts = divmod(self.ranks.largest(own * _PARTS + parts), _PARTS)
         self._progress_before = state.progress
         state.progress = max(state.progress, parts / _PARTS)  # 1 only at the end
@@ -362,7 +366,8 @@ class Trainer:
 
     def _report_validation(self, state: TrainingState, kind: str, found: Validation, start: float) -> None:
         seconds = time.monotonic() - start
-        self.clock.validation_seconds, self._validated_step = seconds, state.step
+        self.clock.validation_seconds = state.validation_seconds = seconds
+        self._validated_step = state.step
         figures = {"loss": found.loss, "nll": found.nll, "perplexity": perplexity(found.nll), "bleu": found.bleu}
         names = ("bits_per_byte", "accuracy", "exact_match", "training_exact_match")
         figures |= {name: value for name in names if (value := getattr(found, name)) is not None}

@@ -45,7 +45,7 @@ def write_card(
     scores = {split: read_scores(run_dir, split) for split in scored_splits(config)}
     scores = {split: values for split, values in scores.items() if values}
     too_long = f"; of the pairs kept, those of more than {config.data.filters.max_tokens} subwords are left out too"
-    hours = f"{state.training_seconds / 3600:.2f} hours of training steps on {_machine(config)}"
+    hours = f"{state.training_seconds / 3600:.2f} hours of training with its validations on {_machine(config)}"
     training = (
         f"{state.step:,} steps, {state.target_tokens:,} target tokens, {hours}, torch {torch.__version__}; "
         f"{_energy(state.joules)}.\n\n"

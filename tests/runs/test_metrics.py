@@ -123,7 +123,7 @@ def test_flipped_bits_cost_no_training(tmp_path: Path) -> None:
         for _ in range(20):
             content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
         path.write_bytes(content)
-        watching = Diagnosis(unigram_entropy=3.0, warmup_steps=10, label_smoothing=0.1)
+        watching = Diagnosis(unigram_entropy=3.0, warmup_steps=10, max_steps=100, label_smoothing=0.1)
         metrics = WatchedMetrics(path, step=99, tensorboard=False, diagnosis=watching)
         metrics.close()
         damaged += len(metrics.kept) < len(text)

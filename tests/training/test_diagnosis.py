@@ -60,7 +60,9 @@ def train(
         return Validation(loss=smoothed, nll=nll, bleu=0.0 if make_loss is unshifted else 90.0)
 
     order = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=300, micro_batch_tokens=300, seed=5)
-    watching = Diagnosis(unigram_entropy=unigram_entropy(corpus), warmup_steps=WARMUP_STEPS, label_smoothing=0.1)
+    watching = Diagnosis(
+        unigram_entropy=unigram_entropy(corpus), warmup_steps=WARMUP_STEPS, max_steps=steps, label_smoothing=0.1
+    )
     metrics = WatchedMetrics(folder / "metrics.jsonl", step=0, tensorboard=False, diagnosis=watching)
     with contextlib.closing(metrics):
         Trainer(
@@ -137,7 +139,7 @@ def validation(step: int, nll: float, *, bleu: float | None, best_step: int) -> 
 
 
 def findings(lines: Iterable[dict[str, Any]]) -> list[tuple[int, Symptom]]:
-    watching = Diagnosis(unigram_entropy=6.0, warmup_steps=500, label_smoothing=0.1)
+    watching = Diagnosis(unigram_entropy=6.0, warmup_steps=500, max_steps=5000, label_smoothing=0.1)
     return [(line["step"], symptom) for line in lines for symptom in watching.observe(line)]
 
 
@@ -163,6 +165,15 @@ CURVES: dict[str, tuple[Callable[[int], float | None], list[tuple[int, str]]]] =
 def test_curves(name: str) -> None:
     loss, expected = CURVES[name]
     assert symptoms(training(step, loss(step)) for step in range(50, 4001, 50)) == expected
+
+
+@pytest.mark.parametrize(("last", "reported"), [(1500, 450), (20_000, 3000)])
+def test_with_a_budget_the_warm_up_is_a_share_of_the_time(last: int, reported: int) -> None:
+    steps = range(50, min(last, 4001), 50)
+    lines = [training(step, 5.8) | {"progress": step / last} for step in steps]
+    [(step, symptom)] = findings(lines)
+    assert (step, symptom.kind) == (reported, "loss not falling")
+    assert f"step {last // 10:,})" in symptom.message
 
 
 def test_the_entropy_is_that_of_the_target_subwords() -> None:

@@ -74,7 +74,7 @@ class Run:
         loaded = checkpoints.load_newest(self.model, optimizer)
         state = loaded[0] if loaded else TrainingState()
         order = TrainingOrder(corpus_of_epoch=self._corpus, batch_tokens=30, micro_batch_tokens=15, seed=5)
-        watching = Diagnosis(unigram_entropy=self.entropy, warmup_steps=1, label_smoothing=0.1)
+        watching = Diagnosis(unigram_entropy=self.entropy, warmup_steps=1, max_steps=12, label_smoothing=0.1)
         path = self.folder / "metrics.jsonl"
         metrics = WatchedMetrics(path, step=state.step, tensorboard=False, diagnosis=watching)
         loss = TrainingLoss(self.model, label_smoothing=0.1, loss=self.loss)
@@ -119,7 +119,8 @@ class Run:
         for folder in sorted((self.folder / "checkpoints").iterdir()):
             found[folder.name] = read_folder(folder)
             state = json.loads(found[folder.name].pop("state.json"))
-            state.pop("training_seconds"), state.pop("joules"), state.pop("budget_seconds"), state.pop("progress")
+            for name in ("training_seconds", "joules", "budget_seconds", "progress", "validation_seconds"):
+                del state[name]
             state["window"].pop("seconds")
             state["window"].pop("waiting_seconds")
             found[folder.name]["state"] = state
@@ -349,6 +350,39 @@ def test_a_stopped_schedule_by_time_continues_where_it_was(tmp_path: Path, monke
     run.start()
     assert run.steps[10][1] == pytest.approx(stopped_at, abs=0.8)
     assert 585 < used + run.now - begun <= 620
+
+
+def test_a_stop_in_the_last_tenth_of_a_schedule_by_time_loses_none_of_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How long the end takes is not forgotten."""
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 5.0)
+    run.events["step", 107] = send(signal.SIGTERM)
+    with pytest.raises(StoppedError):
+        run.start()
+    stopped = run.steps[-1]
+    assert 540 < run.now < 590
+    run.start()
+    assert 585 < run.now <= 605
+    after = [position for began, position in run.steps if began > stopped[0]]
+    assert len(after) > 3
+    assert after == sorted(after)
+    assert after[0] == pytest.approx(stopped[1], abs=0.2)
+
+
+def test_a_larger_budget_goes_on_from_where_the_schedule_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 20.0)
+    run.events["step", 15] = send(signal.SIGTERM)
+    with pytest.raises(StoppedError):
+        run.start()
+    began, half = run.steps[-1]
+    run.minutes = 100.0
+    run.start()
+    positions = [position for at, position in run.steps if at > began]
+    assert positions[0] == pytest.approx(half, abs=0.3)
+    assert max(later - sooner for sooner, later in itertools.pairwise(positions)) < 0.05
+    assert all(later > sooner for sooner, later in itertools.pairwise(positions))
+    assert 5990 < run.now <= 6020
 
 
 def test_a_death_after_a_checkpoint_loses_no_validation_of_a_schedule_by_time(
