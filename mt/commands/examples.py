@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from mt import build
 from mt.api import load_tokenizers
 from mt.config.checks import classifies
@@ -14,7 +12,7 @@ from mt.data.encoded import encode_corpus
 from mt.data.lines import read_lines
 from mt.data.pair_faults import examples, read_pairs
 from mt.data.rows import labelled_rows, rows_of_texts
-from mt.data.text_blocks import encode_text, encoded_text, masked_blocks, text_blocks
+from mt.data.text_blocks import drawn_start, encode_text, encoded_text, masked_blocks, text_blocks
 from mt.data.text_cache import SIDES, PreparedText
 from mt.data.tokenizer import Tokenizer
 from mt.runs.folder import HELD_OUT_TEXT, held_out_text, tokenizer_paths
@@ -37,8 +35,7 @@ def training_pairs(config: TrainConfig, text: PreparedText, *, epoch: int) -> Pa
     if isinstance(data, TextData):
         _, tokenizer = load_tokenizers(config, run_dir)
         ids = encoded_text(paths[1], tokenizer, fingerprint=text.fingerprint, cache_dir=cache_dir)
-        random = np.random.Generator(np.random.PCG64([config.seed, epoch, data.block_tokens]))
-        start = min(int(random.integers(data.block_tokens)), len(ids) - 1)
+        start = drawn_start(len(ids), block_tokens=data.block_tokens, seed=(config.seed, epoch))
         blocks = text_blocks(ids, block_tokens=data.block_tokens, start=start)
         return _as_read(config, blocks, tokenizer, seed=(config.seed, epoch))
     if classifies(config):

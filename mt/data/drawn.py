@@ -1,6 +1,7 @@
 """Validation and test pairs for who has none: drawn from the training corpora, which lose them to the filters."""
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,16 +11,17 @@ from mt.data.filters import FilterSettings, Pair, normalise
 from mt.errors import UserError
 
 PAIRS = 1000  # for a split, at most
-SHARE = 0.05  # of the training pairs, at most
+SHARE = 0.05  # of the different training pairs, at most
 
 
 @dataclass(frozen=True)
 class Draw:
     """Pairs of the training corpora for two splits that were not given: always the same of the same text.
 
-    1,000 for each, or a twentieth where there are fewer: those whose normalised text has the smallest hash, so that
-    neither their order nor what is next to them matters. Equal pairs are drawn once; none is of a corpus in `given`,
-    one that by the `filters` cannot be a translation, or one with more than `most_characters` on a side.
+    1,000 for each, or a twentieth of the different pairs where that is less: those whose normalised text has the
+    smallest hash, so that neither their order nor what is next to them matters. Equal pairs are drawn once; none is of
+    a corpus in `given`, one that by the `filters` cannot be a translation, or one with more than `most_characters` on a
+    side.
     """
 
     corpora: Sequence[Corpus]
@@ -33,18 +35,19 @@ class Draw:
         """The pairs of each split, in the order of the corpora. Raises UserError where there are too few."""
         held_out = {_mark(*map(normalise, pair)) for corpus in self.given for pair in corpus.pairs()}
         smallest: dict[bytes, tuple[int, Pair]] = {}
-        count = 0
+        order, distinct = itertools.count(), set[bytes]()  # as many as matter for the size
         for corpus in self.corpora:
             for pair in corpus.pairs():
                 key = normalise(pair[0]), normalise(pair[1])
                 mark = _mark(*key)
                 suits = max(map(len, pair)) <= self.most_characters and not self.filters.reason(*pair, key)
                 if mark is not None and mark not in held_out and suits:
-                    smallest.setdefault(mark, (count, pair))
-                    count += 1
+                    smallest.setdefault(mark, (next(order), pair))
+                    if len(distinct) < PAIRS / SHARE:
+                        distinct.add(mark)
                 if len(smallest) >= 4 * PAIRS:
                     smallest = dict(sorted(smallest.items())[: 2 * PAIRS])
-        size = min(PAIRS, int(SHARE * count), len(smallest) // 2)
+        size = int(SHARE * len(distinct))
         if not size:
             need = f"{1 / SHARE:.0f} that have text on both sides, differ and pass data.filters"
             raise UserError(

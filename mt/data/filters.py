@@ -36,6 +36,11 @@ def normalise(text: str) -> str:
     return _NOT_LETTER_OR_DIGIT.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
+def pair_key(source: str, target: str) -> Pair:
+    """Return what two spellings of a pair have in common; a side without letters or digits is compared as it is."""
+    return normalise(source) or source.strip(), normalise(target) or target.strip()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Leak:
     """A training pair that is also a validation or test pair, of several the first, by their numbers from 1."""
@@ -49,23 +54,20 @@ class Leak:
 
 
 class HeldOut:
-    """The validation and test pairs in normalised form, to be found among the training pairs."""
+    """The validation and test pairs by their `pair_key`, to be found among the training pairs."""
 
     def __init__(self) -> None:
         self._occurrences: dict[Pair, list[tuple[str, int]]] = {}
 
     def add(self, split: str, pairs: Iterable[Pair], *, first_number: int) -> None:
-        """Add pairs of a split, the first of them number `first_number`.
-
-        A pair with a side without letters or digits identifies nothing and is left out.
-        """
+        """Add pairs of a split, the first of them number `first_number`; one with a blank side is left out."""
         for number, (source, target) in enumerate(pairs, start=first_number):
-            key = normalise(source), normalise(target)
+            key = pair_key(source, target)
             if all(key):
                 self._occurrences.setdefault(key, []).append((split, number))
 
     def occurrences(self, key: Pair) -> list[tuple[str, int]]:
-        """Return the (split, number) of every held-out pair with this normalised form."""
+        """Return the (split, number) of every held-out pair with this `pair_key`."""
         return self._occurrences.get(key, [])
 
 
@@ -136,7 +138,7 @@ class FilterSettings:
     remove_held_out: bool
 
     def reason(self, source: str, target: str, key: Pair) -> str | None:
-        """Return why a pair cannot be a translation; `key` has its sides in normalised form."""
+        """Return why a pair cannot be a translation; `key` is its `pair_key`."""
         if self.remove_copies and is_copy(source, *key):
             return COPY
         return LENGTH_RATIO if is_length_outlier(source, target, max_length_ratio=self.max_length_ratio) else None
@@ -198,7 +200,7 @@ class PairFilter:
     def _reason(self, source: str, target: str, *, corpus: str, number: int) -> str | None:
         if not source.strip() or not target.strip():
             return BLANK
-        key = normalise(source), normalise(target)
+        key = pair_key(source, target)
         if self.settings.remove_held_out and (occurrences := self.held_out.occurrences(key)):
             self.leaks += [
                 Leak(corpus=corpus, number=number, split=split, split_number=at, source=source, target=target)

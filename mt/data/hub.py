@@ -38,10 +38,11 @@ class HubCorpus:
         return " ".join(filter(None, (self.path, self.subset, self.split)))
 
     def fingerprint(self) -> str:
-        """Return what identifies the pairs; those of the Hub must be loaded for it."""
-        how = [self.path, self.subset, self.split, self.source_column, self.target_column]
+        """Return what identifies the pairs: those of the Hub must be loaded for it, a local folder's bytes are read."""
+        how = [self.subset, self.split, self.source_column, self.target_column]
         how += [self.source_language, self.target_language]
-        how.append(_folder_state(Path(self.path)) or self._dataset._fingerprint)
+        files = _files(Path(self.path))
+        how += [self.path, self._dataset._fingerprint] if files is None else [_contents(files)]
         return f"hub {how!r}"
 
     def count_pairs(self) -> int:
@@ -78,11 +79,27 @@ class HubCorpus:
 
 def _folder_state(folder: Path) -> str | None:
     """Return a hash of the names, sizes and times of the files in a folder, or None when it does not exist."""
+    if (files := _files(folder)) is None:
+        return None
+    states = [(name, path.stat().st_size, path.stat().st_mtime_ns) for name, path in files.items()]
+    return hashlib.blake2b(repr((str(folder.resolve()), states)).encode("utf-8"), digest_size=16).hexdigest()
+
+
+def _files(folder: Path) -> dict[str, Path] | None:
+    """Return the files in a folder by their names in it, in order, or None when it does not exist."""
     if not folder.is_dir():
         return None
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
-    states = [(str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return hashlib.blake2b(repr((str(folder.resolve()), states)).encode("utf-8"), digest_size=16).hexdigest()
+    return {str(path.relative_to(folder)): path for path in files}
+
+
+def _contents(files: dict[str, Path]) -> str:
+    """Return the files' names with hashes of their bytes."""
+    hashes = []
+    for path in files.values():
+        with path.open("rb") as stream:
+            hashes.append(hashlib.file_digest(stream, hashlib.blake2b).hexdigest())
+    return repr(dict(zip(files, hashes, strict=True)))
 
 
 def _explained(name: str, error: Exception) -> MtError:

@@ -77,6 +77,12 @@ def encoded_text(
     return np.memmap(folder / "target.ids", dtype=np.dtype(facts["dtype"]), mode="r").view(np.ndarray)
 
 
+def drawn_start(num_tokens: int, *, block_tokens: int, seed: tuple[int, int]) -> int:
+    """Where the first block of an epoch begins: within a block's length, so that a whole block is left."""
+    random = np.random.Generator(np.random.PCG64([*seed, block_tokens]))
+    return int(random.integers(max(1, min(block_tokens, num_tokens - block_tokens + 1))))
+
+
 def text_blocks(ids: Integer[np.ndarray, " tokens"], *, block_tokens: int, start: int = 0) -> Pairs:
     """A text as pairs of an empty source and a block of `block_tokens`, the first of which begins at `start`.
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from mt.data.corpus import Corpus, FileCorpus
-from mt.data.filters import HeldOut, Pair, Split, is_copy, is_length_outlier, normalise, seen_before
+from mt.data.filters import HeldOut, Pair, Split, is_copy, is_length_outlier, normalise, pair_key, seen_before
 from mt.data.lines import blocks
 from mt.data.text_cache import SIDES
 from mt.doctor.checks import BLANK, COPY, DUPLICATE, LEAK, LENGTH_RATIO, OTHER_LANGUAGE, PAIR, damaged_lines
@@ -116,7 +116,7 @@ class _Examiner:
         suspects: dict[tuple[str, str], list[int]] = defaultdict(list)
         same = np.zeros(len(pairs), dtype=bool)
         for index, (source, target) in enumerate(pairs):
-            key = normalise(source), normalise(target)
+            key = pair_key(source, target)
             if not all(key):
                 continue
             same[index] = key[0] == key[1]

@@ -70,10 +70,11 @@ def scores_path(run_dir: Path, split: str) -> Path:
 
 
 def descriptions(run_dir: Path, config: TrainConfig) -> list[Path]:
-    """What a training writes about its model: scores, report, and of a translator the card."""
+    """What describes a run's model: every evaluation, the report, and of a translator the card."""
     card = [CARD] if config.model.family != "encoder" and not isinstance(config.data, TextData) else []
-    scores = [scores_path(run_dir, split) for split in scored_splits(config)]
-    return [*scores, *(run_dir / name for name in (REPORT, CONFUSION, *card))]
+    of_texts = (SCORES, CONFUSION, ROBUSTNESS_TABLE, ROBUSTNESS_PICTURE)
+    evaluated = (path for name in of_texts for path in (run_dir / EVALUATIONS).glob(f"*/{name}"))
+    return [*evaluated, *(run_dir / name for name in (SCORES, REPORT, CONFUSION, *card))]
 
 
 def read_scores(run_dir: Path, split: str) -> dict[str, Any]:
@@ -187,7 +188,8 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
     training = {key: value for key, value in vars(config.training).items() if key not in _MAY_CHANGE}
     groups = {"model": vars(config.model), "tokenizer": vars(config.tokenizer), "training": training}
     settings = {f"{group}.{key}": value for group, values in groups.items() for key, value in values.items()}
-    settings |= {"seed": config.seed, "data (text and filters)": text_fingerprint}
+    languages = {f"data.{side}_language": getattr(config.data, f"{side}_language") for side in ("source", "target")}
+    settings |= {"seed": config.seed, "data (text and filters)": text_fingerprint} | languages
     settings["finetune_from, by identity"] = config.finetune_from and run_identity(Path(config.finetune_from))[:16]
     settings["budget"] = "given" if config.budget else None  # the schedule follows the time, or the steps
     rates = {name: rate for name, rate in vars(config.data.augmentation).items() if rate}
@@ -208,7 +210,7 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
             path = noted.pop("finetune_from", None)
             same = settings["finetune_from, by identity"] if path and config.finetune_from else path
             since = {"budget": settings["budget"], "training.optimizer": "adam", "finetune_from, by identity": same}
-            noted = since | noted
+            noted = since | languages | noted
         _check_equal(run_dir, noted, settings)
     except (UserError, BadFileError):
         if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):

@@ -41,9 +41,8 @@ def test_the_order_of_the_corpora_and_their_copies_do_not_matter(tmp_path: Path)
     first = corpus(tmp_path / "a.tsv", LINES)
     again = corpus(tmp_path / "b.tsv", [line.upper().replace(" A", " a!") for line in LINES[::-1]])
     once, twice = drawn([first]), drawn([first, again])
-    assert [len(part) for part in twice] == [10, 10]
-    assert set(once[0]) < set(twice[0])
-    assert len({*twice[0], *twice[1]}) == 20
+    assert [len(part) for part in twice] == [5, 5]
+    assert [set(part) for part in once] == [set(part) for part in twice]
     assert [set(part) for part in drawn([first, first])] == [set(part) for part in twice]
 
 

@@ -1,6 +1,7 @@
 """Data sets through `datasets`, on local folders of the Hub's layouts and without any network."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -65,7 +66,7 @@ def test_two_columns_of_jsonl(folder: Path) -> None:
         corpus(folder).count_pairs()
 
 
-def test_fingerprints_tell_data_apart_and_a_changed_file_is_read_anew(translation: Path) -> None:
+def test_fingerprints_tell_data_apart_and_a_changed_file_is_read_anew(translation: Path, tmp_path: Path) -> None:
     prints = {
         corpus(translation, subset="de-en").fingerprint(),
         corpus(translation, subset="en-fr").fingerprint(),
@@ -76,6 +77,8 @@ def test_fingerprints_tell_data_apart_and_a_changed_file_is_read_anew(translatio
     }
     assert len(prints) == 6
     assert corpus(translation, subset="de-en").fingerprint() in prints
+    moved = shutil.copytree(translation, tmp_path / "moved", copy_function=shutil.copyfile)
+    assert corpus(moved, subset="de-en").fingerprint() in prints
     assert list(corpus(translation, subset="de-en").pairs()) == PAIRS
     rows = [{"translation": {"de": "neu", "en": "new"}}]
     pa.parquet.write_table(pa.Table.from_pylist(rows), translation / "de-en" / "train-00000-of-00001.parquet")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mt.data.loader import TrainingOrder, validation_batches
-from mt.data.text_blocks import encode_text, prepare_single_text, text_blocks
+from mt.data.text_blocks import drawn_start, encode_text, prepare_single_text, text_blocks
 from mt.data.tokenizer import BOS, PAD, Tokenizer, train_tokenizer
 from mt.errors import UserError
 
@@ -57,6 +57,12 @@ def test_an_epoch_has_every_token_after_its_start_once() -> None:
         stream.close()
         assert sorted(seen) == ids[3 * epoch :].tolist()
         assert tokens == len(seen)
+
+
+@pytest.mark.parametrize(("tokens", "latest"), [(1, 0), (100, 0), (256, 0), (300, 44), (511, 255), (100_000, 255)])
+def test_an_epoch_of_a_short_text_has_a_whole_block(tokens: int, latest: int) -> None:
+    drawn = {drawn_start(tokens, block_tokens=256, seed=(1, epoch)) for epoch in range(3000)}
+    assert (min(drawn), max(drawn)) == (0, latest)
 
 
 def test_a_block_is_predicted_from_its_beginning() -> None:

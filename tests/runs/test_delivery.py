@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 import torch
+from composed import composed
 from torch import Tensor, nn
 
+from mt.config.schema import TrainConfig
 from mt.errors import UserError
 from mt.runs.checkpoint import Checkpoints, TrainingState
 from mt.runs.delivery import averaged_steps, deliver, read_model
-from mt.runs.folder import run_identity
+from mt.runs.folder import descriptions, run_identity
 
 
 @pytest.fixture
@@ -64,6 +66,18 @@ def test_what_is_delivered(
 def test_without_validation_the_mean_is_delivered(run_dir: Path) -> None:
     deliver(run_dir, checkpoints_of(run_dir), check=lambda **_: None, count=2)
     assert averaged_steps(run_dir / "model.safetensors") == [300, 400]
+
+
+@pytest.mark.usefixtures("folder")
+def test_every_evaluation_describes_the_model_that_it_is_of(tmp_path: Path) -> None:
+    config = composed("train")
+    assert isinstance(config, TrainConfig)
+    names = ("evaluation.json", "README.md", "report.html", "confusion.png")
+    names += ("evaluations/validation/evaluation.json", "evaluations/robustness-test/robustness.md")
+    for name in (*names, "model.safetensors", "evaluations/validation/hypotheses.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert sorted(descriptions(tmp_path, config)) == sorted(tmp_path / name for name in names)
 
 
 def test_scores_of_an_earlier_model_go_with_it_and_not_before(run_dir: Path) -> None:
