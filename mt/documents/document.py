@@ -3,13 +3,15 @@
 import codecs
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 
-from mt.documents.markup import MarkedText, Markup, plain_text
+from mt.documents.markup import MarkedText
 from mt.documents.passages import PlainText, sentence_spans
+from mt.documents.tags import Markup, plain_text
 from mt.errors import UserError
 from mt.translation.segments import Translation
 
@@ -70,18 +72,22 @@ def sample(document: Document, characters: int = 2000) -> str:
     return found
 
 
-def decoded(data: bytes, declaration: bytes | None = None) -> tuple[str, str]:
+def decoded(
+    data: bytes, declaration: bytes | None = None, aliases: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str, str]:
     """Text and its encoding: by a byte order mark, a `declaration` at the beginning, else UTF-8. Raises UserError.
 
-    A declaration is a regular expression, for formats that have one; its group is the name.
+    A declaration is a regular expression, for formats that have one; its group is the name, which may stand for what
+    `aliases` has.
     """
     declared = re.search(declaration, data[:_HEAD_BYTES], re.IGNORECASE) if declaration else None
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
     encoding = marked or (declared[1].decode() if declared else "utf-8")
-    with contextlib.suppress(UnicodeError, LookupError):
-        text = data.decode(encoding)
-        if encoded(text, encoding) == data:
-            return text, encoding
+    for tried in (aliases.get(encoding.lower(), encoding), encoding):
+        with contextlib.suppress(UnicodeError, LookupError):
+            text = data.decode(tried)
+            if encoded(text, tried) == data:
+                return text, tried
     raise UserError(f"not {encoding.upper()} text: convert it, such as with iconv -f latin1 -t utf-8")
 
 

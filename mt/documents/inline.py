@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from mt.data.untranslatable import ADDRESS
-from mt.documents.markup import Markup
+from mt.documents.tags import Markup
 
 MARKUP = Markup(html=False, splitting=frozenset({"s"}))
+_HTML = Markup(html=True)
 _ADDRESS = re.compile(ADDRESS)
 _ELEMENT = re.compile(r"<(?P<close>/)?(?P<name>[a-z][\w:-]*+)[^<>]*?(?P<empty>/)?>", re.IGNORECASE)
 _TAG = re.compile(r'<(/?)([gsx])(?: i="(\d+)")?/?>')
@@ -62,8 +63,9 @@ class Inline:
     def add_tag(self, tag: str) -> None:
         """A tag as HTML and XML have them, or something else that is a point."""
         match = _ELEMENT.fullmatch(tag)
-        if match is None or match["empty"]:
-            self.add_point(tag)
+        ends_block = match is not None and _HTML.ends_block(match["name"])
+        if match is None or match["empty"] or ends_block:
+            self.add_point(tag, splits=ends_block)
         else:
             (self.close if match["close"] else self.open)(tag, f"<{match['name'].lower()}>")
 

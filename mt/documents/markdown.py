@@ -23,6 +23,7 @@ _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n.*?^(?:\1|\.\.\.)[ \t]*$",
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _KINDS = {"paragraph_open": "{}", "heading_open": "# {}", "th_open": "| {} |\n|-|", "td_open": "| {} |\n|-|"}
 _UNTRANSLATED = re.compile(ADDRESS + r"|\[\^[^\[\]]*\]|^\[[ xX]\]|\{\{[^{}]*\}\}|\{%[^{}]*%\}|\{[#.:][^{}]*\}")
+_DIRECTIVE = re.compile(r"\[![A-Za-z]+\]|:::.*")  # GitHub's alerts, containers of Docusaurus and VitePress
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&]")
 _BREAK = re.compile(r"[ ]*\\?\n[ \t]*")
 _DESTINATION = r"(?:<[^<>\n]*>|(?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.|\([^\s()]*\))*\))*)"
@@ -118,7 +119,9 @@ class _Block:
 
     def _add(self, token: Token) -> None:
         inline = self._inline
-        if token.type == "text":
+        if token.type == "text" and _DIRECTIVE.fullmatch(token.content):
+            inline.add_point(self._take(token.content), splits=True)
+        elif token.type == "text":
             inline.add_text(self._take(token.content), _UNTRANSLATED)
         elif token.type == "text_special":
             self._take(token.markup)

@@ -3,41 +3,25 @@
 As in Bergamot, each target word takes the elements of the source word that it is aligned to. Every element returns
 once, around the longest run of such words, so that what was balanced stays so and nothing is lost; an element without
 any, such as an image, returns behind the word before it. Comments, code and what must not be translated are elements
-without words. Tags that end a block, such as `</p>` or `<br>`, end the sentence too.
+without words. Tags that end a block, such as `</p>` or `<br>`, end the sentence too, and so does a link
+right behind another.
 """
 
 import bisect
 import html
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
 
 from mt.documents.passages import Span, gap_between
+from mt.documents.tags import TAG, Markup
 from mt.errors import UserError
 from mt.translation.segments import Translation
 
 DEEPEST = 100  # elements inside each other
-_BLOCKS = (
-    "address article aside blockquote body br button caption center col colgroup dd details dialog div dl dt fieldset "
-    "figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li link main "
-    "meta nav ol optgroup option p pre section select summary table tbody td textarea tfoot th thead title tr ul video"
-)
-_VOID = "area base br col embed hr img input link meta param source track wbr"
-_UNTRANSLATED = "code kbd pre samp script style svg math textarea var"
-_OPTED_OUT = re.compile(r"""\s(?:translate\s*=\s*["']?no\b|class\s*=\s*["'][^"']*\bnotranslate\b)""", re.IGNORECASE)
-_TAG = re.compile(
-    r"""
-    (?P<verbatim> <!--.*?(?:-->|\Z) | <!\[CDATA\[.*?(?:\]\]>|\Z) | <\?.*?(?:\?>|\Z) | <![a-z\[][^<>]*+>
-                | <(?P<raw>script|style)\b.*?(?:</(?P=raw)\s*>|\Z) )
-    | </(?P<close>[^\s<>/]++)\s*>
-    | <(?P<open>[a-z_][^\s<>/]*+)(?:[^<>"'/]++|"[^"]*+"|'[^']*+'|/(?!>))*+(?P<empty>/)?>
-    """,
-    re.IGNORECASE | re.VERBOSE | re.DOTALL,
-)
-_BEFORE_SLASH = " \t\r\n\f\"'"
 _WORD = re.compile(r"\S+")
 # A number or mark without letters in an element of its own, which may be in others: a footnote, an exponent.
 _NOTE = re.compile(r"((?:<[^<>/][^<>]{0,200}>){0,3})(?!\s)((?:[^\w<>&]|\d){1,9})((?:</[^<>]{1,20}>){1,4})")
@@ -45,31 +29,6 @@ _NOTES = ("sup", "sub", "a")
 _BEFORE_NOTE = ".,;:!?)]»”’\"'"
 
 Spans = Callable[[str], Sequence[Span]]
-
-
-@dataclass(frozen=True)
-class Markup:
-    """What tags mean: those of HTML, or of XML, where `ignored` and `splitting` name the special ones."""
-
-    html: bool
-    ignored: frozenset[str] = frozenset()
-    splitting: frozenset[str] = frozenset()
-
-    def ends_block(self, name: str) -> bool:
-        """Whether a tag of that name ends a sentence."""
-        return name in self.splitting or (self.html and name.lower() in _BLOCKS.split())
-
-    def is_empty(self, tag: re.Match[str]) -> bool:
-        """Whether a tag has no end tag."""
-        slash, name = tag["empty"] is not None, tag["open"] or tag["close"] or ""
-        if self.html and slash:  # it may be the end of a value without quotes
-            slash = tag.end("open") == tag.start("empty") or tag[0][-3] in _BEFORE_SLASH
-        return slash or (self.html and name.lower() in _VOID.split())
-
-    def is_untranslated(self, name: str, tag: str) -> bool:
-        """Whether an element with that start tag stays as it is."""
-        opted_out = self.html and (name.lower() in _UNTRANSLATED.split() or _OPTED_OUT.search(tag) is not None)
-        return opted_out or name in self.ignored
 
 
 @dataclass(eq=False)
@@ -139,11 +98,6 @@ class MarkedText:
         )
 
 
-def plain_text(text: str) -> str:
-    """The text without its tags, such as a language is recognised by."""
-    return html.unescape(_TAG.sub(" ", text))
-
-
 def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]:
     """The text cut at the tags that end blocks; a block without words is verbatim."""
     block, start, position = _Block(), 0, 0
@@ -152,7 +106,7 @@ def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]
         block.finish(spans)
         return block if block.sentences else text[start:end]
 
-    while match := _TAG.search(text, position):
+    while match := TAG.search(text, position):
         name = match["open"] or match["close"] or ""
         block.add_text(text[position : match.start()])
         position = match.end()
@@ -162,6 +116,9 @@ def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]
         elif match["open"] and not alone and (end := _end_of_note(text, match, after=block.last)):
             position, alone = end, True
         tag = text[match.start() : position]
+        if markup.html and name.lower() == "a" and match["open"] and text.endswith("</a>", start, match.start()):
+            yield finished(match.start())
+            block, start = _Block(), match.start()
         if markup.ends_block(name):
             yield finished(match.start())
             yield tag
@@ -177,17 +134,19 @@ def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]
 
 
 def _end_of_element(text: str, opening: re.Match[str], markup: Markup) -> int:
-    """Where the element that begins with this tag ends; at the end of the text where it never does."""
-    depth, name, position = 1, opening["open"].lower(), opening.end()
-    while match := _TAG.search(text, position):
+    """Where the element that begins with this tag ends: without an end tag at the next that ends a block."""
+    depth, name, position, block_end = 1, opening["open"].lower(), opening.end(), len(text)
+    while match := TAG.search(text, position):
         position = match.end()
+        if markup.ends_block(match["open"] or match["close"] or ""):
+            block_end = min(block_end, match.start())
         if (match["close"] or "").lower() == name:
             depth -= 1
         elif (match["open"] or "").lower() == name and not markup.is_empty(match):
             depth += 1
         if depth == 0:
             return position
-    return len(text)
+    return block_end
 
 
 def _end_of_note(text: str, opening: re.Match[str], *, after: str) -> int | None:
@@ -274,7 +233,8 @@ class _Block:
         """The block with the translations of its sentences."""
         source = [word for i, (low, high) in enumerate(self.spans) for word in _words(self.text[low:high], i, low)]
         target = [word for i, one in enumerate(translations) for word in _words(one.text, i)]
-        aligned = _aligned(source, target, translations)
+        parts = list(self._cut_at_elements(target, _aligned(source, target, translations)))
+        target, aligned = [part for part, _ in parts], [origin for _, origin in parts]
         inside = defaultdict[_Element, list[int]](list)  # the target words that belong there, ascending
         for index, word in enumerate(aligned):
             element = None if word is None else self._innermost(word)
@@ -284,10 +244,28 @@ class _Block:
         _arrange(self._root, inside, 0, len(target), _position_after(source, aligned))
         return _Writer(self.text, target, self._spaces(target, separator)).whole(self._root)
 
+    def _cut_at_elements(
+        self, target: Sequence[_Word], aligned: Sequence[_Word | None]
+    ) -> Iterator[tuple[_Word, _Word | None]]:
+        """The words with their source words, cut where an element begins or ends in a word that stayed the same."""
+        for word, origin in zip(target, aligned, strict=True):
+            if origin is None or word.text != origin.text:
+                yield word, origin
+                continue
+            start = 0
+            for _, owners in groupby(self._owners_of(origin)):
+                text = word.text[start : start + len(list(owners))]
+                yield replace(word, text=text), replace(origin, text=text, start=origin.start + start)
+                start += len(text)
+
+    def _owners_of(self, word: _Word) -> list[_Element]:
+        """For each character of a source word, the innermost element around it."""
+        return [self._resolved(owner) for owner in self._owners[word.start : word.start + len(word.text)]]
+
     def _innermost(self, word: _Word) -> _Element:
-        """The innermost element around any character of a source word."""
-        owners = {self._resolved(owner) for owner in self._owners[word.start : word.start + len(word.text)]}
-        return max(owners, key=_depth)
+        """The innermost element around any character of a source word, of several that around the most."""
+        owners = Counter(self._owners_of(word))
+        return max(owners, key=lambda owner: (_depth(owner), owners[owner]))
 
     def _resolved(self, owner: _Element) -> _Element:
         while owner.keeps_order:

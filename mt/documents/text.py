@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from mt.documents.document import CHARSET, Document, decoded, encoded
 from mt.documents.inline import spliced
-from mt.documents.markup import Markup
+from mt.documents.tags import Markup
 
+_READ_BY_BROWSERS = {"iso-8859-1": "windows-1252", "us-ascii": "windows-1252"}  # as what has more characters
 _STRETCH = re.compile(r"(?:[^\t\r\n\f\v ]++|[ ]{1,2}(?![ ]))++")
 
 
@@ -24,5 +25,5 @@ def parse_text(data: bytes) -> Document:
 
 def parse_html(data: bytes) -> Document:
     """The whole page. A character that its encoding lacks becomes a reference. Raises UserError."""
-    text, encoding = decoded(data, rb"<meta\b[^>]*?" + CHARSET)
+    text, encoding = decoded(data, rb"<meta\b[^>]*?" + CHARSET, _READ_BY_BROWSERS)
     return Document([text], Markup(html=True), lambda texts: encoded(texts[0], encoding, "xmlcharrefreplace"))

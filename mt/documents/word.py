@@ -20,7 +20,7 @@ from mt.errors import UserError
 _TEXTS = re.compile(r"word/(document\d*|footnotes|endnotes|header\d*|footer\d*)\.xml")
 _MAIN = re.compile(r"http://(schemas\.openxmlformats\.org/.*|purl\.oclc\.org/ooxml/wordprocessingml)/main")
 _CONTAINERS = {"hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt", "dir", "bdo"}
-_SPLITTING = {"tab", "br", "cr", "fldChar"}
+_SPLITTING = {"tab", "ptab", "br", "cr", "fldChar"}
 _UNSEEN = {"lang", "noProof"}  # in a format
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"

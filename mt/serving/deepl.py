@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from mt.documents.markup import Markup
+from mt.documents.tags import Markup, structure
 from mt.errors import MtError
 from mt.serving import service
 from mt.serving.documents import documents_of, download
@@ -40,6 +40,8 @@ async def _admitted(request: Request) -> Parameters:
         tag_handling={"type": "string", "enum": ["xml", "html"]},
         ignore_tags={"type": "array", "items": {"type": "string"}},
         splitting_tags={"type": "array", "items": {"type": "string"}},
+        non_splitting_tags={"type": "array", "items": {"type": "string"}},
+        outline_detection={"type": "string", "enum": ["0", "1"]},
         split_sentences={"type": "string", "enum": ["0", "1", "nonewlines"]},
     ),
 )
@@ -54,18 +56,18 @@ async def translate(request: Request) -> dict[str, Any]:
     tags = parameters.text("tag_handling").lower()
     if tags not in ("", "xml", "html"):
         raise RequestError(400, "Value for 'tag_handling' not supported.")
+    texts = [texts] if isinstance(texts, str) else texts
     split = parameters.text("split_sentences", "nonewlines" if tags == "html" else "1")
-    markup = Markup(
-        html=tags == "html",
-        ignored=parameters.names("ignore_tags"),
-        splitting=parameters.names("splitting_tags"),
-    )
+    splitting = parameters.names("splitting_tags")
+    if tags == "xml" and parameters.text("outline_detection", "1").lower() not in ("0", "false"):
+        splitting |= structure(texts) - parameters.names("non_splitting_tags")
+    markup = Markup(html=tags == "html", ignored=parameters.names("ignore_tags"), splitting=splitting)
     asked = service.Request(
-        texts=[texts] if isinstance(texts, str) else texts,
+        texts=texts,
         source=parameters.text("source_lang") or None,
         target=target,
         markup=markup if tags else None,
-        split_lines=split != "nonewlines",
+        split_lines=split == "1",
         split_sentences=split != "0",
     )
     note(request, texts=len(asked.texts), characters=sum(map(len, asked.texts)), format=tags or "text")

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from mt.documents.formats import FORMATS
-from mt.documents.markup import Markup, plain_text
+from mt.documents.tags import Markup, plain_text
 from mt.serving import service
 from mt.serving.documents import documents_of, download
 from mt.serving.languages import name_of

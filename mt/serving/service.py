@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from mt.api import Translator
 from mt.documents.document import Document, Work, passage, sample
-from mt.documents.markup import MarkedText, Markup, plain_text
+from mt.documents.markup import MarkedText
 from mt.documents.passages import PlainText
+from mt.documents.tags import Markup, plain_text
 from mt.errors import MtError, UserError
 from mt.serving.batcher import Batcher, BatchReport, OverloadedError
 from mt.serving.details import Word, words_of

@@ -1,8 +1,8 @@
 """Words that stay the same in a translation: left out of what the model reads, and put back where alignment says.
 
-URLs, e-mail addresses and emoji tell a model nothing; it spells them wrong and loses its way, and of a line of
-punctuation alone it makes words. Numbers it reads, as it may write them in another form; a line of which it lost the
-digits is translated again without that number.
+URLs, e-mail addresses, emoji and Weblate's placeholders (`[X1X]`) tell a model nothing; it spells them wrong and loses
+its way, and of a line of punctuation alone it makes words. Numbers it reads, as it may write them in another form; a
+line of which it lost the digits is translated again without that number.
 """
 
 import re
@@ -13,7 +13,7 @@ from mt.data.untranslatable import ADDRESS
 from mt.translation.segments import Translation
 
 _SYMBOL = r"(?:[\U0001f1e6-\U0001f1ff]{2}|[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff])"
-_TOKEN = re.compile(rf"(?:{ADDRESS}|(?:{_SYMBOL}[\ufe0f\u200d\U0001f3fb-\U0001f3ff]*+)++)")
+_TOKEN = re.compile(rf"(?:{ADDRESS}|\[X\d+X\]|(?:{_SYMBOL}[\ufe0f\u200d\U0001f3fb-\U0001f3ff]*+)++)")
 _NUMBER = re.compile(r"[+$€£]?\d+(?:[.,:/-]\d+)*%?")
 _DIGITS = re.compile(r"\d(?:[.,:/\s-]?\d)*")
 _THOUSANDS = re.compile(r"(?<!\d)(?!0)\d{1,3}(?:[.,\s]\d{3})+(?!\d)")
@@ -39,7 +39,7 @@ class Copied:
 
 
 def leave_out(text: str, numbers: Collection[str] = ()) -> tuple[str, list[Copied]]:
-    """The text without URLs, e-mail addresses, emoji and the given numbers, each of which was a word of its own.
+    """The text without URLs, e-mail addresses, emoji, placeholders and the given numbers that are words of their own.
 
     Of a text without a letter or digit nothing is left.
     """

@@ -91,6 +91,11 @@ id
         ("a.md", "```\na\n```\n\n    b\n\n<div>c</div>\n\n***\n", "```\na\n```\n\n    b\n\n<div>c</div>\n\n***\n"),
         ("a.md", "a\\_b &amp; c \\* d https://e.f/g h@i.jk\n", "A\\_B &amp; C \\* D https://e.f/g h@i.jk\n"),
         ("a.md", "- [x] a[^1] {{b}}\n\n[^1]: c\n", "- [x] A[^1] {{b}}\n"),
+        ("a.md", "> [!note]\n> a. B c\n", "> [!note]\n> A. b C\n"),
+        ("a.md", ":::note\na\n:::\n", ":::note\nA\n:::\n"),
+        ("a.md", "a b<br>c d\n", "A B<br>C D\n"),
+        ("a.md", "| a<br>b |\n|--|\n| c |\n", "| A<br>B |\n"),
+        ("a.srt", SRT.replace("- a", "a<br>c"), "\nA<br>C\n"),
     ],
 )
 def test_text_alone_changes(name: str, text: str, expected: str) -> None:
@@ -163,6 +168,12 @@ def test_messages_without_a_translation_get_one() -> None:
     assert str(before) == str(after)
     assert gettext.GNUTranslations(io.BytesIO(after.to_binary())).pgettext("d", before[0].msgid).startswith("E %s")
     assert translated("a.po", PO.replace("\n", "\r\n")) == found.replace("\n", "\r\n").encode()
+
+
+def test_the_markup_of_a_message_is_that_of_html() -> None:
+    text = 'msgid "<p>a b.</p><ul><li>c</li><li>d e</li></ul>"\nmsgstr ""\n'
+    expected = 'msgstr "<p>A B.</p><ul><li>C</li><li>D E</li></ul>"'
+    assert expected in translated("a.po", text).decode()
 
 
 def test_a_width_is_a_part_of_its_placeholder() -> None:
@@ -244,6 +255,8 @@ def test_everything_else_of_an_archive_is_as_it_was() -> None:
 
 
 def test_tabs_breaks_and_fields_keep_their_order() -> None:
+    aligned = docx(f"<w:p>{run('a')}<w:r><w:ptab/></w:r>{run('b')}</w:p>")
+    assert Work(parse("a.docx", aligned), "en").sentences == ["a", "b"]
     field = "<w:r><w:fldChar/></w:r><w:r><w:instrText>PAGE</w:instrText></w:r><w:r><w:fldChar/></w:r>"
     data = docx(f"<w:p>{run('a b')}<w:r><w:tab/><w:t>c d</w:t><w:br/></w:r>{field}{run('e f')}</w:p>")
     elements = body_of(translated("a.docx", data, list.reverse)).iter()
@@ -401,6 +414,11 @@ def test_unknown_formats_and_encodings_are_named() -> None:
     document = parse("a.html", latin)
     assert document.write(document.texts) == latin
     assert document.write([f"{document.texts[0]}ő"]) == latin + b"&#337;"
+    for name, kept in (("iso-8859-1", b"\x93a\x94"), ("us-ascii", b"\x92"), ("iso-8859-1", b"\x81")):
+        page = f'<meta charset="{name}">'.encode() + kept
+        document = parse("a.html", page)
+        assert document.write(document.texts) == page
+        assert document.texts[0].endswith(kept.decode("latin-1" if kept == b"\x81" else "windows-1252"))
     script = '<script charset="iso-8859-1"></script><meta charset="utf-8">ö'
     assert parse("a.html", script.encode()).texts == [script]
     po = parse("a.po", b'msgid ""\nmsgstr "charset=iso-8859-1"\n\nmsgid "a"\nmsgstr ""\n')

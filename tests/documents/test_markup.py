@@ -12,8 +12,9 @@ from translators import small_api
 
 pytest.importorskip("sentencex", reason="needs the extra documents: in the repository, pip install -e '.[documents]'")
 
-from mt.documents.markup import MarkedText, Markup, plain_text
+from mt.documents.markup import MarkedText
 from mt.documents.passages import sentence_spans
+from mt.documents.tags import Markup, plain_text, structure
 from mt.translation.segments import Translation
 
 HTML = Markup(html=True)
@@ -59,11 +60,21 @@ def translated(text: str, markup: Markup = HTML, order: Order = as_it_is) -> str
         ("20 m<sup>2</sup> rose.<sup>[1]</sup>", "20 M<sup>2</sup> ROSE.<sup>[1]</sup>", None),
         ("a note<sup><a href='#1'>3</a></sup> b", "A NOTE<sup><a href='#1'>3</a></sup> B", None),
         ("$<b>30</b> or <b>30</b> x<sub>2</sub>y", "$<b>30</b> OR <b>30</b> <sub>X2Y</sub>", None),
-        ("He has<b> 30</b> dogs, 20<b>24</b>", "HE HAS <b>30</b> DOGS, <b>2024</b>", None),
+        ("He has<b> 30</b> dogs, 20<b>24</b>", "HE HAS <b>30</b> DOGS, 20<b>24</b>", None),
         ("x <y and 1 < 2", "X &lt;Y AND 1 &lt; 2", None),
         ("a</b> c <b>d", "A</b> C <b>D", None),
         ("<b>a <i>b</i> c", "<b>A <i>B</i> C", None),
         ("<a href=http://x.y/>a b</a> c", "<a href=http://x.y/>A B</a> C", "C <a href=http://x.y/>B A</a>"),
+        ("H<sub>2</sub>O rose", "H<sub>2</sub>O ROSE", None),
+        ("a <i><b>HTTPS://</b>X.COM/A<b>/B</b></i> b", "A <i><b>HTTPS://</b>X.COM/A<b>/B</b></i> B", None),
+        ("<b>un</b><i>do</i>", "<b>UNDO</b><i></i>", None),
+        ("<b>u</b><i>ndo</i>", "<b></b><i>UNDO</i>", None),
+        ("<a>Home</a><a id=1>About us</a>", "<a>HOME</a><a id=1>ABOUT US</a>", "<a>HOME</a><a id=1>US ABOUT</a>"),
+        ("<b>Name</b><input><b>Age</b>", "<b>NAME</b><input><b>AGE</b>", None),
+        ("<label>a</label><label>b c</label>", "<label>A</label><label>B C</label>", None),
+        ("<ul><li translate=no>a<li>b</ul><p>c</p>", "<ul><li translate=no>a<li>B</ul><p>C</p>", None),
+        ("<p translate=no>a<p>b<p>c", "<p translate=no>a<p>B<p>C", None),
+        ("<b translate=no>a", "<b translate=no>a", None),
         ("a<x/> b<y n='1'/> c<z />", "A<x/> B<y n='1'/> C<z />", "C<z /> B<y n='1'/> A<x/>"),
     ],
 )
@@ -108,6 +119,13 @@ def test_xml_has_the_tags_that_the_client_names() -> None:
     assert translated(text, XML) == expected
     marked = MarkedText("a<par>b</par><p>c</p>", XML, lambda plain: sentence_spans(plain, "en"))
     assert marked.sentences == ["a", "b", "c"]
+
+
+def test_the_structure_of_xml_is_what_has_no_text_next_to_it() -> None:
+    text = "<meta><title>A title</title></meta><content><par>One <b>word</b>.</par><par><x/></par></content>"
+    assert structure([text]) == {"meta", "title", "content", "par", "x"}
+    assert structure([text, "two <x/> lines"]) == {"meta", "title", "content", "par"}
+    assert structure(["no <b>tag</b>", "</b>", "<!-- <i> -->"]) == set()
 
 
 def test_text_without_tags_for_the_detection() -> None:

@@ -1,5 +1,6 @@
 """The requests of existing clients, in the form in which they send them."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -144,11 +145,27 @@ def test_deepl_splits_where_it_is_asked_to() -> None:
         for split, sentences in (
             ("1", ["One", "two.", "Three."]),
             ("nonewlines", ["One two.", "Three."]),
-            ("0", ["One", "two. Three."]),
+            ("0", ["One two. Three."]),
         ):
             body = {"text": "One\ntwo. Three.", "target_lang": "DE", "source_lang": "EN", "split_sentences": split}
             assert asked(client.post("/v2/translate", json=body))["translations"][0]["text"]
             assert translator.batches[-1] == sentences
+
+
+def test_deepl_finds_the_structure_of_xml() -> None:
+    translator = Capitals()
+    text = "<t>A title</t><p>One <b>two</b>. Three.</p>"
+    with serving(("en", "de", translator)) as client:
+        for option, sentences in (
+            ({}, ["A title", "One two.", "Three."]),
+            ({"non_splitting_tags": ["t", "p"]}, ["A titleOne two.", "Three."]),
+            ({"outline_detection": "0"}, ["A titleOne two.", "Three."]),
+            ({"outline_detection": False, "splitting_tags": ["p"]}, ["A title", "One two.", "Three."]),
+        ):
+            body = {"text": [text], "target_lang": "DE", "source_lang": "EN", "tag_handling": "xml", **option}
+            [found] = asked(client.post("/v2/translate", json=body))["translations"]
+            assert translator.batches[-1] == sentences
+            assert re.sub("<[^<>]*>", "", found["text"]).replace(" ", "") == "ATITLEONETWO.THREE."
 
 
 def test_deepl_errors_have_its_form(client: TestClient) -> None:

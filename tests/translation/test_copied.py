@@ -27,6 +27,7 @@ LINES = ["A dog runs in the garden.", "The house and the river."]
         ("A dog. https://dog.com", "A dog.", [Copied("https://dog.com", 2, "")]),
         ("😀 👍🏽🇩🇪 dog 👩‍👩‍👧", "dog", [Copied("😀", 0, ""), Copied("👍🏽🇩🇪", 0, ""), Copied("👩‍👩‍👧", 1, "")]),
         ("and/or e.g. T-shirt (www.dog.com) 25 x@y", "and/or e.g. T-shirt (www.dog.com) 25 x@y", []),
+        ("Hi [X6X], you [X19X] [x]", "Hi, you [x]", [Copied("[X6X]", 1, ",", moved=True), Copied("[X19X]", 2, "")]),
         ("dog.com/a", "", [Copied("dog.com/a", 0, "")]),
         ("... – !", "", [Copied("...", 0, ""), Copied("–", 0, ""), Copied("!", 0, "")]),
         ("... 7!", "... 7!", []),
