@@ -1,4 +1,4 @@
-"""Compare runs on the test sets that they share: mt-compare 'runs=[runs/a,runs/b]'."""
+"""Compare runs on the test sets that they share: mt-compare runs/a runs/b."""
 
 import sys
 from pathlib import Path

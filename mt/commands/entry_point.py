@@ -7,6 +7,7 @@ keys with `+`, wrong types. Only a bug shows a traceback.
 import contextlib
 import functools
 import io
+import json
 import math
 import os
 import re
@@ -27,7 +28,7 @@ from mt.commands.inputs import check_files
 from mt.config.commands import COMMANDS
 from mt.config.loading import checked, configuration_folder
 from mt.config.names import unknown_choice
-from mt.config.overrides import MULTIRUN_FLAGS, readable
+from mt.config.overrides import FLAGS_WITH_VALUE, MULTIRUN_FLAGS, readable
 from mt.config.schema import Data
 from mt.errors import MtError, SignalledError, StoppedError, UserError, from_system
 from mt.reporting import begin_command
@@ -82,7 +83,8 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
         begin_command()  # the next job of a sweep begins now
 
     def compose() -> None:
-        sys.argv = [f"mt-{name}", *readable(arguments, COMMANDS[name], groups)]
+        words = _with_runs(arguments) if name == "compare" else arguments
+        sys.argv = [f"mt-{name}", *readable(words, COMMANDS[name], groups)]
         names = "run_dir" if any(word.startswith("run_dir=") for word in sys.argv) else "name|experiment"
         own_folders = any(re.match(rf"({names})=([^'\"]*,|.*\$\{{)", word) for word in sys.argv)
         if name == "train" and MULTIRUN_FLAGS.intersection(sys.argv) and not own_folders:
@@ -93,6 +95,14 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
         hydra.main(version_base="1.3", config_path=str(folder), config_name=name)(task)()
 
     return exit_code(compose, reports=reports)
+
+
+def _with_runs(arguments: Sequence[str]) -> list[str]:
+    """Arguments in which run folders may be given by themselves: `runs/a runs/b` is `runs=[runs/a,runs/b]`."""
+    folders = [word for word in arguments if "=" not in word and not word.startswith("-")]
+    if not folders or FLAGS_WITH_VALUE.intersection(arguments):
+        return list(arguments)
+    return [*(word for word in arguments if word not in folders), f"runs={json.dumps(folders, ensure_ascii=False)}"]
 
 
 def load(name: str, composed: DictConfig, typed: Sequence[str]) -> Any:

@@ -106,7 +106,7 @@ def test_runs_are_compared_on_every_test_set_that_they_share(
     (runs[1] / "evaluations/more/hypotheses.txt").write_bytes(perfect)
     (runs[1] / "evaluation.json").unlink()
     capsys.readouterr()
-    assert run("compare", compare, [f"runs=[{runs[0]},{runs[1]}]", f"output={tmp_path}/found", "samples=100"]) == 0
+    assert run("compare", compare, [str(runs[0]), str(runs[1]), f"output={tmp_path}/found", "samples=100"]) == 0
     printed, message = capsys.readouterr()
     assert f"left out: test: not scored; mt-evaluate run_dir={runs[1]} split=test scores it" in message
     rows = [line.split(" | ") for line in printed.split("\n") if line.startswith("| more")]
