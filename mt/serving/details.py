@@ -2,37 +2,22 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from mt.documents.markup import MarkedText
 from mt.documents.passages import PlainText, Span
 from mt.translation.segments import Translation
 
+Word = dict[str, Any]  # as JSON has it
 _WORD = re.compile(r"\S+")
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word of a translation; positions count characters (code points) from 0, the end is the one after the last."""
-
-    text: str
-    probability: float
-    start: int | None = None
-    end: int | None = None
-    source: Sequence[Span] = ()
-    """The words of the source text that it comes from, as start and end."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Its fields; those of positions only where it has them."""
-        fields = asdict(self) | {"probability": round(self.probability, 4)}
-        return fields if self.start is not None else {name: fields[name] for name in ("text", "probability")}
 
 
 def words_of(passage: PlainText | MarkedText, translations: Sequence[Translation], separator: str) -> list[Word]:
     """The words of a passage's translation, given those of its sentences, which have probabilities and alignments.
 
-    Of text with markup the words have no positions.
+    A word has its `text` and `probability`, and but for text with markup where it is, `start` and `end`, and the same
+    of the words of the source that it comes from. Positions count characters (code points) from 0; the end is the one
+    after the last.
     """
     if isinstance(passage, MarkedText):
         return [word for one in translations for word in _words(one)]
@@ -56,9 +41,9 @@ def _words(one: Translation, position: int | None = None, source: Sequence[Span]
         links.setdefault(target_word, []).extend(source[source_word : source_word + 1])
     found = []
     for number, (match, probability) in enumerate(zip(_WORD.finditer(one.text), one.probabilities or [], strict=False)):
-        if position is None:
-            found.append(Word(match[0], probability))
-        else:
+        word: Word = {"text": match[0], "probability": round(probability, 4)}
+        if position is not None:
             start, end = position + match.start(), position + match.end()
-            found.append(Word(match[0], probability, start, end, links.get(number, ())))
+            word |= {"start": start, "end": end, "source": links.get(number, [])}
+        found.append(word)
     return found

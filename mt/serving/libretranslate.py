@@ -101,7 +101,7 @@ def _answer(answers: Sequence[service.Answer], asked: service.Request, *, alone:
 
 
 def _details(answer: service.Answer) -> dict[str, Any]:
-    best, *others = [[word.to_json() for word in words] for words in answer.words]
+    best, *others = answer.words
     return {"words": best, "alternatives": others, "notices": [asdict(notice) for notice in answer.notices]}
 
 
