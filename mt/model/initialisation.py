@@ -16,7 +16,7 @@ Initialisation = Literal["glorot", "fan_in"]
 def initialise(model: nn.Module, initialisation: Initialisation) -> None:
     """Embeddings are N(0, 1/d_model), so that scaled embeddings and the first logits have unit variance.
 
-    So are learned positions, as in fairseq.
+    Learned positions have the variance of the embeddings that they are added to (in fairseq 1/d_model in any case).
 
     `glorot` is what Tensor2Tensor does: Glorot-uniform matrices, each of Q, K, V and the output on its own, and zero
     biases. `fan_in` is torch's own for nn.Linear: matrices and biases uniform within ±1/√fan_in. They are smaller, so
@@ -27,10 +27,13 @@ def initialise(model: nn.Module, initialisation: Initialisation) -> None:
     if next(model.parameters()).is_meta:
         return  # of shapes without values, which torch would first load its compiler for
     stacked = {each.projection: each.widths for each in model.modules() if isinstance(each, MultiHeadAttention)}
+    scale = max(module.scale for module in model.modules() if isinstance(module, TokenEmbedding))
     for module in model.modules():
-        if isinstance(module, TokenEmbedding | LearnedPositions):
+        if isinstance(module, LearnedPositions):
+            nn.init.normal_(module.weight, std=scale * module.weight.shape[1] ** -0.5)
+        elif isinstance(module, TokenEmbedding):
             nn.init.normal_(module.weight, std=module.weight.shape[1] ** -0.5)
-            if isinstance(module, TokenEmbedding) and module.bias is not None:
+            if module.bias is not None:
                 nn.init.zeros_(module.bias)
         elif isinstance(module, RelativePositions):
             nn.init.xavier_uniform_(module.keys)
