@@ -29,11 +29,10 @@ def initialise(model: nn.Module, initialisation: Initialisation) -> None:
     stacked = {each.projection: each.widths for each in model.modules() if isinstance(each, MultiHeadAttention)}
     scale = max(module.scale for module in model.modules() if isinstance(module, TokenEmbedding))
     for module in model.modules():
-        if isinstance(module, LearnedPositions):
-            nn.init.normal_(module.weight, std=scale * module.weight.shape[1] ** -0.5)
-        elif isinstance(module, TokenEmbedding):
-            nn.init.normal_(module.weight, std=module.weight.shape[1] ** -0.5)
-            if module.bias is not None:
+        if isinstance(module, TokenEmbedding | LearnedPositions):
+            added_to = scale if isinstance(module, LearnedPositions) else 1.0
+            nn.init.normal_(module.weight, std=added_to * module.weight.shape[1] ** -0.5)
+            if isinstance(module, TokenEmbedding) and module.bias is not None:
                 nn.init.zeros_(module.bias)
         elif isinstance(module, RelativePositions):
             nn.init.xavier_uniform_(module.keys)

@@ -55,6 +55,15 @@ def test_separate_vocabularies_tie_target_and_output_only() -> None:
     assert model(torch.tensor([[19, 3]]), torch.tensor([[2, 29, 7]])).shape == (1, 3, 30)
 
 
+@pytest.mark.parametrize(("scaled", "deviation"), [(True, 1.0), (False, 1 / 8)])
+def test_learned_positions_begin_as_what_they_are_added_to(scaled: bool, deviation: float) -> None:
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 30, "num_layers": 1, "d_model": 64, "d_ff": 8, "num_heads": 2, "max_positions": 500}
+    model = Architecture(**sizes, positions="learned", scale_embedding=scaled, dropout=0.0, pad=0).transformer()
+    [weight] = [weight for name, weight in model.named_parameters() if len(weight) == 500]
+    assert float(weight.std()) == pytest.approx(deviation, rel=0.03)
+
+
 def test_embeddings_begin_normal_with_deviation_one_over_root_d_model() -> None:
     """Scaled by √d_model they have unit variance, and so have the first logits."""
     unit = big_enough().target_embedding.weight.detach() * math.sqrt(64)
