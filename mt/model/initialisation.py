@@ -7,6 +7,7 @@ from torch import nn
 from mt.model.attention import MultiHeadAttention
 from mt.model.attention_positions import RelativePositions
 from mt.model.embedding import TokenEmbedding
+from mt.model.encoder_only import EncoderOnly
 from mt.model.positions import LearnedPositions
 from mt.model.scores import AdditiveAttention, GeneralAttention
 
@@ -27,7 +28,8 @@ def initialise(model: nn.Module, initialisation: Initialisation) -> None:
     if next(model.parameters()).is_meta:
         return  # of shapes without values, which torch would first load its compiler for
     stacked = {each.projection: each.widths for each in model.modules() if isinstance(each, MultiHeadAttention)}
-    scale = max(module.scale for module in model.modules() if isinstance(module, TokenEmbedding))
+    scales = [module.scale for module in model.modules() if isinstance(module, TokenEmbedding)]
+    scale = 1.0 if isinstance(model, EncoderOnly) else max(scales)  # its embeddings are normalised
     for module in model.modules():
         if isinstance(module, TokenEmbedding | LearnedPositions):
             added_to = scale if isinstance(module, LearnedPositions) else 1.0
