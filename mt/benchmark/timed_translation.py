@@ -34,7 +34,9 @@ def timed_translation(translate: Translate, task: Request) -> Handler:
         def run() -> None:
             for group in [[one] for one in asked] if request["batch"] == 1 else [asked]:
                 start = time.perf_counter()
-                outputs.extend(translate(group, longest=max(map(len, group)) + task["max_extra_tokens"], **settings))
+                outputs.extend(
+                    translate(group, longest=max(map(len, group)) + task["max_extra_tokens"] + 1, **settings)
+                )
                 seconds.append(time.perf_counter() - start)
 
         figures: Answer = measured(run, torch.device(task["device"]))

@@ -99,7 +99,7 @@ def run(name: str, job: Job, arguments: Sequence[str]) -> int:
 
 def _with_runs(arguments: Sequence[str]) -> list[str]:
     """Arguments in which run folders may be given by themselves: `runs/a runs/b` is `runs=[runs/a,runs/b]`."""
-    folders = [word for word in arguments if "=" not in word and not word.startswith("-")]
+    folders = [word for word in arguments if ("=" not in word and not word.startswith("-")) or Path(word).is_dir()]
     if not folders or FLAGS_WITH_VALUE.intersection(arguments):
         return list(arguments)
     return [*(word for word in arguments if word not in folders), f"runs={json.dumps(folders, ensure_ascii=False)}"]

@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,10 +40,16 @@ class HubCorpus:
 
     def fingerprint(self) -> str:
         """Return what identifies the pairs: those of the Hub must be loaded for it, a local folder's bytes are read."""
-        how = [self.subset, self.split, self.source_column, self.target_column]
-        how += [self.source_language, self.target_language]
         files = _files(Path(self.path))
-        how += [self.path, self._dataset._fingerprint] if files is None else [_contents(files)]
+        how = [
+            self.path if files is None else "folder",
+            self.subset,
+            self.split,
+            self.source_column,
+            self.target_column,
+        ]
+        how += [self.source_language, self.target_language]
+        how.append(self._dataset._fingerprint if files is None else _contents(files))
         return f"hub {how!r}"
 
     def count_pairs(self) -> int:
@@ -89,8 +96,12 @@ def _files(folder: Path) -> dict[str, Path] | None:
     """Return the files in a folder by their names in it, in order, or None when it does not exist."""
     if not folder.is_dir():
         return None
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
-    return {str(path.relative_to(folder)): path for path in files}
+    found: dict[str, Path] = {}
+    for where, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        files = (Path(where, name) for name in sorted(names) if not name.startswith("."))
+        found |= {str(path.relative_to(folder)): path for path in files if path.is_file()}
+    return found
 
 
 def _contents(files: dict[str, Path]) -> str:

@@ -20,7 +20,7 @@ from mt.data.lines import blocks, encode_lines
 from mt.errors import UserError
 from mt.reporting import Progress
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 BLOCK_PAIRS = 8192
 HELD_OUT_FILE = "held_out.jsonl"
 Side = Literal["source", "target"]

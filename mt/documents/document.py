@@ -83,7 +83,10 @@ def decoded(
     declared = re.search(declaration, data[:_HEAD_BYTES], re.IGNORECASE) if declaration else None
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
     encoding = marked or (declared[1].decode() if declared else "utf-8")
-    for tried in (aliases.get(encoding.lower(), encoding), encoding):
+    tries = [encoding, aliases.get(encoding.lower(), encoding)]
+    if re.search(rb"[\x80-\x9f]", data):  # control characters in Latin-1
+        tries.reverse()
+    for tried in tries:
         with contextlib.suppress(UnicodeError, LookupError):
             text = data.decode(tried)
             if encoded(text, tried) == data:

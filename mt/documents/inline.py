@@ -9,7 +9,8 @@ from mt.data.untranslatable import ADDRESS
 from mt.documents.tags import Markup
 
 MARKUP = Markup(html=False, splitting=frozenset({"s"}))
-_HTML = Markup(html=True)
+# Of HTML; the names of other blocks are those of components in messages too, such as <link> and <button>.
+_BLOCKS = "p div br hr ul ol li dl dt dd h1 h2 h3 h4 h5 h6 table tr td th blockquote pre"
 _ADDRESS = re.compile(ADDRESS)
 _ELEMENT = re.compile(r"<(?P<close>/)?(?P<name>[a-z][\w:-]*+)[^<>]*?(?P<empty>/)?>", re.IGNORECASE)
 _TAG = re.compile(r'<(/?)([gsx])(?: i="(\d+)")?/?>')
@@ -63,7 +64,7 @@ class Inline:
     def add_tag(self, tag: str) -> None:
         """A tag as HTML and XML have them, or something else that is a point."""
         match = _ELEMENT.fullmatch(tag)
-        ends_block = match is not None and _HTML.ends_block(match["name"])
+        ends_block = match is not None and match["name"].lower() in _BLOCKS.split()
         if match is None or match["empty"] or ends_block:
             self.add_point(tag, splits=ends_block)
         else:

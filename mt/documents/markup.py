@@ -28,6 +28,17 @@ _NOTE = re.compile(r"((?:<[^<>/][^<>]{0,200}>){0,3})(?!\s)((?:[^\w<>&]|\d){1,9})
 _NOTES = ("sup", "sub", "a")
 _BEFORE_NOTE = ".,;:!?)]»”’\"'"
 
+# Where elements end whose end tag is left out: at these tags, or where the list or table ends that they are in.
+_AROUND = frozenset(["ul", "ol", "dl", "table", "select", "div", "section", "article", "blockquote", "body"])
+_ENDS_AT = {
+    "p": _AROUND | frozenset(["p", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "pre"]),
+    "li": frozenset({"li"}),
+    "tr": frozenset({"tr"}),
+    "option": frozenset({"option", "optgroup"}),
+    **dict.fromkeys(("dt", "dd"), frozenset({"dt", "dd"})),
+    **dict.fromkeys(("td", "th"), frozenset({"td", "th", "tr"})),
+}
+
 Spans = Callable[[str], Sequence[Span]]
 
 
@@ -116,7 +127,8 @@ def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]
         elif match["open"] and not alone and (end := _end_of_note(text, match, after=block.last)):
             position, alone = end, True
         tag = text[match.start() : position]
-        if markup.html and name.lower() == "a" and match["open"] and text.endswith("</a>", start, match.start()):
+        follows = text[max(start, match.start() - 4) : match.start()].lower() == "</a>"
+        if markup.html and follows and (match["open"] or "").lower() == "a" and not alone:
             yield finished(match.start())
             block, start = _Block(), match.start()
         if markup.ends_block(name):
@@ -134,19 +146,22 @@ def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]
 
 
 def _end_of_element(text: str, opening: re.Match[str], markup: Markup) -> int:
-    """Where the element that begins with this tag ends: without an end tag at the next that ends a block."""
-    depth, name, position, block_end = 1, opening["open"].lower(), opening.end(), len(text)
+    """Where the element that begins with this tag ends; at the end of the text where it never does."""
+    depth, name, position, lists = 1, opening["open"].lower(), opening.end(), 0
+    ends_at = _ENDS_AT.get(name, frozenset()) if markup.html else frozenset()
     while match := TAG.search(text, position):
         position = match.end()
-        if markup.ends_block(match["open"] or match["close"] or ""):
-            block_end = min(block_end, match.start())
-        if (match["close"] or "").lower() == name:
+        opened, closed = (match["open"] or "").lower(), (match["close"] or "").lower()
+        if ends_at and lists == 0 and (opened in ends_at or closed in _AROUND):
+            return match.start()  # its end tag may be left out
+        lists += (opened in _AROUND) - (closed in _AROUND)
+        if closed == name:
             depth -= 1
-        elif (match["open"] or "").lower() == name and not markup.is_empty(match):
+        elif opened == name and not markup.is_empty(match):
             depth += 1
         if depth == 0:
             return position
-    return block_end
+    return len(text)
 
 
 def _end_of_note(text: str, opening: re.Match[str], *, after: str) -> int | None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 _BLOCKS = (
     "address article aside blockquote body br button caption center col colgroup dd details dialog div dl dt fieldset "
     "figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr html iframe input label legend li "
-    "link main meta meter nav ol optgroup option output p pre progress section select summary table tbody td textarea "
-    "tfoot th thead title tr ul video"
+    "link main meta nav ol optgroup option p pre section select summary table tbody td textarea tfoot th thead title "
+    "tr ul video"
 )
 _VOID = "area base br col embed hr img input link meta param source track wbr"
 _UNTRANSLATED = "code kbd pre samp script style svg math textarea var"

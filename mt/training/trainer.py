@@ -94,9 +94,9 @@ class Trainer:
         """
         now = self._paced_until = time.monotonic()
         self._started = now - state.training_seconds
-        self.clock.validation_seconds = state.validation_seconds
         if self.clock.paces:
             self.clock.started -= state.budget_seconds
+            self.clock.validation_seconds = state.validation_seconds
         self._window_start = now - state.window.seconds
         self._progress = Progress(
             "training",

@@ -27,7 +27,7 @@ def answers(tmp_path: Path, batch: int, count: int) -> tuple[list[Any], dict[str
 
 def test_all_sentences_are_given_at_once(tmp_path: Path) -> None:
     asked, answer = answers(tmp_path, batch=32, count=3)
-    assert asked == [(SENTENCES, {"beam_size": 4, "batch": 32, "longest": 53})]
+    assert asked == [(SENTENCES, {"beam_size": 4, "batch": 32, "longest": 54})]
     assert (answer["sentences"], answer["tokens"], answer["outputs"]) == (3, 9, SENTENCES)
     assert "latency" not in answer
 

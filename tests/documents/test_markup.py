@@ -75,6 +75,9 @@ def translated(text: str, markup: Markup = HTML, order: Order = as_it_is) -> str
         ("<ul><li translate=no>a<li>b</ul><p>c</p>", "<ul><li translate=no>a<li>B</ul><p>C</p>", None),
         ("<p translate=no>a<p>b<p>c", "<p translate=no>a<p>B<p>C", None),
         ("<b translate=no>a", "<b translate=no>a", None),
+        ("<div translate=no><h2>a</h2><p>b</p>", "<div translate=no><h2>a</h2><p>b</p>", None),
+        ("<li translate=no>a<ul><li>b</ul>c<li>d", "<li translate=no>a<ul><li>b</ul>c<li>D", None),
+        ("a<a>1</a><a>2</a> b.", "A<a>1</a><a>2</a> B.", None),
         ("a<x/> b<y n='1'/> c<z />", "A<x/> B<y n='1'/> C<z />", "C<z /> B<y n='1'/> A<x/>"),
     ],
 )
@@ -219,7 +222,24 @@ def test_random_nestings_with_the_alignments_of_a_model(tmp_path: Path) -> None:
         check(text, one.rebuilt([next(found) for _ in one.sentences], " "))
 
 
-@pytest.mark.parametrize("part", ["<a", "<a ", "<!a", "<b>", "</b>", "<a '\"", "<code>", "a <x/> ", "!a", "<!--"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<code>a<br>",
+        "<li translate=no>a",
+        "<p translate=no>a",
+        "<a",
+        "<a ",
+        "<!a",
+        "<b>",
+        "</b>",
+        "<a '\"",
+        "<code>",
+        "a <x/> ",
+        "!a",
+        "<!--",
+    ],
+)
 def test_no_text_takes_long(part: str) -> None:
     """Time that grows with the square of the length would be minutes."""
     text = part * (50_000 // len(part))
