@@ -69,7 +69,7 @@ serve: $(READY) ## answer LibreTranslate's and DeepL's clients on port 5000 with
 evaluate: $(READY) ## score the newest finished run, or RUN=folder, on its test split
 	@$(BIN)/mt-evaluate $${MT_RUN:+run_dir="$$MT_RUN"} $(ARGS)
 
-compare: $(READY) ## whether runs differ by more than chance: ARGS="runs=[runs/a,runs/b]"
+compare: $(READY) ## whether runs differ by more than chance: ARGS="runs/a runs/b"
 	@$(BIN)/mt-compare $(ARGS)
 
 sweep: $(READY) ## train the rows of a table and compare: ROWS="base pre" SEEDS="1 2" ARGS="sweep=table3_small"

@@ -33,10 +33,9 @@ def timed_translation(translate: Translate, task: Request) -> Handler:
 
         def run() -> None:
             for group in [[one] for one in asked] if request["batch"] == 1 else [asked]:
+                longest = max(map(len, group)) + task["max_extra_tokens"] + 1  # the end counted
                 start = time.perf_counter()
-                outputs.extend(
-                    translate(group, longest=max(map(len, group)) + task["max_extra_tokens"] + 1, **settings)
-                )
+                outputs.extend(translate(group, longest=longest, **settings))
                 seconds.append(time.perf_counter() - start)
 
         figures: Answer = measured(run, torch.device(task["device"]))

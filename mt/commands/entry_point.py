@@ -102,6 +102,8 @@ def _with_runs(arguments: Sequence[str]) -> list[str]:
     folders = [word for word in arguments if ("=" not in word and not word.startswith("-")) or Path(word).is_dir()]
     if not folders or FLAGS_WITH_VALUE.intersection(arguments):
         return list(arguments)
+    if any(word.startswith("runs=") for word in arguments):
+        raise UserError(f"runs: give all run folders in it, {folders[0]} too")
     return [*(word for word in arguments if word not in folders), f"runs={json.dumps(folders, ensure_ascii=False)}"]
 
 

@@ -296,8 +296,8 @@ def _resumed(
         say(line)
     if differences := state.origin.differences():
         say(
-            "other versions or threads than before, so results may differ, in the last bits or, with other threads, by "
-            f"other masks of dropout: {', '.join(differences)}"
+            "other versions or threads than before, so the last bits may differ, and with another number of threads "
+            f"dropout: {', '.join(differences)}"
         )
     ranks.on_rank_zero(lambda: checkpoints.prune(state.step))
     return state
@@ -306,10 +306,9 @@ def _resumed(
 def _metrics(config: TrainConfig, state: TrainingState, order: TrainingOrder) -> WatchedMetrics:
     """The metrics file, continued, watched for what a healthy run does not show."""
     path, step = Path(config.run_dir) / METRICS, state.step
+    ends = not (classifies(config) or isinstance(config.data, TextData))  # classes and blocks of text have no EOS
     diagnosis = Diagnosis(
-        unigram_entropy=unigram_entropy(
-            order.corpus_of_epoch(state.epoch), ends=not (classifies(config) or isinstance(config.data, TextData))
-        ),
+        unigram_entropy=unigram_entropy(order.corpus_of_epoch(state.epoch), ends=ends),
         warmup_steps=config.training.warmup_steps,
         max_steps=config.training.max_steps,
         label_smoothing=config.training.label_smoothing,

@@ -25,6 +25,7 @@ from mt.runs.checkpoint import TrainingState, load_model_tensors
 from mt.runs.folder import held_out_text
 from mt.runs.metrics import kept_sentences, perplexity
 from mt.runtime import choose_device
+from mt.training.schedule import end_of_warmup
 from mt.training.trainer import Validation, accuracy, validation_loss
 from mt.translation.evaluation import corpus_bleu, exact_match
 from mt.translation.scoring import save_scores
@@ -109,9 +110,8 @@ def _greedy_figures(config: TrainConfig, run_dir: Path, model: AnyTransformer) -
 
 def warmup_of(config: TrainConfig, state: TrainingState) -> int:
     """The number of warm-up steps; with a budget, estimated from the share of the time that is over."""
-    training = config.training
-    whole_run = state.step / state.progress if config.budget is not None and state.progress else training.max_steps
-    return max(1, round(whole_run * training.warmup_steps / training.max_steps))
+    limits = {"warmup_steps": config.training.warmup_steps, "max_steps": config.training.max_steps}
+    return end_of_warmup(state.step, state.progress if config.budget is not None else 0.0, **limits)
 
 
 def delivery_choice(config: TrainConfig, run_dir: Path, state: TrainingState) -> dict[str, Any]:

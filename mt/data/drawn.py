@@ -1,7 +1,6 @@
 """Validation and test pairs for who has none: drawn from the training corpora, which lose them to the filters."""
 
 import hashlib
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,14 +34,15 @@ class Draw:
         """The pairs of each split, in the order of the corpora. Raises UserError where there are too few."""
         held_out = {_mark(*map(normalise, pair)) for corpus in self.given for pair in corpus.pairs()}
         smallest: dict[bytes, tuple[int, Pair]] = {}
-        order, distinct = itertools.count(), set[bytes]()  # as many as matter for the size
+        count, distinct = 0, set[bytes]()  # of the latter as many as matter for the size
         for corpus in self.corpora:
             for pair in corpus.pairs():
                 key = normalise(pair[0]), normalise(pair[1])
                 mark = _mark(*key)
                 suits = max(map(len, pair)) <= self.most_characters and not self.filters.reason(*pair, key)
                 if mark is not None and mark not in held_out and suits:
-                    smallest.setdefault(mark, (next(order), pair))
+                    smallest.setdefault(mark, (count, pair))
+                    count += 1
                     if len(distinct) < PAIRS / SHARE:
                         distinct.add(mark)
                 if len(smallest) >= 4 * PAIRS:

@@ -41,14 +41,8 @@ class HubCorpus:
     def fingerprint(self) -> str:
         """Return what identifies the pairs: those of the Hub must be loaded for it, a local folder's bytes are read."""
         files = _files(Path(self.path))
-        how = [
-            self.path if files is None else "folder",
-            self.subset,
-            self.split,
-            self.source_column,
-            self.target_column,
-        ]
-        how += [self.source_language, self.target_language]
+        how = [self.path if files is None else "folder", self.subset, self.split]
+        how += [self.source_column, self.target_column, self.source_language, self.target_language]
         how.append(self._dataset._fingerprint if files is None else _contents(files))
         return f"hub {how!r}"
 
@@ -96,9 +90,13 @@ def _files(folder: Path) -> dict[str, Path] | None:
     """Return the files in a folder by their names in it, in order, or None when it does not exist."""
     if not folder.is_dir():
         return None
-    found: dict[str, Path] = {}
+    found, seen = dict[str, Path](), set[str]()
     for where, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if (real := os.path.realpath(where)) in seen:  # a link to a folder around it
+            folders.clear()
+            continue
+        seen.add(real)
         files = (Path(where, name) for name in sorted(names) if not name.startswith("."))
         found |= {str(path.relative_to(folder)): path for path in files if path.is_file()}
     return found

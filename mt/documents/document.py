@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from types import MappingProxyType
 
 from mt.documents.markup import MarkedText
 from mt.documents.passages import PlainText, sentence_spans
@@ -72,19 +71,17 @@ def sample(document: Document, characters: int = 2000) -> str:
     return found
 
 
-def decoded(
-    data: bytes, declaration: bytes | None = None, aliases: Mapping[str, str] = MappingProxyType({})
-) -> tuple[str, str]:
+def decoded(data: bytes, declaration: bytes | None = None, aliases: Mapping[str, str] | None = None) -> tuple[str, str]:
     """Text and its encoding: by a byte order mark, a `declaration` at the beginning, else UTF-8. Raises UserError.
 
-    A declaration is a regular expression, for formats that have one; its group is the name, which may stand for what
-    `aliases` has.
+    A declaration is a regular expression, for formats that have one; its group is the name. Where the data is
+    not in that encoding, the one is meant that `aliases` has for it.
     """
     declared = re.search(declaration, data[:_HEAD_BYTES], re.IGNORECASE) if declaration else None
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), None)
     encoding = marked or (declared[1].decode() if declared else "utf-8")
-    tries = [encoding, aliases.get(encoding.lower(), encoding)]
-    if re.search(rb"[\x80-\x9f]", data):  # control characters in Latin-1
+    tries = [encoding, (aliases or {}).get(encoding.lower(), encoding)]
+    if re.search(rb"[\x80-\x9f]", data):  # control characters in Latin-1, so the alias is meant
         tries.reverse()
     for tried in tries:
         with contextlib.suppress(UnicodeError, LookupError):

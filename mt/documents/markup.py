@@ -127,8 +127,8 @@ def _blocks(text: str, markup: Markup, spans: Spans) -> Iterator["str | _Block"]
         elif match["open"] and not alone and (end := _end_of_note(text, match, after=block.last)):
             position, alone = end, True
         tag = text[match.start() : position]
-        follows = text[max(start, match.start() - 4) : match.start()].lower() == "</a>"
-        if markup.html and follows and (match["open"] or "").lower() == "a" and not alone:
+        is_link = markup.html and not alone and (match["open"] or "").lower() == "a"
+        if is_link and text[max(start, match.start() - 4) : match.start()].lower() == "</a>":
             yield finished(match.start())
             block, start = _Block(), match.start()
         if markup.ends_block(name):

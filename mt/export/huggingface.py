@@ -41,7 +41,7 @@ def write_huggingface(
     depths = len(model.encoder.layers), len(model.decoder.layers)
     tensors = to_marian(model_tensors(model), num_layers=depths, source_rows=rows[0], target_rows=rows[1])
     longest = translator.search.longest(run.decoding.max_source_tokens)
-    longest_sequence = max(run.decoding.max_source_tokens, longest)  # without BOS or EOS
+    longest_sequence = max(run.decoding.max_source_tokens, longest - 1)  # without BOS or EOS
     files: dict[str, dict[str, Any]] = {
         "config.json": {
             **_model_config(run, sizes=(len(rows[0]), len(rows[1])), positions=longest_sequence + 2),

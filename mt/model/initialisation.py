@@ -17,7 +17,8 @@ Initialisation = Literal["glorot", "fan_in"]
 def initialise(model: nn.Module, initialisation: Initialisation) -> None:
     """Embeddings are N(0, 1/d_model), so that scaled embeddings and the first logits have unit variance.
 
-    Learned positions have the variance of the embeddings that they are added to (in fairseq 1/d_model in any case).
+    Learned positions have the variance of the embeddings that they are added to, but for an encoder alone, which learns
+    sooner with N(0, 1/d_model), as fairseq has it for all.
 
     `glorot` is what Tensor2Tensor does: Glorot-uniform matrices, each of Q, K, V and the output on its own, and zero
     biases. `fan_in` is torch's own for nn.Linear: matrices and biases uniform within ±1/√fan_in. They are smaller, so
@@ -29,7 +30,7 @@ def initialise(model: nn.Module, initialisation: Initialisation) -> None:
         return  # of shapes without values, which torch would first load its compiler for
     stacked = {each.projection: each.widths for each in model.modules() if isinstance(each, MultiHeadAttention)}
     scales = [module.scale for module in model.modules() if isinstance(module, TokenEmbedding)]
-    scale = 1.0 if isinstance(model, EncoderOnly) else max(scales)  # its embeddings are normalised
+    scale = 1.0 if isinstance(model, EncoderOnly) else max(scales)  # docs/failed_experiments.md
     for module in model.modules():
         if isinstance(module, TokenEmbedding | LearnedPositions):
             added_to = scale if isinstance(module, LearnedPositions) else 1.0

@@ -14,7 +14,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the tokens of a batch are, and what each may attend to."""
+    """Where the tokens of a batch are, what each may attend to, and which have no embedding."""
 
     source_position_ids: Int[Tensor, "#batch source"]
     target_position_ids: Int[Tensor, "#batch target"]

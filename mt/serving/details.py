@@ -15,9 +15,9 @@ _WORD = re.compile(r"\S+")
 def words_of(passage: PlainText | MarkedText, translations: Sequence[Translation], separator: str) -> list[Word]:
     """The words of a passage's translation, given those of its sentences, which have probabilities and alignments.
 
-    A word has its `text` and `probability`, and but for text with markup where it is, `start` and `end`, and the same
-    of the words of the source that it comes from. Positions count characters (code points) from 0; the end is the one
-    after the last.
+    A word has its `text` and `probability`, and except in text with markup its `start` and `end`, and those of the
+    words of the source that it comes from. Positions count characters (code points) from 0; the end is the one after
+    the last.
     """
     if isinstance(passage, MarkedText):
         return [word for one in translations for word in _words(one)]

@@ -18,6 +18,7 @@ import numpy as np
 from mt.data.batch import Pairs
 from mt.reporting import report
 from mt.runs.metrics import MetricsFile, perplexity
+from mt.training.schedule import end_of_warmup
 
 ENTROPY_PAIRS = 50_000
 RECENT_LINES = 3  # a single log line varies by chance
@@ -73,7 +74,7 @@ class Diagnosis:
         elif line["kind"] == "train":
             self._losses.append(line["nll"])
             if len(self._losses) == RECENT_LINES:
-                found = self._training(line["step"], median(self._losses), self._end_of_warmup(line))
+                found = self._training(line, median(self._losses))
         new = []
         for symptom in found:
             if symptom.cleared:
@@ -83,15 +84,11 @@ class Diagnosis:
                 new.append(symptom)
         return new
 
-    def _end_of_warmup(self, line: Mapping[str, Any]) -> int:
-        """The last step of the warm-up; with a budget, estimated from the share of the time that is over."""
-        progress = line.get("progress")
-        if not isinstance(progress, float) or not 0 < progress <= 1:
-            return self.warmup_steps
-        return round(line["step"] / progress * self.warmup_steps / self.max_steps)
-
-    def _training(self, step: int, loss: float, warmup_steps: int) -> list[Symptom]:
-        risen, entropy = loss - self._lowest, self.unigram_entropy
+    def _training(self, line: Mapping[str, Any], loss: float) -> list[Symptom]:
+        risen, entropy, step, progress = loss - self._lowest, self.unigram_entropy, line["step"], line.get("progress")
+        reached = progress if isinstance(progress, float) and 0 < progress <= 1 else 0.0  # lines may be damaged
+        limits = {"warmup_steps": self.warmup_steps, "max_steps": self.max_steps}
+        warmup_steps = end_of_warmup(step, reached, **limits)
         late = step >= warmup_steps + max(warmup_steps // 2, LEAST_STEPS_AFTER_WARMUP)
         rising = Symptom(
             "loss rising",

@@ -214,10 +214,8 @@ def _choose_size(made: Recipe, corpus: CorpusStatistics, speed: Speed, seconds: 
 
 def _choose_joined(made: Recipe, corpus: CorpusStatistics, joined: float, about: str) -> None:
     """Choose how many pairs are joined: some for many passes, else until they are as long as those of validation."""
-    reason, ratio = (
-        f"{about} (Nguyen et al. 2021; from 40 on perplexity was lower here, BLEU within chance)",
-        corpus.length_ratio,
-    )
+    reason = f"{about} (Nguyen et al. 2021; from 40 on perplexity was lower here, BLEU within chance)"
+    ratio = corpus.length_ratio
     if ratio > _MUCH_LONGER:
         joined = max(joined, round(min(ratio - 1, _MOST_JOINED), 2))
         reason = f"validation's sentences are {ratio:.1f} times as long as those of training (Nguyen et al. 2021)"

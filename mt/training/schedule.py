@@ -19,6 +19,11 @@ def decay(step: float, *, max_steps: int, fraction: float) -> float:
     return max(0.0, min(1.0, (max_steps + 1 - step) / (fraction * max_steps + 1)))
 
 
+def end_of_warmup(step: int, progress: float, *, warmup_steps: int, max_steps: int) -> int:
+    """The last step of the warm-up; in a schedule by time estimated from the `progress` that a step has reached."""
+    return max(1, round(step / progress * warmup_steps / max_steps)) if progress else warmup_steps
+
+
 def position(progress: float, *, max_steps: int) -> float:
     """The step at which a schedule by time is: from 1 at the start to max_steps + 1, where a decay is zero, at the end.
 

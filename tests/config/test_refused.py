@@ -424,6 +424,7 @@ WRONG_ELSEWHERE = [
     ),
     ("train", ["decoding=sampling"], ["decoding.sampling:", "mt-translate"]),
     ("compare", ["runs=[run]"], ["runs: needs two run folders"]),
+    ("compare", ["run", "runs=[a,b]"], ["runs: give all run folders in it, run too"]),
     ("compare", ["runs=[run,.,run]"], ["runs: needs two run folders", "each once"]),
     ("compare", ["runs=[run,./run]"], ["runs: needs two run folders", "each once"]),
     ("compare", ["runs=[run,gone]"], ["runs: gone does not exist"]),

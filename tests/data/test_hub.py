@@ -77,6 +77,11 @@ def test_fingerprints_tell_data_apart_and_a_changed_file_is_read_anew(translatio
     }
     assert len(prints) == 6
     assert corpus(translation, subset="de-en").fingerprint() in prints
+    (translation / "de-en" / "around").symlink_to(translation)
+    (translation / ".git").mkdir()
+    (translation / ".git" / "index").write_text("of another program")
+    assert corpus(translation, subset="de-en").fingerprint() in prints
+    (translation / "de-en" / "around").unlink()
     moved = shutil.copytree(translation, tmp_path / "moved", copy_function=shutil.copyfile)
     assert corpus(moved, subset="de-en").fingerprint() in prints
     assert list(corpus(translation, subset="de-en").pairs()) == PAIRS

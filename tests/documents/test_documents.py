@@ -419,6 +419,8 @@ def test_unknown_formats_and_encodings_are_named() -> None:
         document = parse("a.html", page)
         assert document.write(document.texts) == page
         assert document.texts[0].endswith(kept.decode("latin-1" if kept == b"\x81" else "windows-1252"))
+    ascii_page = parse("a.html", b'<meta charset="us-ascii">')
+    assert ascii_page.write(["„"]) == b"&#8222;"
     script = '<script charset="iso-8859-1"></script><meta charset="utf-8">ö'
     assert parse("a.html", script.encode()).texts == [script]
     po = parse("a.po", b'msgid ""\nmsgstr "charset=iso-8859-1"\n\nmsgid "a"\nmsgstr ""\n')

@@ -168,7 +168,7 @@ def test_a_client_that_hangs_up_leaves_the_queue(
         scope = {"type": "http", "method": "POST", "path": "/translate", "query_string": query, "headers": headers}
         client.portal.call(client.app, scope, receive, send)
         assert sent[0]["status"] == status
-        time.sleep(0.5)  # until the queue knows
+        until(lambda: not client.app.app.state.service.batcher.waiting_tokens)
         translator.free.set()
         blocked.join()
     assert ["never"] not in translator.batches
