@@ -115,7 +115,7 @@ class Translator:
         lines = replace(
             self._lines,
             search=build.search(settings, byte_fallback=self._byte_fallback, num_hypotheses=n_best),
-            batch_tokens=settings.batch_tokens,
+            batch_tokens=settings.batch_tokens or self._lines.batch_tokens,
             max_source_tokens=settings.max_source_tokens,
             align=self._lines.align if alignments else None,
             token_scores=self._lines.token_scores if probabilities else None,

@@ -49,6 +49,8 @@ from mt.translation.translator import Translator
 _report_once = functools.cache(report)  # training starts decoding at every validation
 
 Tokenizers = tuple[Tokenizer, Tokenizer]  # of source and target
+_LEAST_COMPILED = 512  # d_model of the narrowest layers that are compiled
+_SEARCH_TOKENS, _GPU_SEARCH_TOKENS = 4096, 32768
 _CHARACTERS_PER_SUBWORD = 8  # of a line that no vocabulary makes short enough to train on
 
 
@@ -186,6 +188,18 @@ def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool
     return device.type == "cuda" if choice == "auto" else choice
 
 
+def compiles(config: schema.TrainConfig, device: torch.device) -> bool:
+    """Whether the layers are compiled; `auto`: on a GPU, wide ones whose input keeps one shape.
+
+    Padded batches have ever new shapes, and narrow layers gained nothing (docs/results/training_speed.md).
+    """
+    training = config.training
+    if training.compile != "auto":
+        return training.compile
+    one_shape = isinstance(config.data, schema.TextData) or on_gpu_if_auto(training.packing, device)
+    return device.type == "cuda" and one_shape and config.model.d_model >= _LEAST_COMPILED
+
+
 def translator(
     config: schema.TrainConfig,
     decoding: schema.Decoding,
@@ -219,7 +233,7 @@ def translator(
         decoders=_decoders(models, decoding.precision, device),
         run=Workers(threads, processes=processes),
         threads=threads,
-        batch_tokens=decoding.batch_tokens,
+        batch_tokens=search_batch_tokens(decoding, device),
         max_source_tokens=decoding.max_source_tokens,
         separator=separator(config.data.target_language),
         align=functools.partial(mean_attention, models) if alignments else None,
@@ -228,6 +242,14 @@ def translator(
         spelling=spelling,
         placing=functools.partial(mean_attention, models) if puts_back else None,
     )
+
+
+def search_batch_tokens(decoding: schema.Decoding, device: torch.device) -> int:
+    """How many padded source tokens, once for each row, are decoded together.
+
+    On a GPU a step takes about as long for a thousand rows as for a hundred.
+    """
+    return decoding.batch_tokens or (_GPU_SEARCH_TOKENS if device.type == "cuda" else _SEARCH_TOKENS)
 
 
 def search(decoding: schema.Decoding, *, byte_fallback: bool, num_hypotheses: int = 1) -> Search:

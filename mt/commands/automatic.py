@@ -25,7 +25,7 @@ from mt.training.recipe import CorpusStatistics, Options, recipe
 from mt.training.trial import random_pairs, target_tokens_per_second
 
 _END_SHARE = 0.07  # of the budget, for validation and evaluation
-_TRIAL_TOKENS, _TRIAL_PAIRS = 2048, 4000
+_TRIAL_TOKENS = 2048  # in a batch of a trial on a CPU, whose speed hardly depends on it
 _ANY_BATCH = {"training.batch_tokens": 10**6, "training.micro_batch_tokens": 10**6}  # a trial has its own
 
 
@@ -72,7 +72,8 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
         "source_length": corpus.tokens / corpus.pairs * corpus.source_bytes / corpus.target_bytes,
         "target_length": corpus.tokens / corpus.pairs,
     }
-    pairs = random_pairs(_TRIAL_PAIRS, **lengths, vocab_size=vocab_size)
+    tokens = _TRIAL_TOKENS if device.type == "cpu" else corpus.most_batch_tokens
+    pairs = random_pairs(2 * tokens, **lengths, vocab_size=vocab_size)
     model = build.model(config, vocab_size=vocab_size, source_vocab_size=None).to(device)
     single_pass = replace(config.training, consistency="none")
     loss = build.training_loss(model, single_pass)
@@ -80,8 +81,8 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
     threads = step_threads(device)
     order = TrainingOrder(
         corpus_of_epoch=lambda _: pairs,
-        batch_tokens=_TRIAL_TOKENS,
-        micro_batch_tokens=_TRIAL_TOKENS,
+        batch_tokens=tokens,
+        micro_batch_tokens=tokens,
         seed=0,
         pack_length=config.training.pack_length if build.on_gpu_if_auto(config.training.packing, device) else None,
         threads=threads.count if threads else 1,

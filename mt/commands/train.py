@@ -331,7 +331,7 @@ def _replica(
 ) -> Replica:
     """The parameters as this rank trains them, with their layers compiled where the configuration says so."""
     replica = ranks.wrap(build.training_loss(model, config.training), optimizer)
-    if build.on_gpu_if_auto(config.training.compile, next(model.parameters()).device):
+    if build.compiles(config, next(model.parameters()).device):
         [trained] = [module for module in replica.loss.modules() if isinstance(module, AnyTransformer)]
         compile_layers(trained, static_shapes=order.pack_length is not None)
     return replica

@@ -223,7 +223,7 @@ class Training:
     micro_batch_tokens: Tokens | Auto  # of source and of target in one forward; gradients accumulate to a step
     packing: bool | Auto  # several sentences in a row; false: one, similar lengths together; auto: on a GPU
     pack_length: Tokens  # of source and of target in a packed row
-    compile: bool | Auto  # the layers, by torch.compile; auto: on a GPU
+    compile: bool | Auto  # the layers, by torch.compile; auto: on a GPU, from d_model=512 on, except for padded batches
     warmup_steps: Count  # the rate rises to its peak over these
     learning_rate: Positive | None  # the peak, before any decay; null: learning_rate_factor sets it
     learning_rate_factor: Positive  # 1 is section 5.3: a peak of 1/√(d_model · warmup_steps)
@@ -266,7 +266,7 @@ class Decoding:
     length_penalty: Annotated[float, Bounds(0, 10)]  # α; far higher ones overflow
     length_penalty_form: Literal["gnmt", "power"]  # ((5 + length) / 6)^α, or length^α
     max_extra_tokens: Annotated[int, Bounds(0, 100_000)]  # longest output = source length + this
-    batch_tokens: Count  # padded source tokens times beam_size
+    batch_tokens: Count | None  # padded source tokens times beam_size; null: 4096, on a GPU 32768
     max_source_tokens: Count  # longer lines are translated in segments
     min_output_tokens: Count | None  # the end not counted; wins over max_extra_tokens
     max_output_tokens: Count | None  # the end not counted; the longest output for any source

@@ -2,11 +2,14 @@
 
 import math
 import time
+from collections import deque
 from dataclasses import dataclass, field
+from statistics import median_low
 
 from mt.reporting import format_seconds
 
 _LEAST_STEPS, _LEAST_SECONDS = 10, 3.0  # that show the speed; the first step, which warms up or compiles, not counted
+_REMEMBERED_STEPS, _UNUSUAL = 5, 2  # a step that takes so many times as long as the median waits for something else
 _UNMEASURED_SHARE = 0.1  # of the time, kept for the end until a validation shows how long it takes
 
 
@@ -23,6 +26,7 @@ class Clock:
     validation_seconds: float | None = None  # of the newest; None before the first
     paces: bool = False
     _first: tuple[int, float] | None = None  # a step and when it ended
+    _steps: deque[float] | None = None  # the seconds of the newest; None before the first
 
     def seconds_left(self) -> float:
         """For steps, infinite without a limit."""
@@ -34,13 +38,27 @@ class Clock:
         return self.started + 60 * self.max_minutes - end - time.monotonic()
 
     def progress(self, before: float, seconds: float) -> float:
-        """The share of the time for steps that is over, `seconds` after it was `before`; 1 when none is left.
+        """The share of the time for steps that is over after a step of `seconds`, before which it was `before`.
 
-        What is left of the share goes with what is left of the time, so that it never falls and always ends at 1,
-        even when a larger budget is given or the end turns out to need less time.
+        It is 1 when no time is left. What is left of the share goes with what is left of the time, so that it never
+        falls and always ends at 1, even when a larger budget is given or the end turns out to need less time. Steps
+        that are compiled or wait, for a validation or a machine that slept, count as usual ones: a warm-up would be
+        over before the weights have moved.
         """
-        left = max(self.seconds_left(), 0.0)
+        left, seconds = max(self.seconds_left(), 0.0), self._usual(seconds)
         return 1.0 if left == 0 else before + (1 - before) * seconds / (seconds + left)
+
+    def _usual(self, seconds: float) -> float:
+        """The seconds of a step, at most twice the median of the newest; those of the first follow when it is known."""
+        if self._steps is None:  # the first always warms up or is compiled
+            self._steps = deque(maxlen=_REMEMBERED_STEPS)
+            return 0.0
+        known = len(self._steps) == _REMEMBERED_STEPS
+        self._steps.append(seconds)
+        usual = median_low(self._steps)
+        if known:
+            return min(seconds, _UNUSUAL * usual)
+        return usual * _REMEMBERED_STEPS if len(self._steps) == _REMEMBERED_STEPS else 0.0
 
     def __str__(self) -> str:
         minutes = self.max_minutes or 0

@@ -67,6 +67,11 @@ class CorpusStatistics:
         return self.pairs + round(self.target_bytes / _BYTES_PER_SUBWORD)
 
     @property
+    def most_batch_tokens(self) -> int:
+        """The largest batch that a recipe takes for it (Araabi and Monz 2020; 25,000: the paper)."""
+        return 4096 if self.tokens < 3e6 else 8192 if self.tokens < 3e7 else 25_000
+
+    @property
     def length_ratio(self) -> float:
         """How many times as long as the training sentences those of validation are; 1.0 without validation."""
         if not self.validation_pairs:
@@ -224,7 +229,7 @@ def _choose_joined(made: Recipe, corpus: CorpusStatistics, joined: float, about:
 
 def _choose_steps(made: Recipe, corpus: CorpusStatistics, trained: float, seconds: float, longest_row: int) -> None:
     """Choose the batch, and all that is counted in steps."""
-    most = 4096 if corpus.tokens < 3e6 else 8192 if corpus.tokens < 3e7 else 25_000
+    most = corpus.most_batch_tokens
     given = made.options.get("training.micro_batch_tokens")
     least = max(1024, longest_row, given if isinstance(given, int) else 0)
     batch = max(least, min(most, 256 * int(trained / _STEPS / 256)))

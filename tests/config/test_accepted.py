@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from composed import FILES, Captured, composed
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -40,6 +41,26 @@ def train_config(*arguments: str) -> TrainConfig:
     config = composed("train", *arguments)
     assert isinstance(config, TrainConfig)
     return config
+
+
+@pytest.mark.parametrize(
+    ("words", "on_gpu"),
+    [
+        (["model.d_model=512"], True),
+        (["model.d_model=256"], False),
+        (["model.d_model=512", "training.packing=false"], False),  # batches of all shapes
+        (["training.packing=false", "training.compile=true"], True),
+        (["training.compile=false"], False),
+        (["experiment=language_model_small", "model=gpt", "model.d_model=512", f"data.text={__file__}"], True),
+    ],
+)
+def test_what_is_compiled_of_itself_has_a_shape_that_repeats(words: list[str], on_gpu: bool) -> None:
+    config, cpu = train_config(*words), torch.device("cpu")
+    assert build.compiles(config, torch.device("cuda")) == on_gpu
+    assert build.compiles(config, cpu) == (config.training.compile is True)
+    assert build.search_batch_tokens(config.decoding, torch.device("cuda")) > 4096
+    assert build.search_batch_tokens(config.decoding, cpu) == 4096
+    assert build.search_batch_tokens(replace(config.decoding, batch_tokens=7), torch.device("cuda")) == 7
 
 
 def test_data_brings_its_sizes_and_the_command_line_wins() -> None:

@@ -300,7 +300,7 @@ def test_a_schedule_by_time_ends_in_time_and_decayed_at_any_speed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slower: float
 ) -> None:
     """From the middle on a step takes longer, or less; `max_steps` is a scale and no end."""
-    run = PacedRun(tmp_path / "run", monkeypatch, lambda now: 20.0 * (slower if now > 300 else 1.0))
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda now: 10.0 * (slower if now > 300 else 1.0))
     state = run.start()
     assert 585 < run.now <= 600 + 20 * slower
     assert state.progress == 1.0
@@ -317,6 +317,23 @@ def test_a_schedule_by_time_ends_in_time_and_decayed_at_any_speed(
     steps = state.step
     assert run.start().step == steps
     assert len(run.steps) == steps
+
+
+def test_steps_that_compile_or_wait_move_a_schedule_by_time_no_further_than_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU's first steps once took half of a budget: the rate began at its peak, and nothing was learned."""
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 60.0 if run.step in (0, 1, 2, 60) else 2.0)
+    run.step = 0
+    assert run.start().progress == 1.0
+    assert 585 < run.now <= 600 + 20
+    positions = [position for _, position in run.steps]
+    moved = [later - sooner for sooner, later in itertools.pairwise(positions)]
+    assert positions[5] < 1.4
+    assert max(moved[6:70]) < 3 * sorted(moved[6:70])[32]
+    assert moved[60] > 0
+    assert max(moved[:6]) < 0.5
+    assert positions[-1] > 12.5
 
 
 def test_rank_zero_alone_tells_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,9 +396,9 @@ def test_a_larger_budget_goes_on_from_where_the_schedule_was(tmp_path: Path, mon
     run.minutes = 100.0
     run.start()
     positions = [position for at, position in run.steps if at > began]
-    assert positions[0] == pytest.approx(half, abs=0.3)
-    assert max(later - sooner for sooner, later in itertools.pairwise(positions)) < 0.05
-    assert all(later > sooner for sooner, later in itertools.pairwise(positions))
+    assert positions[0] == pytest.approx(half, abs=0.5)
+    assert max(later - sooner for sooner, later in itertools.pairwise(positions)) < 0.15
+    assert all(later > sooner for sooner, later in itertools.pairwise(positions[6:]))
     assert 5990 < run.now <= 6020
 
 
