@@ -29,29 +29,49 @@ class MuonAndAdam(torch.optim.Optimizer):
     def step(self) -> None:  # type: ignore[override]
         """Update every parameter that has a gradient."""
         self.adam.step()
+        with_gradient = [matrix for matrix in self.matrices["params"] if matrix.grad is not None]
+        for matrices in _computed_together(with_gradient):
+            self._move(matrices)
+
+    def _move(self, matrices: list[Tensor]) -> None:
+        """Update matrices of one shape."""
         rate, decay = self.matrices["lr"], self.matrices["weight_decay"]
-        for matrix in self.matrices["params"]:
-            if matrix.grad is None:
-                continue
-            state = self.state[matrix]
-            if not state:
-                state["momentum_buffer"] = torch.zeros_like(matrix)
-            momentum = state["momentum_buffer"]
-            momentum.lerp_(matrix.grad, 1 - _MOMENTUM)
-            direction = orthogonalised(matrix.grad.lerp(momentum, _MOMENTUM), self.precision)
-            matrix.mul_(1 - rate * decay).add_(direction, alpha=-rate * _AS_ADAM * math.sqrt(max(matrix.shape)))
+        for matrix in matrices:
+            if not self.state[matrix]:
+                self.state[matrix]["momentum_buffer"] = torch.zeros_like(matrix)
+        gradients = [matrix.grad for matrix in matrices if matrix.grad is not None]
+        momenta = [self.state[matrix]["momentum_buffer"] for matrix in matrices]
+        torch._foreach_lerp_(momenta, gradients, 1 - _MOMENTUM)
+        ahead = torch._foreach_lerp(gradients, momenta, _MOMENTUM)
+        if len(matrices) == 1:
+            directions = [orthogonalised(ahead[0], self.precision)]
+        else:
+            directions = list(orthogonalised(torch.stack(ahead), self.precision).to(ahead[0].dtype))
+        torch._foreach_mul_(matrices, 1 - rate * decay)
+        torch._foreach_add_(matrices, directions, alpha=-rate * _AS_ADAM * math.sqrt(max(matrices[0].shape)))
 
 
-def orthogonalised(matrix: Float[Tensor, "rows columns"], precision: torch.dtype) -> Float[Tensor, "rows columns"]:
+def _computed_together(matrices: Sequence[Tensor]) -> list[list[Tensor]]:
+    """On a GPU, where a small product takes as long as starting it, all matrices of a shape; elsewhere each alone."""
+    groups: dict[object, list[Tensor]] = {}
+    for number, matrix in enumerate(matrices):
+        groups.setdefault(matrix.shape if matrix.is_cuda else number, []).append(matrix)
+    return list(groups.values())
+
+
+def orthogonalised(
+    matrices: Float[Tensor, "*count rows columns"], precision: torch.dtype
+) -> Float[Tensor, "*count rows columns"]:
     """The same singular vectors, with singular values near one, but for the smallest: by Newton-Schulz iterations."""
-    if len(matrix) > matrix.shape[1]:
-        return orthogonalised(matrix.T, precision).T
+    if matrices.shape[-2] > matrices.shape[-1]:
+        return orthogonalised(matrices.mT, precision).mT
     a, b, c = _COEFFICIENTS
-    x = matrix.to(precision)
-    x = x / x.norm().clamp(min=_SMALLEST)
+    multiply_and_add = torch.addmm if matrices.dim() == 2 else torch.baddbmm  # the first is faster
+    x = matrices.to(precision)
+    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=_SMALLEST)
     for _ in range(_ITERATIONS):
-        gram = x @ x.T
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        gram = x @ x.mT
+        x = multiply_and_add(x, multiply_and_add(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x
 
 

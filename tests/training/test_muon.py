@@ -9,6 +9,7 @@ from torch import nn
 
 from mt import build
 from mt.config.schema import TrainConfig
+from mt.training import muon
 from mt.training.muon import MuonAndAdam
 
 RATE = 0.01
@@ -43,6 +44,23 @@ def test_in_bf16_it_is_torchs(shape: tuple[int, int]) -> None:
         optimizer.step()
         torchs.step()
     torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
+
+
+@pytest.mark.usefixtures("folder")
+def test_matrices_of_a_shape_move_together_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU they are computed together."""
+    _, alone = after_one_step("muon")
+    kinds = []
+
+    def by_shape(matrices: list[nn.Parameter]) -> list[list[nn.Parameter]]:
+        kinds[:] = sorted({matrix.shape for matrix in matrices})
+        return [[matrix for matrix in matrices if matrix.shape == kind] for kind in kinds]
+
+    monkeypatch.setattr(muon, "_computed_together", by_shape)
+    _, together = after_one_step("muon")
+    assert 1 < len(kinds) < len(list(alone.parameters())) / 4
+    for one, other in zip(alone.parameters(), together.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.usefixtures("folder")
