@@ -42,6 +42,7 @@ class StepResult:
     source_tokens: int
     target_tokens: int
     finite: bool  # else loss or gradient could not be used: the step was skipped and the weights are as before
+    begins_at: str | None = None  # where not: the parameter at which backpropagation first met what is not finite
 
 
 class TrainingLoss(nn.Module):
@@ -135,7 +136,9 @@ def train_step(
         target_tokens=target_tokens,
         finite=math.isfinite(loss) and not unusable,
     )
-    if result.finite and not updated:
+    if not result.finite:
+        result.begins_at = _first_not_finite(replica.loss)
+    elif not updated:
         optimizer.step()
     optimizer.zero_grad(set_to_none=True)
     return result
@@ -184,6 +187,16 @@ def _accumulate_side_by_side(
             else:
                 torch._foreach_add_([one.grad for one in parameters if one.grad is not None], list(found))
     return sums
+
+
+def _first_not_finite(loss: nn.Module) -> str | None:
+    """The parameter nearest to the output whose gradient is not finite; None where all are, and only the loss is not.
+
+    Of shards (`training.fsdp`) this rank's are looked at.
+    """
+    gradients = [(name, one.grad) for name, one in loss.named_parameters() if one.grad is not None]
+    own = ((name, getattr(gradient, "_local_tensor", gradient)) for name, gradient in reversed(gradients))
+    return next((name for name, gradient in own if not gradient.isfinite().all()), None)
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> list[Tensor]:
