@@ -13,6 +13,7 @@ from mt.reporting import report
 from mt.runs.atomic import replace_file
 from mt.runs.folder import HYPOTHESES, held_out_text, load_run, scored_splits, scores_path
 from mt.translation.evaluation import paired_bootstrap
+from mt.translation.scoring import is_scored
 
 Results = Mapping[str, Sequence[Any]]  # of each metric, sacreBLEU's result for each run
 
@@ -59,11 +60,12 @@ def _incomparable(runs: Sequence[Path], split: str) -> str | None:
     if lacking := [str(run) for run, text in texts.items() if not text.is_file()]:
         return f"not a test set of {', '.join(lacking)}"
     if len({text.read_bytes() for text in texts.values()}) > 1:
-        return "the runs have other references; train them on the same data"
-    scores = {run: scores_path(run, split) for run in runs}
-    files = {run: (path, path.with_name(HYPOTHESES)) for run, path in scores.items()}
-    unscored = [run for run, each in files.items() if not all(file.is_file() for file in each)]
-    return f"not scored; mt-evaluate run_dir={unscored[0]} split={split} scores it" if unscored else None
+        return "the runs have different references, so train them on the same data"
+    unscored = [run for run in runs if not is_scored(run, split)]
+    if not unscored:
+        return None
+    evaluate = f"mt-evaluate run_dir={unscored[0]} split={split}"
+    return f"not scored by the run's own search; {evaluate} with the decoding options of its config.yaml does it"
 
 
 def _table(runs: Sequence[str], found: Mapping[str, Results], samples: int) -> str:

@@ -192,4 +192,6 @@ def _explain(error: Exception) -> str:
         return str(unknown_choice(group, choice, error.options))
     if match := re.match(r"Could not override '((?:data|decoding)\.(\w+).*?)'", lines[0]):
         return f"{match[1]} needs another choice first: {_choices_with(match[2])}"
+    if match := re.match(r"Error merging override '?([\w.]+)=", lines[0]):
+        return f"{match[1]}: not of the form that it has, such as a list in [...]; docs/reference.md shows it"
     return " ".join(lines[:2])

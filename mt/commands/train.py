@@ -62,7 +62,7 @@ from mt.training.schedule import learning_rate
 from mt.training.trainer import LoopSettings, StepSettings, Trainer, is_finished
 from mt.translation.card import write_card
 from mt.translation.evaluation import check_scorable
-from mt.translation.scoring import score_split
+from mt.translation.scoring import is_scored, score_split
 
 
 def train(config: TrainConfig) -> None:
@@ -141,7 +141,7 @@ def _complete(
                 score_faults(config, run_dir)
     else:
         held_out = [split for split in scores if held_out_text(run_dir, split, "source").exists()]
-        missing = [split for split in held_out if not scores[split].exists()]
+        missing = [split for split in held_out if not is_scored(run_dir, split)]
         if outdated or missing or not (run_dir / CARD).exists():
             outdated = True
             _score_and_describe(config, run_dir, missing, state, filters, command=command)

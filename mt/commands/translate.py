@@ -31,6 +31,7 @@ from mt.translation.segments import Translation
 from mt.translation.translator import Translator
 from mt.translation.unseen_words import UnseenWords
 
+_LARGEST_DOCUMENT = 1 << 28  # bytes
 _MOST_ARRIVING = 20_000
 
 Lines = Callable[..., Iterator[Translation]]  # of lines, the first of which has the number first_number
@@ -134,6 +135,17 @@ def _translate(
         report(f"{config.run_dir}: {count} in {format_seconds(seconds)}, {rate}")
 
 
+def _read_document(path: Path) -> bytes:
+    """The content of a document. Raises UserError for a pipe or a device, which might never end, and a huge file."""
+    if path.exists() and not path.is_file():
+        raise UserError(f"document={path}: not a file")
+    with path.open("rb") as file:
+        content = file.read(_LARGEST_DOCUMENT + 1)
+    if len(content) > _LARGEST_DOCUMENT:
+        raise UserError(f"document={path}: larger than {_LARGEST_DOCUMENT >> 20} MiB; cut it into parts")
+    return content
+
+
 def _translate_document(config: TranslateConfig, path: str) -> None:
     """Translate the text of a document; the output appears when it is whole."""
     try:
@@ -143,7 +155,7 @@ def _translate_document(config: TranslateConfig, path: str) -> None:
         raise UserError(
             f"{missing.name} is not installed: in the repository, pip install -e '.[documents]'"
         ) from missing
-    document = parse(path, Path(path).read_bytes())
+    document = parse(path, _read_document(Path(path)))
     work = Work(document, load_run(config.run_dir).data.source_language)
     translator = _translator(config, alignments=document.markup is not None)
     start, translations = time.monotonic(), []

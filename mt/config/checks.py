@@ -289,7 +289,8 @@ def _(config: TranslateConfig) -> None:
 def _check_document_options(config: TranslateConfig) -> None:
     ending = Path(str(config.document)).suffix.lower()
     if ending and (config.output == "-" or Path(config.output).suffix.lower() != ending):
-        raise UserError(f"output: give a name that ends in {ending}, as that of the document; got {config.output}")
+        given = "" if config.output == "-" else f"; got {config.output}"
+        raise UserError(f"output: give a name that ends in {ending}, as that of the document{given}")
     for key in ("column", "field", "shard", "n_best", "target_prefix"):
         if getattr(config, key) is not None:
             raise UserError(f"{key}: belongs to input=FILE, not to a document")

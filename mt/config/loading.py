@@ -188,6 +188,8 @@ def _convert_scalar(kind: Any, value: Any, key: str) -> Any:
         return float(value)
     if kind is str and (isinstance(value, str) or number):
         return str(value)
+    if kind in (int, float) and number and abs(value) >= LARGEST_NUMBER:
+        raise UserError(f"{key}: expected a number below {LARGEST_NUMBER:g}, got {reprlib.repr(value)}")
     wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[kind]
     raise UserError(f"{key}: expected {wanted}, got {reprlib.repr(value)}")
 

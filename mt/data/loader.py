@@ -77,7 +77,9 @@ class TrainingOrder:
                     micro_batches = [batch.pinned() for batch in micro_batches]
                 yield StepBatches(epoch, index + 1, micro_batches, *lengths[:, indices].sum(axis=1).tolist())
         if index < 0:
-            raise UserError("no training pairs are left: look at the corpora and at data.filters")
+            dropped = corpus.dropped_too_long
+            longer = f", {dropped:,} are longer than data.filters.max_tokens" if dropped else ""
+            raise UserError(f"no training pairs are left{longer}: look at the corpora and at data.filters")
 
     def _planned(
         self, corpus: Pairs, lengths: Lengths, epoch: int

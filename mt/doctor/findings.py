@@ -16,7 +16,7 @@ LEAST_COUNT = 3  # of suspects; a short sentence or two recurs by chance
 LEAST_CORRELATION, LEAST_CORRELATED_PAIRS, LEAST_SPREAD = 0.3, 200, 0.1  # the spread is a share of the mean
 MOST_SHIFTS = 10  # of a corpus that are named: the first must be fixed first
 LISTED_LINES = 5
-LEAST_LENGTH_FACTOR, LEAST_LENGTHS = 1.5, 50  # between the mean lengths of two splits
+LEAST_LENGTH_FACTOR, LEAST_LENGTHS = 1.25, 50  # between the mean lengths of two splits
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from mt.documents.inline import MARKUP, Inline, joined, spliced
 
 _LINE = r"(?![^\r\n]*-->)[^\r\n]*\S[^\r\n]*"
 _CUE = re.compile(
-    r"^[^\r\n]*\d:\d\d[.,]\d+[ \t]*-->[^\r\n]*\r?\n"  # the times
+    r"^[^\r\n]*\d:\d\d(?:[.,]\d+)?[ \t]*-->[^\r\n]*\r?\n"  # the times
     rf"(?P<text>{_LINE}(?:\r?\n(?!\d+[ \t]*\r?\n[^\r\n]*-->){_LINE})*)",
     re.MULTILINE,
 )

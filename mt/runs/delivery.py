@@ -65,12 +65,12 @@ def deliver(
                 weights = mean(best)
     except ValueError as error:
         raise BadFileError(f"{checkpoints.folder}: {error}: {'; '.join(passed_over)}") from error
+    wanted = f" ({count} were asked for)" if len(steps) < count and best == len(steps) else ""
     steps = steps[-best:]
     path, content = run_dir / MODEL, model_file(weights, averaged_steps=steps, run=run)
     for one in outdated:
         one.unlink(missing_ok=True)
     replace_file(path, content)
-    wanted = f" ({count} were asked for)" if len(steps) < count else ""
     what = "the mean of the checkpoints at steps" if len(steps) > 1 else "the checkpoint at step"
     result = f"{path}: {what} {', '.join(map(str, steps))}{wanted}{compared}"
     report("\n".join([*passed_over, result]))

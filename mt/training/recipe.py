@@ -165,7 +165,9 @@ def recipe(
     dropout, joined, optimizer = next(row[1:] for row in REGULARISATION if passes < row[0])
     if consistency == "rdrop":
         dropout = max(dropout, 0.1)  # by which its two passes differ
-    about = f"about {passes:,.1f} passes over the corpus"
+    about = (
+        f"about {passes:,.1f} passes over the corpus at {_BYTES_PER_SUBWORD} bytes a token, joined pairs not counted"
+    )
     why = "Araabi and Monz 2020: 0.3 below 80,000 pairs; paper: 0.1; few passes need none"
     made.choose({"model.dropout": dropout}, f"{about} ({why})")
     made.choose(

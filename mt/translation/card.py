@@ -11,7 +11,8 @@ import torch
 from mt.config.schema import TrainConfig
 from mt.data.filters import FilterReport
 from mt.data.lines import read_lines
-from mt.runs.atomic import replace_file
+from mt.errors import BadFileError
+from mt.runs.atomic import LARGEST_SCORES_BYTES, read_file, replace_file
 from mt.runs.checkpoint import TrainingState
 from mt.runs.folder import CARD, CONFIG, HYPOTHESES, held_out_text, read_scores, scored_splits, scores_path
 from mt.runtime import processor
@@ -76,8 +77,13 @@ def add_robustness(run_dir: Path, name: str, table: str) -> None:
 
 
 def _parts(run_dir: Path) -> list[str]:
-    """The card that a run has, cut before each heading of the second level."""
-    text = (run_dir / CARD).read_text(encoding="utf-8") if (run_dir / CARD).exists() else ""
+    """The card that a run has, cut before each heading of the second level. Raises BadFileError."""
+    path = run_dir / CARD
+    try:
+        text = read_file(path, LARGEST_SCORES_BYTES).decode() if path.exists() else ""
+    except UnicodeDecodeError as error:
+        where = f"{error.reason} at byte {error.start}"
+        raise BadFileError(f"{path}: not UTF-8 ({where}); save it as UTF-8 or remove it") from None
     return re.split(r"\n(?=## )", text)
 
 

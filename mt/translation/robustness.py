@@ -96,6 +96,7 @@ def format_table(rows: Sequence[Mapping[str, Any]], copied: Copied) -> str:
         lines.append(f"| {row['text']} | {row['sentences']:,} | {' | '.join(cells)} |")
     right, number = (sum(counts) for counts in zip(*copied.values(), strict=True))
     kinds = ", ".join(f"{kind} {one} of {all_}" for kind, (one, all_) in copied.items())
+    lines += ["", "Each difference is from the same sentences clean."]
     lines += ["", f"Copied exactly: {right} of {number} ({right / number:.1%}): {kinds}.", ""]
     return "\n".join([*lines, f"{rows[0]['bleu_signature']}, {rows[0]['chrf_signature']}"])
 

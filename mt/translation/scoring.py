@@ -2,7 +2,8 @@
 
 The test split's scores are at the top of the run folder. Everything else that is scored with the run has a folder of
 its own there: `evaluations/validation`, or `evaluations/` and the name of the reference file. Another text of the same
-name, or another way of decoding, takes the next number: `evaluations/validation-2`.
+name, or another way of decoding, takes the next number: `evaluations/validation-2`. Folders of what the training scores
+are for its own search alone.
 """
 
 import itertools
@@ -14,11 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from mt.config.schema import Decoding, Expected, TaskData, TrainConfig
-from mt.data.lines import encode_lines, read_lines
-from mt.errors import UserError
+from mt.data.lines import count_lines, encode_lines, read_lines
+from mt.errors import BadFileError, UserError
 from mt.reporting import report
-from mt.runs.atomic import LARGEST_SCORES_BYTES, check_file, disk_error, read_file, replace_file
-from mt.runs.folder import EVALUATIONS, HYPOTHESES, SCORES, held_out_text, scores_path
+from mt.runs.atomic import LARGEST_SCORES_BYTES, check_file, disk_error, read_file, read_json, replace_file
+from mt.runs.folder import (
+    CONFIG,
+    EVALUATIONS,
+    HYPOTHESES,
+    SCORES,
+    held_out_text,
+    load_run,
+    scored_splits,
+    scores_path,
+)
 from mt.translation.evaluation import Scores, corpus_scores, format_exact_match, format_scores
 from mt.translation.translator import Translator
 
@@ -58,9 +68,11 @@ def score_split(
     text = as_language(text_of_split(run_dir, run, split), run, language)
     report(f"translating the {split} split: {len(text.lines[0]):,} sentences, beam {translator.search.beam_size}")
     form = format_exact_match if isinstance(run.data, TaskData) else format_scores
-    first, expected = scores_path(run_dir, split).parent, run.expected if split == "test" else None
+    expected = run.expected if split == "test" else None
     own, now = asdict(run.decoding), asdict(decoding) | {"batch_tokens": run.decoding.batch_tokens}
     others = {key: value for key, value in own.items() if now[key] != value}
+    as_in_training = not others and language == run.data.target_language
+    first = scores_path(run_dir, split).parent if as_in_training else None
     options: dict[str, Any] = {"first": first, "expected": None if others else expected, "form": form}
     translate_and_score(run_dir, translator, text, language=language, decoding=decoding, **options)
     if expected is not None and others:
@@ -85,21 +97,37 @@ def save_scores(folder: Path, values: Mapping[str, object], shown: str, **files:
 def own_folder(run_dir: Path, name: str, about: Mapping[str, object], *, first: Path | None = None) -> Path:
     """The folder `first`, else the one of a name or with a number, whose scores are of the same text and options.
 
-    Or that has none. Raises BadFileError for scores that are not a file.
+    Or that has none, or damaged ones. Folders of what the training scores are for that alone, as `first`. Raises
+    BadFileError for scores that are not a file.
     """
-    named = run_dir / EVALUATIONS / name
+    own = scored_splits(load_run(run_dir)) if (run_dir / CONFIG).exists() else []
+    named, of_training = run_dir / EVALUATIONS / name, [scores_path(run_dir, split).parent for split in own]
     folder = first or named
     for number in itertools.count(2):
-        if not (folder / SCORES).exists():
-            break
-        try:
-            scores = dict(json.loads(read_file(folder / SCORES, LARGEST_SCORES_BYTES)))
-        except (ValueError, TypeError, RecursionError):
-            break
-        if {key: scores.get(key) for key in about} == about:
-            break
+        if folder == first or folder not in of_training:
+            if not (folder / SCORES).exists():
+                break
+            try:
+                scores = dict(json.loads(read_file(folder / SCORES, LARGEST_SCORES_BYTES)))
+            except (ValueError, TypeError, RecursionError):
+                break
+            if not about.keys() <= scores.keys() or {key: scores[key] for key in about} == about:
+                break
         folder = named.with_name(f"{named.name}-{number}")
     return folder
+
+
+def is_scored(run_dir: Path, split: str) -> bool:
+    """Whether the scores that a training ends with are there for a split, and whole, with a hypothesis for each."""
+    path = scores_path(run_dir, split)
+    try:
+        scores = read_json(path, LARGEST_SCORES_BYTES)
+        hypotheses = count_lines(str(path.with_name(HYPOTHESES)))
+    except (BadFileError, UserError):
+        return False
+    numbers = all(isinstance(scores.get(name), int | float) for name in ("bleu", "chrf", "exact_match", "seconds"))
+    described = {"bleu_signature", "chrf_signature", "decoding"} <= scores.keys()
+    return numbers and described and scores.get("sentences") == hypotheses
 
 
 def split_lines(run_dir: Path, split: str) -> tuple[list[str], list[str]]:

@@ -15,8 +15,9 @@ from mt.config.schema import AttentionConfig, Decoding, EvaluateConfig, Expected
 from mt.data.tokenizer import Tokenizer
 from mt.errors import DiskError, UserError
 from mt.search.search import Search
+from mt.translation import scoring
 from mt.translation.output import StreamOutput
-from mt.translation.scoring import score_split
+from mt.translation.scoring import is_scored, own_folder, score_split
 from mt.translation.segments import Translation
 from mt.translation.translator import Translator
 
@@ -63,12 +64,50 @@ def split_of(run_dir: Path) -> Path:
 
 def test_scores_are_saved_and_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     score_split(split_of(tmp_path / "run"), Echo(), "test", toy_run(), language="zh", decoding=DECODING)
-    saved = json.loads((tmp_path / "run/evaluation.json").read_bytes())
+    saved = json.loads((tmp_path / "run/evaluations/test/evaluation.json").read_bytes())
     assert "tok:zh" in saved["signature"]
     assert saved["bleu"] == pytest.approx(100)
     assert saved["sentences"] == 3
-    assert (tmp_path / "run/hypotheses.txt").read_bytes().count(b"\n") == 3
+    assert (tmp_path / "run/evaluations/test/hypotheses.txt").read_bytes().count(b"\n") == 3
+    assert not is_scored(tmp_path / "run", "test")
     assert "BLEU 100.00" in capsys.readouterr().out
+
+
+def test_what_a_training_scores_has_its_folder_for_itself(tmp_path: Path) -> None:
+    """Another text with the name of a test set, or another search, would be taken for its scores."""
+    run = toy_run()
+    run_dir = split_of(tmp_path / "run")
+    for options in ({"decoding": DECODING, "language": "de"}, {"decoding": run.decoding, "language": "zh"}):
+        score_split(run_dir, Echo(), "test", run, **options)
+        assert not is_scored(run_dir, "test")
+    score_split(run_dir, Echo(), "test", run, language="de", decoding=run.decoding)
+    assert is_scored(run_dir, "test")
+
+
+def test_a_file_with_the_name_of_a_test_set_is_another_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "load_run", lambda _: toy_run())
+    monkeypatch.setattr(scoring, "scored_splits", lambda _: ["test", "news", "news-2"])
+    (tmp_path / "config.yaml").touch()
+    about, reserved = {"scored": "a.en against news"}, tmp_path / "evaluations/news"
+    assert own_folder(tmp_path, "news", about).name == "news-3"
+    assert own_folder(tmp_path, "news", {"scored": "news split"}, first=reserved) == reserved
+    reserved.mkdir(parents=True)
+    (reserved / "evaluation.json").write_text("{}", encoding="utf-8")  # damaged: made again
+    assert own_folder(tmp_path, "news", {"scored": "news split"}, first=reserved) == reserved
+
+
+@pytest.mark.parametrize("damage", ["nothing", "{", "{}", '{"sentences": 3, "bleu": null}', "hypotheses"])
+def test_damaged_scores_count_as_none(tmp_path: Path, damage: str) -> None:
+    run = toy_run()
+    run_dir = split_of(tmp_path / "run")
+    score_split(run_dir, Echo(), "test", run, language="de", decoding=run.decoding)
+    if damage == "hypotheses":
+        (run_dir / "hypotheses.txt").write_text("one\n", encoding="utf-8")
+    elif damage != "nothing":
+        (run_dir / "evaluation.json").write_text(damage, encoding="utf-8")
+    assert is_scored(run_dir, "test") == (damage == "nothing")
+    score_split(run_dir, Echo(), "test", run, language="de", decoding=run.decoding)
+    assert is_scored(run_dir, "test")
 
 
 NOTHING_ELSE: dict[str, Any] = {"perplexity": None, "parameters_millions": None}
@@ -99,7 +138,7 @@ def test_scores_are_printed_where_they_cannot_be_saved(tmp_path: Path, capsys: p
     run_dir = split_of(tmp_path / "run")
     (run_dir / "hypotheses.txt").mkdir()  # as good as a full disk, and root is refused too
     with pytest.raises(DiskError):
-        score_split(run_dir, Echo(), "test", toy_run(), language="de", decoding=DECODING)
+        score_split(run_dir, Echo(), "test", toy_run(), language="de", decoding=toy_run().decoding)
     assert "BLEU 100.00" in capsys.readouterr().out
 
 

@@ -61,6 +61,9 @@ STYLE
 id
 00:01.000 --> 00:02.000 line:0
 <v Bob>hi &amp; <c.x>you</c>
+
+00:00:03 --> 00:04.000
+no milliseconds
 """
 
 
@@ -77,7 +80,7 @@ id
         ),
         ("a.srt", SRT.replace("\n", "\r\n"), "I THINK\r\nSO.</i>\r\n"),
         ("a.srt", SRT, "\n- A\n- B"),
-        ("a.vtt", VTT, "\n<v Bob>HI &amp; <c.x>YOU</c>\n"),
+        ("a.vtt", VTT, "\n<v Bob>HI &amp; <c.x>YOU</c>\n\n00:00:03 --> 00:04.000\nNO MILLISECONDS\n"),
         ("a.md", "# a *b* #\n\nc\n===\n", "# A *B* #\n\nC\n===\n"),
         ("a.md", "---\ntitle: x\n---\n- a `b` c\n  d\n  1. e\n", "---\ntitle: x\n---\n- A `b` C\n  D\n  1. E\n"),
         ("a.md", "> a **b\r\n> c** d  \r\n> e\r\n", "> A **B\r\n> C** D  \r\n> E\r\n"),
