@@ -22,7 +22,7 @@ from mt.runs.folder import CHECKPOINTS, MODEL, checkpoint_steps, load_run
 from mt.runtime import choose_device
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.recipe import CorpusStatistics, Options, recipe
-from mt.training.trial import random_pairs, target_tokens_per_second
+from mt.training.trial import largest_that_fits, random_pairs, target_tokens_per_second
 
 _END_SHARE = 0.07  # of the budget, for validation and evaluation
 _TRIAL_TOKENS = 2048  # in a batch of a trial on a CPU, whose speed hardly depends on it
@@ -72,24 +72,32 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
         "source_length": corpus.tokens / corpus.pairs * corpus.source_bytes / corpus.target_bytes,
         "target_length": corpus.tokens / corpus.pairs,
     }
-    tokens = _TRIAL_TOKENS if device.type == "cpu" else corpus.most_batch_tokens
-    pairs = random_pairs(2 * tokens, **lengths, vocab_size=vocab_size)
+    most = _TRIAL_TOKENS if device.type == "cpu" else corpus.most_batch_tokens
+    pairs = random_pairs(2 * most, **lengths, vocab_size=vocab_size)
     model = build.model(config, vocab_size=vocab_size, source_vocab_size=None).to(device)
     single_pass = replace(config.training, consistency="none")
     loss = build.training_loss(model, single_pass)
     replica = SINGLE_PROCESS.wrap(loss, build.optimizer(single_pass, model))
     threads = step_threads(device)
-    order = TrainingOrder(
-        corpus_of_epoch=lambda _: pairs,
-        batch_tokens=tokens,
-        micro_batch_tokens=tokens,
-        seed=0,
-        pack_length=config.training.pack_length if build.on_gpu_if_auto(config.training.packing, device) else None,
-        threads=threads.count if threads else 1,
-    )
     autocast = build.training_autocast(single_pass, device)
-    with closing(order.steps(epoch=0, start=0)) as steps, closing(threads) if threads else nullcontext():
-        return target_tokens_per_second(replica, steps, autocast=autocast, side_by_side=threads)
+    found = 0.0
+
+    def attempt(tokens: int) -> None:
+        nonlocal found
+        order = TrainingOrder(
+            corpus_of_epoch=lambda _: pairs,
+            batch_tokens=tokens,
+            micro_batch_tokens=tokens,
+            seed=0,
+            pack_length=config.training.pack_length if build.on_gpu_if_auto(config.training.packing, device) else None,
+            threads=threads.count if threads else 1,
+        )
+        with closing(order.steps(epoch=0, start=0)) as steps:
+            found = target_tokens_per_second(replica, steps, autocast=autocast, side_by_side=threads)
+
+    with closing(threads) if threads else nullcontext():
+        largest_that_fits(attempt, most_tokens=most, least_tokens=_TRIAL_TOKENS)
+    return found
 
 
 def _with(config: TrainConfig, options: Options) -> TrainConfig:

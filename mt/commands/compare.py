@@ -61,7 +61,7 @@ def _incomparable(runs: Sequence[Path], split: str) -> str | None:
         return f"not a test set of {', '.join(lacking)}"
     if len({text.read_bytes() for text in texts.values()}) > 1:
         return "the runs have different references, so train them on the same data"
-    unscored = [run for run in runs if not is_scored(run, split)]
+    unscored = [run for run in runs if not is_scored(run, split, load_run(run).decoding)]
     if not unscored:
         return None
     evaluate = f"mt-evaluate run_dir={unscored[0]} split={split}"

@@ -141,7 +141,7 @@ def _complete(
                 score_faults(config, run_dir)
     else:
         held_out = [split for split in scores if held_out_text(run_dir, split, "source").exists()]
-        missing = [split for split in held_out if not is_scored(run_dir, split)]
+        missing = [split for split in held_out if not is_scored(run_dir, split, config.decoding)]
         if outdated or missing or not (run_dir / CARD).exists():
             outdated = True
             _score_and_describe(config, run_dir, missing, state, filters, command=command)

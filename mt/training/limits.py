@@ -2,14 +2,12 @@
 
 import math
 import time
-from collections import deque
 from dataclasses import dataclass, field
-from statistics import median_low
 
 from mt.reporting import format_seconds
 
 _LEAST_STEPS, _LEAST_SECONDS = 10, 3.0  # that show the speed; the first step, which warms up or compiles, not counted
-_REMEMBERED_STEPS, _UNUSUAL = 5, 2  # a step that takes so many times as long as the median waits for something else
+_UNKNOWN_STEPS, _FIRST_STEPS, _UNUSUAL = 3, 10, 3  # the first, of which each may be compiled
 _UNMEASURED_SHARE = 0.1  # of the time, kept for the end until a validation shows how long it takes
 
 
@@ -26,7 +24,8 @@ class Clock:
     validation_seconds: float | None = None  # of the newest; None before the first
     paces: bool = False
     _first: tuple[int, float] | None = None  # a step and when it ended
-    _steps: deque[float] | None = None  # the seconds of the newest; None before the first
+    _steps: int = 0  # of those that `progress` has seen, up to the first ten, and the shortest of them in seconds
+    _shortest: float = math.inf
 
     def seconds_left(self) -> float:
         """For steps, infinite without a limit."""
@@ -41,24 +40,22 @@ class Clock:
         """The share of the time for steps that is over after a step of `seconds`, before which it was `before`.
 
         It is 1 when no time is left. What is left of the share goes with what is left of the time, so that it never
-        falls and always ends at 1, even when a larger budget is given or the end turns out to need less time. Steps
-        that are compiled or wait, for a validation or a machine that slept, count as usual ones: a warm-up would be
-        over before the weights have moved.
+        falls and always ends at 1, even when a larger budget is given or the end turns out to need less time. The
+        first steps of a command, which may be compiled, count as usual ones: a warm-up would be over before the
+        weights have moved.
         """
         left, seconds = max(self.seconds_left(), 0.0), self._usual(seconds)
         return 1.0 if left == 0 else before + (1 - before) * seconds / (seconds + left)
 
     def _usual(self, seconds: float) -> float:
-        """The seconds of a step, at most twice the median of the newest; those of the first follow when it is known."""
-        if self._steps is None:  # the first always warms up or is compiled
-            self._steps = deque(maxlen=_REMEMBERED_STEPS)
-            return 0.0
-        known = len(self._steps) == _REMEMBERED_STEPS
-        self._steps.append(seconds)
-        usual = median_low(self._steps)
-        if known:
-            return min(seconds, _UNUSUAL * usual)
-        return usual * _REMEMBERED_STEPS if len(self._steps) == _REMEMBERED_STEPS else 0.0
+        """The seconds that count: of the first steps no more than thrice the shortest, and together from the third."""
+        if self._steps == _FIRST_STEPS:
+            return seconds
+        self._steps += 1
+        self._shortest = min(self._shortest, seconds)
+        if self._steps <= _UNKNOWN_STEPS:
+            return self._shortest * _UNKNOWN_STEPS if self._steps == _UNKNOWN_STEPS else 0.0
+        return min(seconds, _UNUSUAL * self._shortest)
 
     def __str__(self) -> str:
         minutes = self.max_minutes or 0

@@ -42,7 +42,7 @@ class StepResult:
     source_tokens: int
     target_tokens: int
     finite: bool  # else loss or gradient could not be used: the step was skipped and the weights are as before
-    begins_at: str | None = None  # where not: the parameter at which backpropagation first met what is not finite
+    last_not_finite: str | None = None  # the last parameter, in the model's order, whose gradient is not finite
 
 
 class TrainingLoss(nn.Module):
@@ -137,7 +137,7 @@ def train_step(
         finite=math.isfinite(loss) and not unusable,
     )
     if not result.finite:
-        result.begins_at = _first_not_finite(replica.loss)
+        result.last_not_finite = _last_not_finite(replica.loss)
     elif not updated:
         optimizer.step()
     optimizer.zero_grad(set_to_none=True)
@@ -189,10 +189,11 @@ def _accumulate_side_by_side(
     return sums
 
 
-def _first_not_finite(loss: nn.Module) -> str | None:
-    """The parameter nearest to the output whose gradient is not finite; None where all are, and only the loss is not.
+def _last_not_finite(loss: nn.Module) -> str | None:
+    """The last parameter, in the model's order, whose gradient is not finite; None where only the loss is not.
 
-    Of shards (`training.fsdp`) this rank's are looked at.
+    What is not finite comes from its layer, or from what follows it in the model. Of shards (`training.fsdp`) this
+    rank's are looked at.
     """
     gradients = [(name, one.grad) for name, one in loss.named_parameters() if one.grad is not None]
     own = ((name, getattr(gradient, "_local_tensor", gradient)) for name, gradient in reversed(gradients))

@@ -177,7 +177,7 @@ class Trainer:
             window.source_tokens += result.source_tokens
             window.target_tokens += result.target_tokens
         else:
-            self._skip(state, result.begins_at)
+            self._skip(state, result.last_not_finite)
         if state.step % self.loop.log_every_steps == 0 and state.window.steps:
             self._log(state, rate, result.gradient_norm)
 
@@ -185,11 +185,11 @@ class Trainer:
         used = self._energy.joules()
         state.joules = None if used is None or state.joules is None else state.joules + used
 
-    def _skip(self, state: TrainingState, begins_at: str | None) -> None:
+    def _skip(self, state: TrainingState, last: str | None) -> None:
         state.skipped_steps += 1
         state.consecutive_skips += 1
         self._record(state, "skipped", skipped_steps=state.skipped_steps)
-        where = f", from {begins_at.removeprefix('model.')} on" if begins_at else ""
+        where = f" up to {last.removeprefix('module.').removeprefix('model.')}" if last else ""
         self._progress.line(f"step {state.step}: the gradient is not finite{where}: step skipped, weights unchanged")
         if state.consecutive_skips >= _MAX_CONSECUTIVE_SKIPS:
             raise DivergedError(

@@ -71,12 +71,14 @@ def score_split(
     expected = run.expected if split == "test" else None
     own, now = asdict(run.decoding), asdict(decoding) | {"batch_tokens": run.decoding.batch_tokens}
     others = {key: value for key, value in own.items() if now[key] != value}
-    as_in_training = not others and language == run.data.target_language
-    first = scores_path(run_dir, split).parent if as_in_training else None
+    if language != run.data.target_language:
+        others["target_language"] = run.data.target_language
+    first = None if others else scores_path(run_dir, split).parent
     options: dict[str, Any] = {"first": first, "expected": None if others else expected, "form": form}
     translate_and_score(run_dir, translator, text, language=language, decoding=decoding, **options)
     if expected is not None and others:
-        typed = " ".join(f"decoding.{key}={json.dumps(value)}" for key, value in others.items())
+        names = (key if key == "target_language" else f"decoding.{key}" for key in others)
+        typed = " ".join(f"{name}={json.dumps(value)}" for name, value in zip(names, others.values(), strict=True))
         report(f"not compared with the expected BLEU {expected.bleu:.2f}, which is of the run's own search: {typed}")
 
 
@@ -94,31 +96,38 @@ def save_scores(folder: Path, values: Mapping[str, object], shown: str, **files:
         print(shown, flush=True)  # also when the disk is full
 
 
-def own_folder(run_dir: Path, name: str, about: Mapping[str, object], *, first: Path | None = None) -> Path:
+def own_folder(run_dir: Path, name: str, about: Mapping[str, Any], *, first: Path | None = None) -> Path:
     """The folder `first`, else the one of a name or with a number, whose scores are of the same text and options.
 
     Or that has none, or damaged ones. Folders of what the training scores are for that alone, as `first`. Raises
     BadFileError for scores that are not a file.
     """
+    if first is not None:
+        if (first / SCORES).exists():
+            check_file(first / SCORES)
+        return first
     own = scored_splits(load_run(run_dir)) if (run_dir / CONFIG).exists() else []
     named, of_training = run_dir / EVALUATIONS / name, [scores_path(run_dir, split).parent for split in own]
-    folder = first or named
+    folder = named
     for number in itertools.count(2):
-        if folder == first or folder not in of_training:
+        if folder not in of_training:
             if not (folder / SCORES).exists():
                 break
             try:
                 scores = dict(json.loads(read_file(folder / SCORES, LARGEST_SCORES_BYTES)))
             except (ValueError, TypeError, RecursionError):
                 break
-            if not about.keys() <= scores.keys() or {key: scores[key] for key in about} == about:
+            if all(_same(scores.get(key), value) for key, value in about.items()):
                 break
         folder = named.with_name(f"{named.name}-{number}")
     return folder
 
 
-def is_scored(run_dir: Path, split: str) -> bool:
-    """Whether the scores that a training ends with are there for a split, and whole, with a hypothesis for each."""
+def is_scored(run_dir: Path, split: str, decoding: Decoding) -> bool:
+    """Whether the scores that a training ends with are there for a split, by this search, and whole.
+
+    That is with a hypothesis for each sentence. Options that are newer than the scores are not compared.
+    """
     path = scores_path(run_dir, split)
     try:
         scores = read_json(path, LARGEST_SCORES_BYTES)
@@ -126,8 +135,18 @@ def is_scored(run_dir: Path, split: str) -> bool:
     except (BadFileError, UserError):
         return False
     numbers = all(isinstance(scores.get(name), int | float) for name in ("bleu", "chrf", "exact_match", "seconds"))
-    described = {"bleu_signature", "chrf_signature", "decoding"} <= scores.keys()
-    return numbers and described and scores.get("sentences") == hypotheses
+    search = scores.get("decoding")
+    if not (numbers and isinstance(search, dict) and {"bleu_signature", "chrf_signature"} <= scores.keys()):
+        return False
+    own = {key: value for key, value in asdict(decoding).items() if key in search}
+    return scores.get("sentences") == hypotheses and _same(search, {**search, **own})
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether descriptions are equal; the size of batches changes no translation."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {**one, "batch_tokens": None} == {**other, "batch_tokens": None}
+    return bool(one == other)
 
 
 def split_lines(run_dir: Path, split: str) -> tuple[list[str], list[str]]:

@@ -69,7 +69,7 @@ def test_scores_are_saved_and_printed(tmp_path: Path, capsys: pytest.CaptureFixt
     assert saved["bleu"] == pytest.approx(100)
     assert saved["sentences"] == 3
     assert (tmp_path / "run/evaluations/test/hypotheses.txt").read_bytes().count(b"\n") == 3
-    assert not is_scored(tmp_path / "run", "test")
+    assert not is_scored(tmp_path / "run", "test", toy_run().decoding)
     assert "BLEU 100.00" in capsys.readouterr().out
 
 
@@ -79,9 +79,9 @@ def test_what_a_training_scores_has_its_folder_for_itself(tmp_path: Path) -> Non
     run_dir = split_of(tmp_path / "run")
     for options in ({"decoding": DECODING, "language": "de"}, {"decoding": run.decoding, "language": "zh"}):
         score_split(run_dir, Echo(), "test", run, **options)
-        assert not is_scored(run_dir, "test")
+        assert not is_scored(run_dir, "test", run.decoding)
     score_split(run_dir, Echo(), "test", run, language="de", decoding=run.decoding)
-    assert is_scored(run_dir, "test")
+    assert is_scored(run_dir, "test", run.decoding)
 
 
 def test_a_file_with_the_name_of_a_test_set_is_another_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +92,21 @@ def test_a_file_with_the_name_of_a_test_set_is_another_text(tmp_path: Path, monk
     assert own_folder(tmp_path, "news", about).name == "news-3"
     assert own_folder(tmp_path, "news", {"scored": "news split"}, first=reserved) == reserved
     reserved.mkdir(parents=True)
-    (reserved / "evaluation.json").write_text("{}", encoding="utf-8")  # damaged: made again
+    (reserved / "evaluation.json").write_text("{}", encoding="utf-8")  # made again
     assert own_folder(tmp_path, "news", {"scored": "news split"}, first=reserved) == reserved
+
+
+def test_scores_of_before_are_made_again_in_their_place(tmp_path: Path) -> None:
+    """Batches of another size change no translation, and another search is not the run's own."""
+    run = toy_run()
+    run_dir = split_of(tmp_path / "run")
+    score_split(run_dir, Echo(), "test", run, language="de", decoding=replace(run.decoding, batch_tokens=4096))
+    assert is_scored(run_dir, "test", run.decoding)
+    narrower = replace(run, decoding=replace(run.decoding, beam_size=1))
+    assert not is_scored(run_dir, "test", narrower.decoding)
+    score_split(run_dir, Echo(), "test", narrower, language="de", decoding=narrower.decoding)
+    assert is_scored(run_dir, "test", narrower.decoding)
+    assert not (run_dir / "evaluations").exists()
 
 
 @pytest.mark.parametrize("damage", ["nothing", "{", "{}", '{"sentences": 3, "bleu": null}', "hypotheses"])
@@ -105,9 +118,9 @@ def test_damaged_scores_count_as_none(tmp_path: Path, damage: str) -> None:
         (run_dir / "hypotheses.txt").write_text("one\n", encoding="utf-8")
     elif damage != "nothing":
         (run_dir / "evaluation.json").write_text(damage, encoding="utf-8")
-    assert is_scored(run_dir, "test") == (damage == "nothing")
+    assert is_scored(run_dir, "test", run.decoding) == (damage == "nothing")
     score_split(run_dir, Echo(), "test", run, language="de", decoding=run.decoding)
-    assert is_scored(run_dir, "test")
+    assert is_scored(run_dir, "test", run.decoding)
 
 
 NOTHING_ELSE: dict[str, Any] = {"perplexity": None, "parameters_millions": None}

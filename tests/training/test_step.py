@@ -110,7 +110,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing(damage: float, at: int, f
     hook = bias.register_hook(lambda gradient: gradient * next(calls))
     result = step(model, optimizer, batches(CUTS["two"]))
     assert not result.finite
-    assert result.begins_at == "model.decoder.layers.0.feed_forward.outer.bias"
+    assert result.last_not_finite == "model.decoder.layers.0.feed_forward.outer.bias"
     assert all(torch.equal(weights[name], tensor) for name, tensor in model.state_dict().items())
     assert str(optimizer.state_dict()) == str(moments)
     hook.remove()

@@ -319,21 +319,31 @@ def test_a_schedule_by_time_ends_in_time_and_decayed_at_any_speed(
     assert len(run.steps) == steps
 
 
-def test_steps_that_compile_or_wait_move_a_schedule_by_time_no_further_than_others(
+def test_first_steps_that_compile_move_a_schedule_by_time_no_further_than_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A GPU's first steps once took half of a budget: the rate began at its peak, and nothing was learned."""
-    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 60.0 if run.step in (0, 1, 2, 60) else 2.0)
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: 100.0 if run.step in (0, 1, 4) else 2.0)
     run.step = 0
     assert run.start().progress == 1.0
     assert 585 < run.now <= 600 + 20
     positions = [position for _, position in run.steps]
     moved = [later - sooner for sooner, later in itertools.pairwise(positions)]
-    assert positions[5] < 1.4
-    assert max(moved[6:70]) < 3 * sorted(moved[6:70])[32]
-    assert moved[60] > 0
-    assert max(moved[:6]) < 0.5
+    assert positions[8] < 2.2  # of 13
+    assert max(moved[:9]) < 4 * moved[11]
     assert positions[-1] > 12.5
+
+
+@pytest.mark.parametrize("seconds", [2.0, 12.0, 25.0])
+def test_a_schedule_by_time_of_few_steps_warms_up_and_decays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    run = PacedRun(tmp_path / "run", monkeypatch, lambda _: seconds)
+    run.minutes = 4.0
+    run.start()
+    positions = [position for _, position in run.steps]
+    assert max(later - sooner for sooner, later in itertools.pairwise(positions)) < 12 * max(4.5 * seconds, 15) / 200
+    assert positions[-1] > 1 + 12 * (1 - 3.5 * seconds / 200)
 
 
 def test_rank_zero_alone_tells_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -398,7 +408,7 @@ def test_a_larger_budget_goes_on_from_where_the_schedule_was(tmp_path: Path, mon
     positions = [position for at, position in run.steps if at > began]
     assert positions[0] == pytest.approx(half, abs=0.5)
     assert max(later - sooner for sooner, later in itertools.pairwise(positions)) < 0.15
-    assert all(later > sooner for sooner, later in itertools.pairwise(positions[6:]))
+    assert all(later > sooner for sooner, later in itertools.pairwise(positions[3:]))
     assert 5990 < run.now <= 6020
 
 
