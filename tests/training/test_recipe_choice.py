@@ -6,7 +6,12 @@ from typing import Any
 
 import hydra
 import pytest
+import torch
+from composed import composed
 
+from mt.commands import automatic
+from mt.config.schema import TrainConfig
+from mt.errors import UserError
 from mt.training.recipe import SIZES, CorpusStatistics, Options, Recipe, recipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,3 +159,31 @@ def test_the_experiment_leaves_open_what_a_recipe_chooses() -> None:
     chosen = made(29_000, 60)
     assert set(left) == chosen.options.keys()
     assert {word.split("=")[0] for line in chosen.reasons for word in line.split(": ")[0].split()} == set(left)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("room", "measured"), [(10**6, [25_000]), (7000, [25_000, 12_500, 6250]), (0, None)])
+def test_a_trial_on_a_gpu_takes_the_batch_of_the_recipe_or_what_fits(
+    monkeypatch: pytest.MonkeyPatch, room: int, measured: list[int] | None
+) -> None:
+    """A small batch would show how fast its kernels are started."""
+    tried = []
+
+    def speed(_: object, steps: Any, **__: object) -> float:
+        [batch] = next(steps).micro_batches
+        tried.append(batch.source.numel())
+        if batch.source.numel() > room:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return 7.0
+
+    monkeypatch.setattr(automatic, "target_tokens_per_second", speed)
+    config = composed("train", "model=toy", "training=toy", "model.num_layers=1")
+    assert isinstance(config, TrainConfig)
+    large = corpus(2_000_000)
+    assert large.most_batch_tokens == 25_000
+    if measured is None:
+        with pytest.raises(UserError, match="micro-batches of 2048 tokens"):
+            automatic._measured(config, large, torch.device("meta"), 100)
+        return
+    assert automatic._measured(config, large, torch.device("meta"), 100) == 7.0
+    assert tried == pytest.approx(measured, rel=0.05)
