@@ -193,5 +193,5 @@ def _explain(error: Exception) -> str:
     if match := re.match(r"Could not override '((?:data|decoding)\.(\w+).*?)'", lines[0]):
         return f"{match[1]} needs another choice first: {_choices_with(match[2])}"
     if match := re.match(r"Error merging override '?([\w.]+)=", lines[0]):
-        return f"{match[1]}: not of the form that it has, such as a list in [...]; docs/reference.md shows it"
+        return f"{match[1]}: needs another form, such as a list in [...]; docs/reference.md has it"
     return " ".join(lines[:2])

@@ -138,7 +138,7 @@ def _translate(
 def _read_document(path: Path) -> bytes:
     """The content of a document. Raises UserError for a pipe or a device, which might never end, and a huge file."""
     if path.exists() and not path.is_file():
-        raise UserError(f"document={path}: not a file")
+        raise UserError(f"document={path}: not a regular file; save it to one first")
     with path.open("rb") as file:
         content = file.read(_LARGEST_DOCUMENT + 1)
     if len(content) > _LARGEST_DOCUMENT:

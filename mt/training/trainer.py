@@ -189,7 +189,7 @@ class Trainer:
         state.skipped_steps += 1
         state.consecutive_skips += 1
         self._record(state, "skipped", skipped_steps=state.skipped_steps)
-        where = f" up to {last.removeprefix('module.').removeprefix('model.')}" if last else ""
+        where = f" in parameters up to {last.removeprefix('module.').removeprefix('model.')}" if last else ""
         self._progress.line(f"step {state.step}: the gradient is not finite{where}: step skipped, weights unchanged")
         if state.consecutive_skips >= _MAX_CONSECUTIVE_SKIPS:
             raise DivergedError(

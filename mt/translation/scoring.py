@@ -69,8 +69,7 @@ def score_split(
     report(f"translating the {split} split: {len(text.lines[0]):,} sentences, beam {translator.search.beam_size}")
     form = format_exact_match if isinstance(run.data, TaskData) else format_scores
     expected = run.expected if split == "test" else None
-    own, now = asdict(run.decoding), asdict(decoding) | {"batch_tokens": run.decoding.batch_tokens}
-    others = {key: value for key, value in own.items() if now[key] != value}
+    others = _others(asdict(run.decoding), asdict(decoding))
     if language != run.data.target_language:
         others["target_language"] = run.data.target_language
     first = None if others else scores_path(run_dir, split).parent
@@ -117,7 +116,8 @@ def own_folder(run_dir: Path, name: str, about: Mapping[str, Any], *, first: Pat
                 scores = dict(json.loads(read_file(folder / SCORES, LARGEST_SCORES_BYTES)))
             except (ValueError, TypeError, RecursionError):
                 break
-            if all(_same(scores.get(key), value) for key, value in about.items()):
+            same_text = scores.get("scored") == about["scored"]
+            if same_text and not _others(about.get("decoding", {}), scores.get("decoding", {})):
                 break
         folder = named.with_name(f"{named.name}-{number}")
     return folder
@@ -126,7 +126,7 @@ def own_folder(run_dir: Path, name: str, about: Mapping[str, Any], *, first: Pat
 def is_scored(run_dir: Path, split: str, decoding: Decoding) -> bool:
     """Whether the scores that a training ends with are there for a split, by this search, and whole.
 
-    That is with a hypothesis for each sentence. Options that are newer than the scores are not compared.
+    That is with a hypothesis for each sentence.
     """
     path = scores_path(run_dir, split)
     try:
@@ -135,18 +135,20 @@ def is_scored(run_dir: Path, split: str, decoding: Decoding) -> bool:
     except (BadFileError, UserError):
         return False
     numbers = all(isinstance(scores.get(name), int | float) for name in ("bleu", "chrf", "exact_match", "seconds"))
-    search = scores.get("decoding")
-    if not (numbers and isinstance(search, dict) and {"bleu_signature", "chrf_signature"} <= scores.keys()):
-        return False
-    own = {key: value for key, value in asdict(decoding).items() if key in search}
-    return scores.get("sentences") == hypotheses and _same(search, {**search, **own})
+    described = {"bleu_signature", "chrf_signature", "decoding"} <= scores.keys()
+    whole = numbers and described and scores.get("sentences") == hypotheses
+    return whole and not _others(asdict(decoding), scores["decoding"])
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether descriptions are equal; the size of batches changes no translation."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return {**one, "batch_tokens": None} == {**other, "batch_tokens": None}
-    return bool(one == other)
+def _others(search: Mapping[str, Any], other: Any) -> dict[str, Any]:
+    """The options of a search that another has otherwise, or all where it is none.
+
+    The size of batches changes no translation, and options that are newer than a search are not compared.
+    """
+    if not isinstance(other, Mapping):
+        return dict(search)
+    compared = search.keys() & other.keys() - {"batch_tokens"}
+    return {key: value for key, value in search.items() if key in compared and other[key] != value}
 
 
 def split_lines(run_dir: Path, split: str) -> tuple[list[str], list[str]]:

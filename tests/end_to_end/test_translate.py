@@ -357,7 +357,7 @@ def test_a_document_is_translated(
         assert f"error: {message}" in capfd.readouterr().err
     assert not list(Path().glob("o.*"))
     os.mkfifo("pipe.md")
-    for name, limit, message in (("pipe.md", 9, "not a file"), ("a.md", 9, "larger than 0 MiB")):
+    for name, limit, message in (("pipe.md", 9, "not a regular file"), ("a.md", 9, "larger than 0 MiB")):
         monkeypatch.setattr("mt.commands.translate._LARGEST_DOCUMENT", limit)
         translated(finished, f"document={name}", "output=d.md", code=2)
         assert f"error: document={name}: {message}" in capfd.readouterr().err
