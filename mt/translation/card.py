@@ -55,7 +55,7 @@ def write_card(
     counts = "".join(f"- {name}: {count:,} pairs\n" for name, count in corpora.items())
     sections = [
         _metadata(config, scores),
-        f"# {config.name}: {source} to {target}",
+        f"# {_title(config)}: {source} to {target}",
         f"A Transformer of {parameters:,} parameters, trained on {filters.kept:,} pairs.",
         *_score_table(scores),
         f"## Data\n\nCorpus `{config.data.name}`{too_long}.\n\n{counts}\n```\n{filters.table()}\n```",
@@ -87,6 +87,11 @@ def _parts(run_dir: Path) -> list[str]:
     return re.split(r"\n(?=## )", text)
 
 
+def _title(config: TrainConfig) -> str:
+    """The run's name; where it only says which data choice it was, its folder's."""
+    return config.name if config.name != config.data.name else Path(config.run_dir).absolute().name
+
+
 def _energy(joules: float | None) -> str:
     if joules is None:
         return "energy could not be read"
@@ -108,7 +113,7 @@ def _metadata(config: TrainConfig, scores: dict[str, dict[str, Any]]) -> str:
     lines = ["---", f"language: {json.dumps([config.data.source_language, config.data.target_language])}"]
     lines += ["pipeline_tag: translation", "metrics: [bleu, chrf]"]
     if scores:
-        lines += ["model-index:", f"- name: {json.dumps(config.name)}", "  results:"]
+        lines += ["model-index:", f"- name: {json.dumps(_title(config))}", "  results:"]
     for split, values in scores.items():
         lines += ["  - task: {type: translation}", f"    dataset: {{name: {json.dumps(split)}, type: text}}"]
         lines.append(

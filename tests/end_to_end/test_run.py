@@ -70,6 +70,7 @@ def test_the_card_has_scores_counts_examples_and_the_command(finished: tuple[Pat
     run_dir, _ = finished
     _, metadata, text = (run_dir / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     scores = json.loads((run_dir / "evaluation.json").read_text(encoding="utf-8"))
+    assert f"\n# {run_dir.name}: en to de\n" in text  # data=files alone would say only "files"
     [result] = yaml.safe_load(metadata)["model-index"][0]["results"]
     assert result["metrics"] == [
         {"type": "bleu", "value": round(scores["bleu"], 2)},
