@@ -69,15 +69,15 @@ def score_split(
     report(f"translating the {split} split: {len(text.lines[0]):,} sentences, beam {translator.search.beam_size}")
     form = format_exact_match if isinstance(run.data, TaskData) else format_scores
     expected = run.expected if split == "test" else None
-    others = _others(asdict(run.decoding), asdict(decoding))
+    changed = _differences(asdict(run.decoding), asdict(decoding))
     if language != run.data.target_language:
-        others["target_language"] = run.data.target_language
-    first = None if others else scores_path(run_dir, split).parent
-    options: dict[str, Any] = {"first": first, "expected": None if others else expected, "form": form}
+        changed["target_language"] = run.data.target_language
+    first = None if changed else scores_path(run_dir, split).parent
+    options: dict[str, Any] = {"first": first, "expected": None if changed else expected, "form": form}
     translate_and_score(run_dir, translator, text, language=language, decoding=decoding, **options)
-    if expected is not None and others:
-        names = (key if key == "target_language" else f"decoding.{key}" for key in others)
-        typed = " ".join(f"{name}={json.dumps(value)}" for name, value in zip(names, others.values(), strict=True))
+    if expected is not None and changed:
+        names = (key if key == "target_language" else f"decoding.{key}" for key in changed)
+        typed = " ".join(f"{name}={json.dumps(value)}" for name, value in zip(names, changed.values(), strict=True))
         report(f"not compared with the expected BLEU {expected.bleu:.2f}, which is of the run's own search: {typed}")
 
 
@@ -117,7 +117,7 @@ def own_folder(run_dir: Path, name: str, about: Mapping[str, Any], *, first: Pat
             except (ValueError, TypeError, RecursionError):
                 break
             same_text = scores.get("scored") == about["scored"]
-            if same_text and not _others(about.get("decoding", {}), scores.get("decoding", {})):
+            if same_text and not _differences(about.get("decoding", {}), scores.get("decoding", {})):
                 break
         folder = named.with_name(f"{named.name}-{number}")
     return folder
@@ -137,13 +137,13 @@ def is_scored(run_dir: Path, split: str, decoding: Decoding) -> bool:
     numbers = all(isinstance(scores.get(name), int | float) for name in ("bleu", "chrf", "exact_match", "seconds"))
     described = {"bleu_signature", "chrf_signature", "decoding"} <= scores.keys()
     whole = numbers and described and scores.get("sentences") == hypotheses
-    return whole and not _others(asdict(decoding), scores["decoding"])
+    return whole and not _differences(asdict(decoding), scores["decoding"])
 
 
-def _others(search: Mapping[str, Any], other: Any) -> dict[str, Any]:
-    """The options of a search that another has otherwise, or all where it is none.
+def _differences(search: Mapping[str, Any], other: Any) -> dict[str, Any]:
+    """The options of `search` whose values differ in `other`; all of them where `other` is not a search.
 
-    The size of batches changes no translation, and options that are newer than a search are not compared.
+    The size of batches changes no translation, and options that only one of the two has are not compared.
     """
     if not isinstance(other, Mapping):
         return dict(search)
@@ -198,7 +198,7 @@ def translate_and_score(
     expected: Expected | None = None,
     form: Callable[[Scores], str] = format_scores,
 ) -> None:
-    """Translate a text, save its scores, in the folder `first` if that has no others, and print. Raises DiskError."""
+    """Translate a text, save its scores in `first`, else in a folder of its own, and print. Raises DiskError."""
     about = {"scored": text.about, "decoding": asdict(decoding)}
     folder = own_folder(run_dir, text.name, about, first=first)
     (sources, references), start = text.lines, time.monotonic()
