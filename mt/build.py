@@ -20,6 +20,7 @@ from mt.data.tasks import TaskCorpus
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import UserError
 from mt.fast.chunked_loss import chunked_loss
+from mt.fast.compiled import can_compile_for_gpu
 from mt.fast.dropout import Dropout
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
@@ -114,6 +115,7 @@ def augmentation(data: schema.Data) -> Augmentation | None:
 def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int | None) -> AnyTransformer:
     """A new model, initialised by the run's seed; without a `source_vocab_size` both sides share one vocabulary."""
     seed_everything(config.seed, 0)
+    one_shape = isinstance(config.data, schema.TextData) or config.training.packing is not False  # on a GPU
     num_classes = 2 if classifies(config) else None
     if isinstance(config.data, schema.LabelledData) and config.data.labels is not None:
         num_classes = len(config.data.labels)
@@ -124,7 +126,7 @@ def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int
         num_classes=num_classes,
         pad=PAD,
         eos=EOS,
-        attention=fused_attention,
+        attention=functools.partial(fused_attention, one_shape=one_shape),
         make_dropout=Dropout,
     )
     return architecture.transformer()
@@ -138,7 +140,10 @@ def training_loss(model: AnyTransformer, training: schema.Training) -> TrainingL
     elif training.consistency == "simcut":
         dropout = Dropout(training.cutoff)
         consistency = SimCut(weight=training.consistency_weight, dropout=dropout, spared=[PAD, BOS, EOS])
-    return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=chunked_loss, consistency=consistency)
+    on_gpu = next(model.parameters()).is_cuda
+    compiled = on_gpu and (can_compile_for_gpu() if training.compile == "auto" else training.compile)
+    loss = functools.partial(chunked_loss, compiled=compiled)
+    return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=loss, consistency=consistency)
 
 
 def validation_loss(model: AnyTransformer, training: schema.Training) -> TrainingLoss:
@@ -197,7 +202,8 @@ def compiles(config: schema.TrainConfig, device: torch.device) -> bool:
     if training.compile != "auto":
         return training.compile
     one_shape = isinstance(config.data, schema.TextData) or on_gpu_if_auto(training.packing, device)
-    return device.type == "cuda" and one_shape and config.model.d_model >= _LEAST_COMPILED
+    wide = config.model.d_model >= _LEAST_COMPILED
+    return device.type == "cuda" and one_shape and wide and can_compile_for_gpu()
 
 
 def translator(

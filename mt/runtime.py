@@ -13,7 +13,8 @@ from mt.errors import UserError
 def choose_device(name: str) -> torch.device:
     """`auto` takes CUDA, then MPS, then the CPU. Raises UserError for a device that this machine does not have.
 
-    CUDA multiplies fp32 numbers as TF32 from here on: factors of 10 bits, sums in fp32, several times as fast.
+    CUDA multiplies fp32 numbers as TF32 from here on: factors of 10 bits, sums in fp32, several times as fast. Its
+    attention is cuDNN's only where somebody asks for that, because cuDNN plans it anew for each shape.
     """
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     available = [device for device, is_there in there.items() if is_there]
@@ -22,6 +23,7 @@ def choose_device(name: str) -> torch.device:
     device = torch.device(available[0] if name == "auto" else name)
     if device.type == "cuda":
         torch.set_float32_matmul_precision("high")
+        torch.backends.cuda.enable_cudnn_sdp(False)
     return device
 
 

@@ -41,12 +41,14 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     batches = _packed(read, task["pack_length"], parts) if packed else [_padded(pairs, parts) for pairs in read]
     if on_gpu:
         batches = [[batch.pinned() for batch in micro_batches] for micro_batches in batches]
-    fast: dict[str, Any] = {"attention": fused_attention, "make_dropout": Dropout}
+    attention = functools.partial(fused_attention, one_shape=packed)
+    fast: dict[str, Any] = {"attention": attention, "make_dropout": Dropout}
     model = Architecture(**task["sizes"], **fast, pad=PAD).transformer().to(device).train()
     if on_gpu:
         compile_layers(model, static_shapes=packed)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
-    loss = TrainingLoss(model, label_smoothing=float(task["label_smoothing"]), loss=chunked_loss)
+    smoothing = float(task["label_smoothing"])
+    loss = TrainingLoss(model, label_smoothing=smoothing, loss=functools.partial(chunked_loss, compiled=on_gpu))
     replica = SINGLE_PROCESS.wrap(loss, optimizer)
 
     def step(micro_batches: list[Batch], precision: torch.dtype) -> float:

@@ -4,12 +4,15 @@ For base the logits of 25,000 tokens would be 3.7 GB in fp32, and reading and wr
 arithmetic. Here one chunk of positions at a time passes through the projection and the loss, and its gradient is
 computed at once: with p = softmax(z), the gradient of the loss (mt/training/loss.py) with respect to the logits z is
 p - (1 - ε) · one-hot - ε / V. Matrix products are in the precision of autocast. The softmax, the loss and the sums over
-chunks are in fp32; a CPU computes them for as many positions at once as its cache holds.
+chunks are in fp32; a CPU computes them for as many positions at once as its cache holds, and a GPU can have them
+compiled to one kernel, because for each of them one by one it reads and writes the whole chunk.
 
 Of two passes over the same labels a chunk holds the same positions of both. With q the other pass's distribution and
 d = log p - log q, the gradient of KL(p ‖ q) is p (d - KL(p ‖ q)) with respect to p's logits and q - p to q's.
 """
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -22,6 +25,8 @@ from mt.training.loss import Divergence, LossSums
 _LOGITS_PER_CHUNK = {"cpu": 2**21, "cuda": 2**28}
 _LOGITS_AT_ONCE = {"cpu": 2**18}  # 1 MiB in fp32: the second-level cache of a core holds them
 
+OfChunk = Callable[..., Tensor]  # of logits and labels the sums; replaces the logits by their gradient when `learning`
+
 
 def chunked_loss(
     states: Float[Tensor, "all_tokens d_model"],
@@ -31,8 +36,9 @@ def chunked_loss(
     *,
     label_smoothing: float,
     divergence: Divergence | None = None,
+    compiled: bool = False,
 ) -> LossSums:
-    """The sums of `projected_loss`, with the same gradients."""
+    """The sums of `projected_loss`, with the same gradients; of a single pass by one kernel if it is `compiled`."""
     if bias is not None:  # one more feature, which is 1 in every row
         states, weight = functional.pad(states, (0, 1), value=1.0), torch.cat([weight, bias.unsqueeze(1)], dim=1)
     dtype = weight.dtype
@@ -40,7 +46,12 @@ def chunked_loss(
         dtype = torch.get_autocast_dtype(states.device.type)
     learning = torch.is_grad_enabled() and (states.requires_grad or weight.requires_grad)
     with torch.autocast(states.device.type, enabled=False):
-        return LossSums(*_ChunkedLoss.apply(states, weight, labels, label_smoothing, divergence, dtype, learning))
+        if divergence is not None:
+            of_chunk: OfChunk = functools.partial(_paired_sums_then_gradient, divergence=divergence)
+        else:
+            of_chunk = _compiled() if compiled and learning else _sums_then_gradient
+        passes = 1 if divergence is None else 2
+        return LossSums(*_ChunkedLoss.apply(states, weight, labels, label_smoothing, of_chunk, passes, dtype, learning))
 
 
 class _ChunkedLoss(torch.autograd.Function):
@@ -51,12 +62,12 @@ class _ChunkedLoss(torch.autograd.Function):
         weight: Tensor,
         labels: Tensor,
         label_smoothing: float,
-        divergence: Divergence | None,
+        of_chunk: OfChunk,
+        passes: int,
         dtype: torch.dtype,
         learning: bool,
     ) -> tuple[Tensor, ...]:
         wide = torch.promote_types(weight.dtype, torch.float32)
-        passes = 1 if divergence is None else 2
         states = states.unflatten(0, (passes, len(labels)))
         sums = torch.zeros(1 + passes, dtype=wide, device=states.device)
         states_gradient = torch.empty_like(states, dtype=wide) if learning else None
@@ -66,10 +77,7 @@ class _ChunkedLoss(torch.autograd.Function):
         for start in range(0, len(labels), size):
             rows = states[:, start : start + size].flatten(0, 1).to(dtype)
             logits, right = rows @ matrix.T, labels[start : start + size]
-            if divergence is None:
-                sums += _sums_then_gradient(logits, right, label_smoothing, learning)
-            else:
-                sums += _paired_sums_then_gradient(logits, right, label_smoothing, divergence, learning)
+            sums += of_chunk(logits, right, label_smoothing=label_smoothing, learning=learning)
             if states_gradient is not None and weight_gradient is not None:
                 states_gradient[:, start : start + size] = (logits @ matrix).unflatten(0, (passes, len(right)))
                 weight_gradient += logits.T @ rows
@@ -83,13 +91,13 @@ class _ChunkedLoss(torch.autograd.Function):
     def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         states_gradient, weight_gradient = context.saved_tensors
         states_type, weight_type = context.types
-        scale, nothing = gradients[0], (None,) * 5
+        scale, nothing = gradients[0], (None,) * 6
         of_states = (states_gradient * scale).to(states_type).flatten(0, 1)
         return of_states, (weight_gradient * scale).to(weight_type), *nothing
 
 
 def _sums_then_gradient(
-    logits: Float[Tensor, "chunk vocabulary"], labels: Int[Tensor, " chunk"], label_smoothing: float, learning: bool
+    logits: Float[Tensor, "chunk vocabulary"], labels: Int[Tensor, " chunk"], *, label_smoothing: float, learning: bool
 ) -> Float[Tensor, "2"]:
     """Smoothed loss and negative log-likelihood of a chunk; then replaces `logits` by the gradient."""
     wide = torch.promote_types(logits.dtype, torch.float32)
@@ -103,9 +111,29 @@ def _sums_then_gradient(
     return sums
 
 
+def _in_one_pass(
+    logits: Float[Tensor, "chunk vocabulary"], labels: Int[Tensor, " chunk"], *, label_smoothing: float, learning: bool
+) -> Float[Tensor, "2"]:
+    """The same of a whole chunk, without an addition at single columns, so that a compiler makes one kernel of it."""
+    labels = labels.unsqueeze(1)
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    log_probability = logits.log_softmax(dim=1, dtype=wide)
+    if learning:
+        at_label = torch.arange(logits.shape[1], device=logits.device) == labels
+        smooth = log_probability.exp() - label_smoothing / logits.shape[1]
+        logits.copy_(torch.where(at_label, smooth - (1.0 - label_smoothing), smooth))
+    return _cross_entropy(log_probability, labels, label_smoothing)
+
+
+@functools.cache
+def _compiled() -> OfChunk:
+    return torch.compile(_in_one_pass)
+
+
 def _paired_sums_then_gradient(
     logits: Float[Tensor, "chunk_of_both vocabulary"],
     labels: Int[Tensor, " chunk"],
+    *,
     label_smoothing: float,
     divergence: Divergence,
     learning: bool,

@@ -54,8 +54,13 @@ def train_config(*arguments: str) -> TrainConfig:
         (["experiment=language_model_small", "model=gpt", "model.d_model=512", f"data.text={__file__}"], True),
     ],
 )
-def test_what_is_compiled_of_itself_has_a_shape_that_repeats(words: list[str], on_gpu: bool) -> None:
+def test_what_is_compiled_of_itself_has_a_shape_that_repeats(
+    words: list[str], on_gpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config, cpu = train_config(*words), torch.device("cpu")
+    monkeypatch.setattr(build, "can_compile_for_gpu", lambda: False)
+    assert build.compiles(config, torch.device("cuda")) == (config.training.compile is True)
+    monkeypatch.setattr(build, "can_compile_for_gpu", lambda: True)
     assert build.compiles(config, torch.device("cuda")) == on_gpu
     assert build.compiles(config, cpu) == (config.training.compile is True)
     assert build.search_batch_tokens(config.decoding, torch.device("cuda")) > 4096

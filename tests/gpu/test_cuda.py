@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -22,6 +23,7 @@ from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.model.transformer import Transformer
 from mt.runtime import autocast
+from mt.training.loss import ProjectedLoss
 from mt.training.processes import SINGLE_PROCESS, Replica
 from mt.training.step import TrainingLoss, train_step
 
@@ -48,17 +50,22 @@ def packed_steps() -> Iterator[list[Batch]]:
 
 
 def model(**changes: object) -> Transformer:
-    fast = {"attention": fused_attention, "make_dropout": Dropout}
-    return tiny_model(dtype=torch.float32, num_layers=2, d_model=64, d_ff=128, **fast, **changes).to(CUDA).train()
+    fast = {"attention": fused_attention, "make_dropout": Dropout} | changes
+    return tiny_model(dtype=torch.float32, num_layers=2, d_model=64, d_ff=128, **fast).to(CUDA).train()
 
 
-def replica_of(learner: Transformer, optimizer: torch.optim.Optimizer) -> Replica:
-    return SINGLE_PROCESS.wrap(TrainingLoss(learner, label_smoothing=0.1, loss=chunked_loss), optimizer)
+def replica_of(learner: Transformer, optimizer: torch.optim.Optimizer, loss: ProjectedLoss = chunked_loss) -> Replica:
+    return SINGLE_PROCESS.wrap(TrainingLoss(learner, label_smoothing=0.1, loss=loss), optimizer)
 
 
-def gradient(of: Transformer, batches: list[Batch], cast: Autocast = contextlib.nullcontext) -> Tensor:
+def gradient(
+    of: Transformer,
+    batches: list[Batch],
+    cast: Autocast = contextlib.nullcontext,
+    loss: ProjectedLoss = chunked_loss,
+) -> Tensor:
     optimizer = Observed(of.parameters())
-    train_step(replica_of(of, optimizer), batches, learning_rate=0.0, autocast=cast)
+    train_step(replica_of(of, optimizer, loss), batches, learning_rate=0.0, autocast=cast)
     return torch.cat([one.flatten() for one in optimizer.gradients])
 
 
@@ -80,6 +87,15 @@ def test_bf16_is_near_fp32() -> None:
     exact = gradient(model(), batches)
     rounded = gradient(model(), batches, functools.partial(autocast, CUDA, torch.bfloat16))
     assert float((rounded - exact).norm() / exact.norm()) < 0.05
+
+
+def test_what_is_compiled_and_planned_for_one_shape_is_near_it_too() -> None:
+    fast = functools.partial(fused_attention, one_shape=True)
+    loss = functools.partial(chunked_loss, compiled=True)
+    for batches in itertools.islice(packed_steps(), 3):  # of other numbers of tokens
+        exact = gradient(model(), batches)
+        rounded = gradient(model(attention=fast), batches, functools.partial(autocast, CUDA, torch.bfloat16), loss)
+        assert float((rounded - exact).norm() / exact.norm()) < 0.05
 
 
 def test_decoding_in_bf16_is_near_the_model() -> None:

@@ -283,6 +283,7 @@ def test_cuda_multiplies_fp32_as_tf32(device: Device) -> None:
     with mock.patch.object(torch, "set_float32_matmul_precision") as tf32:
         assert choose_device("auto").type == "cuda"
         tf32.assert_called_once_with("high")
+        assert not torch.backends.cuda.cudnn_sdp_enabled(), "it plans each new shape of a search for 40 ms"
         choose_device("cpu")
     tf32.assert_called_once()
 

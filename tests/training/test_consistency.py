@@ -80,9 +80,9 @@ def test_chunks_give_the_same_sums_and_gradients(
     monkeypatch.setitem(chunked_loss._LOGITS_AT_ONCE, "cpu", 4 * VOCAB_SIZE if positions_per_chunk else 0)
     real, held = chunked_loss._paired_sums_then_gradient, []
 
-    def noted(logits: Tensor, *others: object) -> Tensor:
+    def noted(logits: Tensor, *others: object, **options: object) -> Tensor:
         held.append(logits.numel())
-        return real(logits, *others)
+        return real(logits, *others, **options)
 
     monkeypatch.setattr(chunked_loss, "_paired_sums_then_gradient", noted)
     divergence = Divergence(4.0, shares)

@@ -24,8 +24,10 @@ def random_inputs(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, T
     return hidden, weight, torch.randint(VOCAB_SIZE, (TOKENS,), generator=random)
 
 
-def chunked(hidden: Tensor, weight: Tensor, gold: Tensor, *, label_smoothing: float) -> LossSums:
-    return chunked_loss.chunked_loss(hidden, weight, None, gold, label_smoothing=label_smoothing)
+def chunked(
+    hidden: Tensor, weight: Tensor, gold: Tensor, *, label_smoothing: float, compiled: bool = False
+) -> LossSums:
+    return chunked_loss.chunked_loss(hidden, weight, None, gold, label_smoothing=label_smoothing, compiled=compiled)
 
 
 def set_chunk(monkeypatch: pytest.MonkeyPatch, positions: int) -> None:
@@ -87,17 +89,22 @@ def test_chunks_give_the_same_sums_and_gradients(
     positions_per_chunk: int,
 ) -> None:
     set_chunk(monkeypatch, positions_per_chunk)
-    hidden, weight, gold = random_inputs(dtype)
-    exact_hidden, exact_weight = (part.detach().double().requires_grad_() for part in (hidden, weight))
-    expected = label_smoothed_loss(exact_hidden @ exact_weight.T, gold, label_smoothing=label_smoothing)
-    sums = chunked(hidden, weight, gold, label_smoothing=label_smoothing)
+    monkeypatch.setattr(
+        chunked_loss, "_compiled", lambda: chunked_loss._in_one_pass
+    )  # a GPU's compiler is another test
+    exact = [part.detach().double().requires_grad_() for part in random_inputs(dtype)[:2]]
+    gold = random_inputs(dtype)[2]
+    expected = label_smoothed_loss(exact[0] @ exact[1].T, gold, label_smoothing=label_smoothing)
     (0.37 * expected.smoothed).backward()
-    (0.37 * sums.smoothed).backward()
-    assert float(sums.smoothed) == pytest.approx(float(expected.smoothed), rel=tolerance)
-    assert float(sums.nll) == pytest.approx(float(expected.nll), rel=tolerance)
-    for ours, theirs in ((hidden, exact_hidden), (weight, exact_weight)):
-        assert ours.grad.dtype == dtype
-        assert relative_error(ours.grad, theirs.grad) <= tolerance
+    for compiled in (False, True):
+        given = random_inputs(dtype)[:2]
+        sums = chunked(*given, gold, label_smoothing=label_smoothing, compiled=compiled)
+        (0.37 * sums.smoothed).backward()
+        assert float(sums.smoothed) == pytest.approx(float(expected.smoothed), rel=tolerance)
+        assert float(sums.nll) == pytest.approx(float(expected.nll), rel=tolerance)
+        for ours, theirs in zip(given, exact, strict=True):
+            assert ours.grad.dtype == dtype
+            assert relative_error(ours.grad, theirs.grad) <= tolerance
 
 
 def test_the_bias_of_the_output_is_learned_too() -> None:
@@ -129,9 +136,9 @@ def test_without_gradients_the_sums_are_the_same_and_none_are_computed(
     expected = chunked(hidden, weight, gold, label_smoothing=0.1)
     real, asked = chunked_loss._sums_then_gradient, []
 
-    def noted(logits: Tensor, gold: Tensor, label_smoothing: float, learning: bool) -> Tensor:
+    def noted(logits: Tensor, gold: Tensor, *, label_smoothing: float, learning: bool) -> Tensor:
         asked.append(learning)
-        return real(logits, gold, label_smoothing, learning)
+        return real(logits, gold, label_smoothing=label_smoothing, learning=learning)
 
     monkeypatch.setattr(chunked_loss, "_sums_then_gradient", noted)
     with without():
