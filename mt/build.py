@@ -19,6 +19,7 @@ from mt.data.spaces import separator
 from mt.data.tasks import TaskCorpus
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import UserError
+from mt.fast.captured import CapturedGradients
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.compiled import can_compile_for_gpu
 from mt.fast.dropout import Dropout
@@ -39,6 +40,7 @@ from mt.search.sampling import Sampling
 from mt.search.search import Search
 from mt.training.consistency import RDrop, SimCut
 from mt.training.muon import MuonAndAdam, hidden_matrices
+from mt.training.processes import Replica
 from mt.training.schedule import decay, learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention
@@ -140,9 +142,8 @@ def training_loss(model: AnyTransformer, training: schema.Training) -> TrainingL
     elif training.consistency == "simcut":
         dropout = Dropout(training.cutoff)
         consistency = SimCut(weight=training.consistency_weight, dropout=dropout, spared=[PAD, BOS, EOS])
-    on_gpu = next(model.parameters()).is_cuda
-    compiled = on_gpu and (can_compile_for_gpu() if training.compile == "auto" else training.compile)
-    loss = functools.partial(chunked_loss, compiled=compiled)
+    compiled = _compiles_loss(training, next(model.parameters()).device)
+    loss = functools.partial(chunked_loss, compiled=compiled, ignored=PAD)
     return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=loss, consistency=consistency)
 
 
@@ -204,6 +205,32 @@ def compiles(config: schema.TrainConfig, device: torch.device) -> bool:
     one_shape = isinstance(config.data, schema.TextData) or on_gpu_if_auto(training.packing, device)
     wide = config.model.d_model >= _LEAST_COMPILED
     return device.type == "cuda" and one_shape and wide and can_compile_for_gpu()
+
+
+def captures(config: schema.TrainConfig, device: torch.device) -> bool:
+    """Whether a step's gradient is a CUDA graph: of packed pairs, which keep one shape and have a label everywhere."""
+    training = config.training
+    pairs = not isinstance(config.data, schema.TextData | schema.LabelledData)
+    packed = pairs and on_gpu_if_auto(training.packing, device)
+    return packed and training.consistency == "none" and _compiles_loss(training, device)
+
+
+def captured_gradients(config: schema.TrainConfig, replica: Replica) -> CapturedGradients | None:
+    """The gradient as a CUDA graph, of the paper's architecture; None where it is not, or memory may not suffice.
+
+    A graph has memory of its own, and what has been tried before it took about as much.
+    """
+    device = next(replica.loss.parameters()).device
+    if not captures(config, device) or unknown_part(replica.model) is not None:
+        return None
+    _, total = torch.cuda.mem_get_info(device)
+    if 2 * torch.cuda.max_memory_reserved(device) > total:
+        return None
+    return CapturedGradients(replica.loss, training_autocast(config.training, device))
+
+
+def _compiles_loss(training: schema.Training, device: torch.device) -> bool:
+    return device.type == "cuda" and (can_compile_for_gpu() if training.compile == "auto" else training.compile)
 
 
 def translator(

@@ -14,7 +14,7 @@ def choose_device(name: str) -> torch.device:
     """`auto` takes CUDA, then MPS, then the CPU. Raises UserError for a device that this machine does not have.
 
     CUDA multiplies fp32 numbers as TF32 from here on: factors of 10 bits, sums in fp32, several times as fast. Its
-    attention is cuDNN's only where somebody asks for that, because cuDNN plans it anew for each shape.
+    attention is cuDNN's only where that is asked for, because cuDNN plans each shape for itself.
     """
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     available = [device for device, is_there in there.items() if is_there]

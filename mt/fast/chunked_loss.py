@@ -37,8 +37,12 @@ def chunked_loss(
     label_smoothing: float,
     divergence: Divergence | None = None,
     compiled: bool = False,
+    ignored: int | None = None,
 ) -> LossSums:
-    """The sums of `projected_loss`, with the same gradients; of a single pass by one kernel if it is `compiled`."""
+    """The sums of `projected_loss`, with the same gradients; of a single pass by one kernel if it is `compiled`.
+
+    Positions whose label is `ignored` then count for nothing.
+    """
     if bias is not None:  # one more feature, which is 1 in every row
         states, weight = functional.pad(states, (0, 1), value=1.0), torch.cat([weight, bias.unsqueeze(1)], dim=1)
     dtype = weight.dtype
@@ -49,7 +53,8 @@ def chunked_loss(
         if divergence is not None:
             of_chunk: OfChunk = functools.partial(_paired_sums_then_gradient, divergence=divergence)
         else:
-            of_chunk = _compiled() if compiled and learning else _sums_then_gradient
+            fast = compiled and learning
+            of_chunk = functools.partial(_compiled(), ignored=ignored) if fast else _sums_then_gradient
         passes = 1 if divergence is None else 2
         return LossSums(*_ChunkedLoss.apply(states, weight, labels, label_smoothing, of_chunk, passes, dtype, learning))
 
@@ -112,17 +117,27 @@ def _sums_then_gradient(
 
 
 def _in_one_pass(
-    logits: Float[Tensor, "chunk vocabulary"], labels: Int[Tensor, " chunk"], *, label_smoothing: float, learning: bool
+    logits: Float[Tensor, "chunk vocabulary"],
+    labels: Int[Tensor, " chunk"],
+    *,
+    label_smoothing: float,
+    ignored: int | None,
+    learning: bool,
 ) -> Float[Tensor, "2"]:
     """The same of a whole chunk, without an addition at single columns, so that a compiler makes one kernel of it."""
     labels = labels.unsqueeze(1)
+    counts = labels != (-1 if ignored is None else ignored)
     wide = torch.promote_types(logits.dtype, torch.float32)
     log_probability = logits.log_softmax(dim=1, dtype=wide)
     if learning:
         at_label = torch.arange(logits.shape[1], device=logits.device) == labels
         smooth = log_probability.exp() - label_smoothing / logits.shape[1]
-        logits.copy_(torch.where(at_label, smooth - (1.0 - label_smoothing), smooth))
-    return _cross_entropy(log_probability, labels, label_smoothing)
+        gradient = torch.where(at_label, smooth - (1.0 - label_smoothing), smooth)
+        logits.copy_(torch.where(counts, gradient, 0.0))
+    at_labels = log_probability.gather(1, labels)
+    nll = -torch.where(counts, at_labels, 0.0).sum()
+    apart = torch.where(counts, at_labels - log_probability.mean(dim=1, keepdim=True), 0.0)
+    return torch.stack([nll + label_smoothing * apart.sum(), nll])
 
 
 @functools.cache
