@@ -208,23 +208,27 @@ def compiles(config: schema.TrainConfig, device: torch.device) -> bool:
 
 
 def captures(config: schema.TrainConfig, device: torch.device) -> bool:
-    """Whether a step's gradient is a CUDA graph: of packed pairs, which keep one shape and have a label everywhere."""
+    """Whether `training.cuda_graph` can hold: for packed pairs, which keep one shape and have a label everywhere."""
     training = config.training
     pairs = not isinstance(config.data, schema.TextData | schema.LabelledData)
     packed = pairs and on_gpu_if_auto(training.packing, device)
-    return packed and training.consistency == "none" and _compiles_loss(training, device)
+    one_pass = training.consistency == "none" and not training.fsdp
+    return training.cuda_graph and packed and one_pass and _compiles_loss(training, device)
 
 
 def captured_gradients(config: schema.TrainConfig, replica: Replica) -> CapturedGradients | None:
-    """The gradient as a CUDA graph, of the paper's architecture; None where it is not, or memory may not suffice.
+    """The gradient as a CUDA graph, where `training.cuda_graph` asks for it; None, with a line, where it cannot be.
 
     A graph has memory of its own, and what has been tried before it took about as much.
     """
+    if not config.training.cuda_graph:
+        return None
     device = next(replica.loss.parameters()).device
     if not captures(config, device) or unknown_part(replica.model) is not None:
+        _report_once("training.cuda_graph: done without; it needs a GPU, packed pairs, one pass and the paper's model")
         return None
-    _, total = torch.cuda.mem_get_info(device)
-    if 2 * torch.cuda.max_memory_reserved(device) > total:
+    if 2 * torch.cuda.max_memory_reserved(device) > torch.cuda.mem_get_info(device)[1]:
+        _report_once("training.cuda_graph: done without; it needs twice the GPU's memory that a step takes")
         return None
     return CapturedGradients(replica.loss, training_autocast(config.training, device))
 

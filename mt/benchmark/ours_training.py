@@ -14,7 +14,6 @@ from mt.benchmark.worker import Answer, Handler, Request, serve, task_device, ve
 from mt.data.batch import Batch, make_batch, make_packed_batch
 from mt.data.batching import Lengths, pack, row_lengths, split_for_ranks
 from mt.data.tokenizer import PAD
-from mt.fast.captured import CapturedGradients
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.compiled import compile_layers
 from mt.fast.dropout import Dropout
@@ -49,17 +48,12 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
         compile_layers(model, static_shapes=packed)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
     smoothing = float(task["label_smoothing"])
-    fast_loss = functools.partial(chunked_loss, compiled=on_gpu, ignored=PAD)
-    replica = SINGLE_PROCESS.wrap(TrainingLoss(model, label_smoothing=smoothing, loss=fast_loss), optimizer)
-
-    @functools.cache
-    def settings(precision: torch.dtype) -> dict[str, Any]:
-        cast = functools.partial(autocast, device, precision)
-        captured = CapturedGradients(replica.loss, cast) if on_gpu and packed else None
-        return {"learning_rate": 1e-4, "autocast": cast, "side_by_side": threads, "captured": captured}
+    loss = TrainingLoss(model, label_smoothing=smoothing, loss=functools.partial(chunked_loss, compiled=on_gpu))
+    replica = SINGLE_PROCESS.wrap(loss, optimizer)
 
     def step(micro_batches: list[Batch], precision: torch.dtype) -> float:
-        return train_step(replica, micro_batches, **settings(precision)).loss
+        cast = functools.partial(autocast, device, precision)
+        return train_step(replica, micro_batches, learning_rate=1e-4, autocast=cast, side_by_side=threads).loss
 
     parameters = sum(parameter.numel() for parameter in model.parameters())
     return {**versions("torch"), "parameters": parameters}, timed_training(step, batches, task)

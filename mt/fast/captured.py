@@ -51,7 +51,7 @@ class CapturedGradients:
             parameter.grad = gradient
         shape = batch.source.shape, batch.target_input.shape
         if shape not in self._recorded:
-            self._recorded[shape] = self._record(batch.to(self.scale.device).with_a_label_everywhere())
+            self._recorded[shape] = self._record(batch)
         recorded = self._recorded[shape]
         recorded.batch.copy_(batch)
         self.scale.fill_(scale)
@@ -62,7 +62,8 @@ class CapturedGradients:
         """Make the gradients zero where they are."""
         torch._foreach_zero_(self._gradients)
 
-    def _record(self, batch: Batch) -> _Recorded:
+    def _record(self, like: Batch) -> _Recorded:
+        batch = like.to(self.scale.device).with_tensors(Tensor.clone).with_a_label_everywhere()
         figures = torch.zeros(3, device=self.scale.device)
 
         def work() -> None:

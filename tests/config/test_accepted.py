@@ -44,6 +44,26 @@ def train_config(*arguments: str) -> TrainConfig:
 
 
 @pytest.mark.parametrize(
+    ("words", "captured"),
+    [
+        ([], False),
+        (["training.cuda_graph=true"], True),
+        (["training.cuda_graph=true", "training.packing=false"], False),  # batches of all shapes
+        (["training.cuda_graph=true", "training.consistency=simcut"], False),  # which knows no ignored labels
+        (["training.cuda_graph=true", "training.compile=false"], False),  # nor does the plain loss
+        (["training.cuda_graph=true", "training.fsdp=true"], False),
+    ],
+)
+def test_a_cuda_graph_is_asked_for_and_needs_one_shape_and_a_label_everywhere(
+    words: list[str], captured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "can_compile_for_gpu", lambda: True)
+    config = train_config(*words)
+    assert build.captures(config, torch.device("cuda")) == captured
+    assert not build.captures(config, torch.device("cpu"))
+
+
+@pytest.mark.parametrize(
     ("words", "on_gpu"),
     [
         (["model.d_model=512"], True),

@@ -23,7 +23,6 @@ from mt.benchmark.timed_training import read_token_batches
 from mt.benchmark.timed_translation import timed_translation
 from mt.data.loader import TrainingOrder, validation_batches
 from mt.data.tokenizer import Tokenizer
-from mt.fast import captured
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.dropout import Dropout
 from mt.fast.engine.prepared_model import PreparedModel
@@ -48,16 +47,9 @@ LINES = ["the house", "my brother has a red book", "a dog", "the letter at the b
 
 
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Device]:
-    monkeypatch.setattr(captured, "record", recorded)
+def device() -> Iterator[Device]:
     with pretended_cuda() as pretended:
         yield pretended
-
-
-def recorded(work: Callable[[], None]) -> Callable[[], None]:
-    """Run once before it is used, and again when it is replayed."""
-    work()
-    return work
 
 
 @pytest.fixture(scope="module")
