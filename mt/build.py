@@ -117,7 +117,6 @@ def augmentation(data: schema.Data) -> Augmentation | None:
 def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int | None) -> AnyTransformer:
     """A new model, initialised by the run's seed; without a `source_vocab_size` both sides share one vocabulary."""
     seed_everything(config.seed, 0)
-    one_shape = isinstance(config.data, schema.TextData) or config.training.packing is not False  # on a GPU
     num_classes = 2 if classifies(config) else None
     if isinstance(config.data, schema.LabelledData) and config.data.labels is not None:
         num_classes = len(config.data.labels)
@@ -128,7 +127,7 @@ def model(config: schema.TrainConfig, *, vocab_size: int, source_vocab_size: int
         num_classes=num_classes,
         pad=PAD,
         eos=EOS,
-        attention=functools.partial(fused_attention, one_shape=one_shape),
+        attention=fused_attention,
         make_dropout=Dropout,
     )
     return architecture.transformer()
@@ -143,7 +142,9 @@ def training_loss(model: AnyTransformer, training: schema.Training) -> TrainingL
         dropout = Dropout(training.cutoff)
         consistency = SimCut(weight=training.consistency_weight, dropout=dropout, spared=[PAD, BOS, EOS])
     compiled = _compiles_loss(training, next(model.parameters()).device)
-    loss = functools.partial(chunked_loss, compiled=compiled, ignored=PAD)
+    # With a graph padding has labels too; those of an encoder alone are classes, of which one has padding's number.
+    captured = compiled and training.cuda_graph and consistency is None and isinstance(model, Transformer)
+    loss = functools.partial(chunked_loss, compiled=compiled, ignored=PAD if captured else None)
     return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=loss, consistency=consistency)
 
 
@@ -207,28 +208,31 @@ def compiles(config: schema.TrainConfig, device: torch.device) -> bool:
     return device.type == "cuda" and one_shape and wide and can_compile_for_gpu()
 
 
-def captures(config: schema.TrainConfig, device: torch.device) -> bool:
+def can_capture(config: schema.TrainConfig, device: torch.device) -> bool:
     """Whether `training.cuda_graph` can hold: for packed pairs, which keep one shape and have a label everywhere."""
     training = config.training
     pairs = not isinstance(config.data, schema.TextData | schema.LabelledData)
     packed = pairs and on_gpu_if_auto(training.packing, device)
-    one_pass = training.consistency == "none" and not training.fsdp
-    return training.cuda_graph and packed and one_pass and _compiles_loss(training, device)
+    plain = training.consistency == "none" and not training.fsdp
+    return training.cuda_graph and packed and plain and _compiles_loss(training, device)
 
 
-def captured_gradients(config: schema.TrainConfig, replica: Replica) -> CapturedGradients | None:
+def captured_gradients(config: schema.TrainConfig, replica: Replica, *, ranks: int) -> CapturedGradients | None:
     """The gradient as a CUDA graph, where `training.cuda_graph` asks for it; None, with a line, where it cannot be.
 
-    A graph has memory of its own, and what has been tried before it took about as much.
+    A graph has memory of its own. The largest batch has been tried before, whose peak says how much a step takes.
     """
     if not config.training.cuda_graph:
         return None
     device = next(replica.loss.parameters()).device
-    if not captures(config, device) or unknown_part(replica.model) is not None:
-        _report_once("training.cuda_graph: done without; it needs a GPU, packed pairs, one pass and the paper's model")
+    if ranks > 1 or not can_capture(config, device) or unknown_part(replica.model) is not None:
+        report(
+            "training.cuda_graph=true is not used: it needs one GPU, training.packing, training.consistency=none, "
+            "training.fsdp=false, training.compile=auto or true, and the paper's model"
+        )
         return None
     if 2 * torch.cuda.max_memory_reserved(device) > torch.cuda.mem_get_info(device)[1]:
-        _report_once("training.cuda_graph: done without; it needs twice the GPU's memory that a step takes")
+        report("training.cuda_graph=true is not used: it needs twice the memory of a step; lower micro_batch_tokens")
         return None
     return CapturedGradients(replica.loss, training_autocast(config.training, device))
 

@@ -14,7 +14,8 @@ def choose_device(name: str) -> torch.device:
     """`auto` takes CUDA, then MPS, then the CPU. Raises UserError for a device that this machine does not have.
 
     CUDA multiplies fp32 numbers as TF32 from here on: factors of 10 bits, sums in fp32, several times as fast. Its
-    attention is cuDNN's only where that is asked for, because cuDNN plans each shape for itself.
+    attention is not cuDNN's, which plans each new shape for 40 ms and on an H200 has gradients that are not finite for
+    some masks (pytorch/pytorch#196678).
     """
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     available = [device for device, is_there in there.items() if is_there]

@@ -33,6 +33,7 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     keep_freed_memory()
     torch.manual_seed(1)
     device = task_device(task)
+    torch.backends.cuda.enable_cudnn_sdp(False)  # as `choose_device`
     on_gpu = device.type == "cuda"
     read = [_pairs(batch) for batch in read_token_batches(task["batches"])]
     threads = step_threads(device)
@@ -41,8 +42,7 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     batches = _packed(read, task["pack_length"], parts) if packed else [_padded(pairs, parts) for pairs in read]
     if on_gpu:
         batches = [[batch.pinned() for batch in micro_batches] for micro_batches in batches]
-    attention = functools.partial(fused_attention, one_shape=packed)
-    fast: dict[str, Any] = {"attention": attention, "make_dropout": Dropout}
+    fast: dict[str, Any] = {"attention": fused_attention, "make_dropout": Dropout}
     model = Architecture(**task["sizes"], **fast, pad=PAD).transformer().to(device).train()
     if on_gpu:
         compile_layers(model, static_shapes=packed)

@@ -80,7 +80,6 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
     replica = SINGLE_PROCESS.wrap(loss, build.optimizer(single_pass, model))
     threads = step_threads(device)
     autocast = build.training_autocast(single_pass, device)
-    trial = replace(config, training=single_pass)
     found = 0.0
 
     def attempt(tokens: int) -> None:
@@ -91,13 +90,10 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
             micro_batch_tokens=tokens,
             seed=0,
             pack_length=config.training.pack_length if build.on_gpu_if_auto(config.training.packing, device) else None,
-            one_shape=build.captures(trial, device),
-            pin=device.type == "cuda",
             threads=threads.count if threads else 1,
         )
-        captured = build.captured_gradients(trial, replica)
         with closing(order.steps(epoch=0, start=0)) as steps:
-            found = target_tokens_per_second(replica, steps, autocast=autocast, side_by_side=threads, captured=captured)
+            found = target_tokens_per_second(replica, steps, autocast=autocast, side_by_side=threads)
 
     with closing(threads) if threads else nullcontext():
         largest_that_fits(attempt, most_tokens=most, least_tokens=_TRIAL_TOKENS)

@@ -199,7 +199,7 @@ def _train(
         order.micro_batch_tokens = ranks.smallest(fitting_tokens(config, order, state.epoch, model, optimizer))
     validate = ranks.rank_zero_first(lambda: validation(config, run_dir, model, order.micro_batch_tokens))
     replica = _replica(config, model, optimizer, ranks, order)
-    captured = build.captured_gradients(config, replica) if ranks.world_size == 1 else None
+    captured = build.captured_gradients(config, replica, ranks=ranks.world_size) if ranks.is_rank_zero else None
     say(_describe(config, model, state, order, ranks))
     if state.step == 0:
         ranks.on_rank_zero(lambda: _report_unfitting(config, training.max_steps))

@@ -223,8 +223,8 @@ class Training:
     micro_batch_tokens: Tokens | Auto  # of source and of target in one forward; gradients accumulate to a step
     packing: bool | Auto  # several sentences in a row; false: one, similar lengths together; auto: on a GPU
     pack_length: Tokens  # of source and of target in a packed row
-    compile: bool | Auto  # the layers, by torch.compile; auto: on a GPU, from d_model=512 on, except for padded batches
-    cuda_graph: bool  # replays a step's gradient: packed pairs, the paper's model, one GPU; not yet run on one
+    compile: bool | Auto  # by torch.compile; auto: on a GPU the loss, from d_model=512 on packed batches' layers too
+    cuda_graph: bool  # one GPU replays a step's gradient, of packed pairs and the paper's model
     warmup_steps: Count  # the rate rises to its peak over these
     learning_rate: Positive | None  # the peak, before any decay; null: learning_rate_factor sets it
     learning_rate_factor: Positive  # 1 is section 5.3: a peak of 1/√(d_model · warmup_steps)

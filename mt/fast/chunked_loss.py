@@ -25,7 +25,7 @@ from mt.training.loss import Divergence, LossSums
 _LOGITS_PER_CHUNK = {"cpu": 2**21, "cuda": 2**28}
 _LOGITS_AT_ONCE = {"cpu": 2**18}  # 1 MiB in fp32: the second-level cache of a core holds them
 
-OfChunk = Callable[..., Tensor]  # of logits and labels the sums; replaces the logits by their gradient when `learning`
+ChunkLoss = Callable[..., Tensor]  # the sums of a chunk; when `learning`, the logits become their gradient
 
 
 def chunked_loss(
@@ -41,8 +41,10 @@ def chunked_loss(
 ) -> LossSums:
     """The sums of `projected_loss`, with the same gradients; of a single pass by one kernel if it is `compiled`.
 
-    Positions whose label is `ignored` then count for nothing.
+    Positions whose label is `ignored` count for nothing. Raises ValueError for such a label in another form.
     """
+    if ignored is not None and (divergence is not None or not compiled):
+        raise ValueError("ignored: only the compiled loss of a single pass knows such labels")
     if bias is not None:  # one more feature, which is 1 in every row
         states, weight = functional.pad(states, (0, 1), value=1.0), torch.cat([weight, bias.unsqueeze(1)], dim=1)
     dtype = weight.dtype
@@ -51,10 +53,9 @@ def chunked_loss(
     learning = torch.is_grad_enabled() and (states.requires_grad or weight.requires_grad)
     with torch.autocast(states.device.type, enabled=False):
         if divergence is not None:
-            of_chunk: OfChunk = functools.partial(_paired_sums_then_gradient, divergence=divergence)
+            of_chunk: ChunkLoss = functools.partial(_paired_sums_then_gradient, divergence=divergence)
         else:
-            fast = compiled and learning
-            of_chunk = functools.partial(_compiled(), ignored=ignored) if fast else _sums_then_gradient
+            of_chunk = functools.partial(_compiled(), ignored=ignored) if compiled else _sums_then_gradient
         passes = 1 if divergence is None else 2
         return LossSums(*_ChunkedLoss.apply(states, weight, labels, label_smoothing, of_chunk, passes, dtype, learning))
 
@@ -67,7 +68,7 @@ class _ChunkedLoss(torch.autograd.Function):
         weight: Tensor,
         labels: Tensor,
         label_smoothing: float,
-        of_chunk: OfChunk,
+        of_chunk: ChunkLoss,
         passes: int,
         dtype: torch.dtype,
         learning: bool,
@@ -116,7 +117,7 @@ def _sums_then_gradient(
     return sums
 
 
-def _in_one_pass(
+def _fusable_sums_then_gradient(
     logits: Float[Tensor, "chunk vocabulary"],
     labels: Int[Tensor, " chunk"],
     *,
@@ -141,8 +142,8 @@ def _in_one_pass(
 
 
 @functools.cache
-def _compiled() -> OfChunk:
-    return torch.compile(_in_one_pass)
+def _compiled() -> ChunkLoss:
+    return torch.compile(_fusable_sums_then_gradient)
 
 
 def _paired_sums_then_gradient(

@@ -7,15 +7,20 @@ Validation has batches of any shape and runs uncompiled (`Trainer`).
 import importlib.util
 import os
 import shutil
+import sysconfig
+from pathlib import Path
+
+import torch
 
 from mt.model.decoder_only import AnyTransformer
 from mt.model.stacks import Stack
 
 
 def can_compile_for_gpu() -> bool:
-    """Whether what torch.compile needs for a GPU is there: Triton, and the C compiler that builds its launchers."""
-    has_compiler = "CC" in os.environ or any(map(shutil.which, ("gcc", "clang")))
-    return has_compiler and importlib.util.find_spec("triton") is not None
+    """Whether what torch.compile needs for a GPU is there: Triton, and what builds its launchers in C; no old GPU."""
+    compilers = [os.environ["CC"]] if os.environ.get("CC") else ["gcc", "clang"]
+    builds = any(map(shutil.which, compilers)) and Path(sysconfig.get_path("include"), "Python.h").exists()
+    return builds and importlib.util.find_spec("triton") is not None and torch.cuda.get_device_capability() >= (7, 0)
 
 
 def compile_layers(model: AnyTransformer, *, static_shapes: bool, backend: str = "inductor") -> None:

@@ -6,9 +6,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional
-from torch.nn.attention import SDPBackend, sdpa_kernel
-
-_KERNELS = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 def fused_attention(
@@ -17,17 +14,14 @@ def fused_attention(
     value: Float[Tensor, "batch heads memory d_v"],
     mask: Bool[Tensor, "#batch #heads #query memory"] | None,
     bias: Float[Tensor, "#batch #heads #query memory"] | None = None,
-    *,
-    one_shape: bool = False,
 ) -> Float[Tensor, "batch heads query d_v"]:
     """softmax(Q Kᵀ / √d_k) V; no mask means that all may be attended.
 
     Torch's kernel, except for bf16 on a CPU: there it blocks for long sequences and takes about seven times the
-    time of two batched products and a softmax on sentences of 15 to 30 tokens. On a GPU masks exclude flash attention.
-    There cuDNN has the fastest kernel, which it plans for each new shape for 40 ms, so only a training whose batches
-    are of `one_shape` has it, and others the memory-efficient one. FlexAttention would not gain: its blocks are 128 by
-    128, a packed row is one, so a block mask removes nothing, and for base the products of queries, keys and values
-    are 4 % of the arithmetic.
+    time of two batched products and a softmax on sentences of 15 to 30 tokens. On a GPU masks exclude flash attention,
+    and `choose_device` cuDNN's: the memory-efficient kernel runs. FlexAttention would not gain: its blocks are 128 by
+    128, a packed row is one, so a block mask removes nothing, and for base the products of queries, keys and values are
+    4 % of the arithmetic.
     """
     by_products = query.device.type == "cpu" and query.dtype == torch.bfloat16
     if mask is not None and (bias is not None or by_products):  # adding is faster than filling in, forward and backward
@@ -36,8 +30,4 @@ def fused_attention(
         with torch.autocast("cpu", enabled=False):
             scores = (query * (1 / math.sqrt(query.shape[-1]))) @ key.transpose(-2, -1)
             return (scores if bias is None else scores + bias).softmax(dim=-1) @ value
-    mask = mask if bias is None else bias
-    if one_shape and query.is_cuda and torch.is_grad_enabled():
-        with sdpa_kernel(_KERNELS):
-            return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-    return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask if bias is None else bias)

@@ -127,7 +127,7 @@ def train_step(
         sum(batch.target_tokens for batch in micro_batches),
     )
     own_tokens = target_tokens / ranks.world_size  # gradients are then averaged over the ranks, which makes it exact
-    if side_by_side is None:
+    if side_by_side is None or captured is not None:
         sums = _accumulate(replica, micro_batches, own_tokens, autocast, captured)
     else:
         sums = _accumulate_side_by_side(replica, micro_batches, own_tokens, autocast, side_by_side)

@@ -55,7 +55,7 @@ class StepSettings:
     autocast: Callable[[], AbstractContextManager[None]]
     seed: int  # of dropout
     side_by_side: SideBySide | None = None  # the micro-batches of a step
-    captured: Captured | None = None
+    captured: Captured | None = None  # the gradient of a micro-batch
 
 
 @dataclass(frozen=True)

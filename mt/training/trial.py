@@ -13,7 +13,7 @@ from mt.data.loader import StepBatches, TrainingOrder
 from mt.data.tokenizer import UNKNOWN
 from mt.errors import UserError, out_of_memory
 from mt.training.processes import Replica
-from mt.training.step import Captured, SideBySide, TrainingLoss, train_step
+from mt.training.step import SideBySide, TrainingLoss, train_step
 
 _SHORT_TOKENS = 16  # rows so short fill any budget nearly exactly
 _WARMUP_STEPS, _LEAST_SECONDS, _LONGEST = 2, 2.0, 200
@@ -111,7 +111,6 @@ def target_tokens_per_second(
     *,
     autocast: Callable[[], AbstractContextManager[None]],
     side_by_side: SideBySide | None,
-    captured: Captured | None = None,
 ) -> float:
     """The speed of whole steps, measured for some seconds after steps that warm up; the weights stay as they are."""
     replica.loss.train()
@@ -120,9 +119,7 @@ def target_tokens_per_second(
         if number == _WARMUP_STEPS:
             start = time.monotonic()
         batches = step.micro_batches
-        result = train_step(
-            replica, batches, learning_rate=0.0, autocast=autocast, side_by_side=side_by_side, captured=captured
-        )
+        result = train_step(replica, batches, learning_rate=0.0, autocast=autocast, side_by_side=side_by_side)
         tokens += result.target_tokens if number >= _WARMUP_STEPS else 0
         if number > _WARMUP_STEPS and time.monotonic() - start > _LEAST_SECONDS:
             break

@@ -47,7 +47,7 @@ def recordings(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
         return work
 
     monkeypatch.setattr(captured, "record", record)
-    monkeypatch.setattr(chunked_loss, "_compiled", lambda: chunked_loss._in_one_pass)
+    monkeypatch.setattr(chunked_loss, "_compiled", lambda: chunked_loss._fusable_sums_then_gradient)
     return found
 
 
@@ -76,7 +76,7 @@ class Training:
         loss = chunked_loss.chunked_loss
         fast = replayed if compiled is None else compiled
         options: dict[str, Any] = {"label_smoothing": 0.1}
-        options["loss"] = lambda *given, **more: loss(*given, **more, compiled=fast, ignored=PAD)
+        options["loss"] = lambda *given, **more: loss(*given, **more, compiled=fast, ignored=PAD if fast else None)
         optimizer = torch.optim.SGD(self.model.parameters(), momentum=0.9)
         self.autocast = cast or contextlib.nullcontext
         self.replica = SINGLE_PROCESS.wrap(TrainingLoss(self.model, **options), optimizer)
@@ -119,6 +119,17 @@ def test_a_training_that_continues_records_again_and_goes_on_alike() -> None:
 
 
 @pytest.mark.usefixtures("recordings")
+def test_a_recording_keeps_the_tables_that_it_reads() -> None:
+    replayed, [first, *_] = Training(replayed=True), batches()
+    replayed.step(0, first)
+    table = replayed.model.positions.table
+    replayed.model.positions.reserve(len(table) + 1)
+    assert replayed.model.positions.table is not table
+    [recorded, *_] = replayed.captured._recorded.values()
+    assert any(kept is table for kept in recorded.kept)
+
+
+@pytest.mark.usefixtures("recordings")
 def test_a_gradient_that_is_not_finite_changes_nothing_and_is_forgotten() -> None:
     plain, replayed = Training(replayed=False), Training(replayed=True)
     first, second, *_ = batches()
@@ -136,18 +147,15 @@ def observe() -> dict[str, list[float]]:
     """The losses of some steps on a GPU, as they are computed there and without what is fast."""
     device, steps = choose_device("cuda"), batches()
 
-    def losses(
-        *, seed: int = 1, dropout: float = 0.0, fast: bool = True, bf16: bool = False, **how: bool
-    ) -> list[float]:
-        attention = functools.partial(fused_attention, one_shape=fast)
+    def losses(*, seed: int = 1, dropout: float = 0.0, bf16: bool = False, **how: bool) -> list[float]:
         sizes = {"num_layers": 2, "d_model": 64, "d_ff": 128, "num_heads": 4, "dropout": dropout}
-        model = tiny_model(dtype=torch.float32, attention=attention, **sizes).to(device).train()
+        model = tiny_model(dtype=torch.float32, attention=fused_attention, **sizes).to(device).train()
         cast = functools.partial(autocast, device, torch.bfloat16 if bf16 else torch.float32)
         training = Training(model=model, cast=cast, **how)
         return [training.step(number, each, seed=seed).loss for number, each in enumerate(steps)]
 
     return {
-        "plain": losses(replayed=False, compiled=False, fast=False),
+        "plain": losses(replayed=False, compiled=False),
         "compiled": losses(replayed=False, compiled=True),
         "replayed": losses(replayed=True),
         "bf16": losses(replayed=True, bf16=True),
@@ -166,7 +174,7 @@ def test_a_gpu_replays_the_plain_steps_and_draws_by_the_seed() -> None:
     assert found["compiled"] == pytest.approx(found["plain"], rel=1e-3)
     assert found["replayed"] == pytest.approx(found["plain"], rel=1e-3)
     assert found["bf16"] == pytest.approx(found["plain"], rel=2e-2)
-    assert found["thinned again"] == pytest.approx(found["thinned"], rel=1e-6)
+    assert found["thinned again"] == pytest.approx(found["thinned"], rel=1e-4)
     assert found["of another seed"][0] != pytest.approx(found["thinned"][0], rel=1e-6)
 
 
