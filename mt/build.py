@@ -143,7 +143,7 @@ def training_loss(model: AnyTransformer, training: schema.Training) -> TrainingL
         consistency = SimCut(weight=training.consistency_weight, dropout=dropout, spared=[PAD, BOS, EOS])
     compiled = _compiles_loss(training, next(model.parameters()).device)
     # With a graph padding has labels too; those of an encoder alone are classes, of which one has padding's number.
-    captured = compiled and training.cuda_graph and consistency is None and isinstance(model, Transformer)
+    captured = compiled and training.compile == "cuda_graph" and consistency is None and isinstance(model, Transformer)
     loss = functools.partial(chunked_loss, compiled=compiled, ignored=PAD if captured else None)
     return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=loss, consistency=consistency)
 
@@ -201,7 +201,7 @@ def compiles(config: schema.TrainConfig, device: torch.device) -> bool:
     Padded batches have ever new shapes, and narrow layers gained nothing (docs/results/training_speed.md).
     """
     training = config.training
-    if training.compile != "auto":
+    if isinstance(training.compile, bool):
         return training.compile
     one_shape = isinstance(config.data, schema.TextData) or on_gpu_if_auto(training.packing, device)
     wide = config.model.d_model >= _LEAST_COMPILED
@@ -209,36 +209,36 @@ def compiles(config: schema.TrainConfig, device: torch.device) -> bool:
 
 
 def can_capture(config: schema.TrainConfig, device: torch.device) -> bool:
-    """Whether `training.cuda_graph` can hold: for packed pairs, which keep one shape and have a label everywhere."""
+    """Whether a graph can be recorded: of packed pairs, which keep one shape and may have a label everywhere."""
     training = config.training
     pairs = not isinstance(config.data, schema.TextData | schema.LabelledData)
     packed = pairs and on_gpu_if_auto(training.packing, device)
     plain = training.consistency == "none" and not training.fsdp
-    return training.cuda_graph and packed and plain and _compiles_loss(training, device)
+    return training.compile == "cuda_graph" and packed and plain and _compiles_loss(training, device)
 
 
 def captured_gradients(config: schema.TrainConfig, replica: Replica, *, ranks: int) -> CapturedGradients | None:
-    """The gradient as a CUDA graph, where `training.cuda_graph` asks for it; None, with a line, where it cannot be.
+    """The gradient as a CUDA graph, where `training.compile` asks for it; None, with a line, where it cannot be.
 
     A graph has memory of its own. The largest batch has been tried before, whose peak says how much a step takes.
     """
-    if not config.training.cuda_graph:
+    if config.training.compile != "cuda_graph":
         return None
     device = next(replica.loss.parameters()).device
     if ranks > 1 or not can_capture(config, device) or unknown_part(replica.model) is not None:
         report(
-            "training.cuda_graph=true is not used: it needs one GPU, training.packing, training.consistency=none, "
-            "training.fsdp=false, training.compile=auto or true, and the paper's model"
+            "training.compile=cuda_graph: compiled without a graph, which needs one GPU, training.packing, "
+            "training.consistency=none, training.fsdp=false and the paper's model"
         )
         return None
     if 2 * torch.cuda.max_memory_reserved(device) > torch.cuda.mem_get_info(device)[1]:
-        report("training.cuda_graph=true is not used: it needs twice the memory of a step; lower micro_batch_tokens")
+        report("training.compile=cuda_graph: no graph, which has twice a step's memory; lower micro_batch_tokens")
         return None
     return CapturedGradients(replica.loss, training_autocast(config.training, device))
 
 
 def _compiles_loss(training: schema.Training, device: torch.device) -> bool:
-    return device.type == "cuda" and (can_compile_for_gpu() if training.compile == "auto" else training.compile)
+    return device.type == "cuda" and (training.compile if isinstance(training.compile, bool) else can_compile_for_gpu())
 
 
 def translator(

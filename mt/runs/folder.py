@@ -49,8 +49,8 @@ KEPT_FILES = (
 
 # The other options of a training decide its results: to change them is to train another model.
 _MAY_CHANGE = {
-    "max_steps", "max_minutes", "micro_batch_tokens", "compile", "cuda_graph", "fsdp", "validate_every_steps",
-    "checkpoint_every_steps", "average_checkpoints", "keep_checkpoints", "patience", "log_every_steps", "tensorboard",
+    "max_steps", "max_minutes", "micro_batch_tokens", "compile", "validate_every_steps", "checkpoint_every_steps",
+    "average_checkpoints", "keep_checkpoints", "patience", "log_every_steps", "tensorboard", "fsdp",
 }  # fmt: skip
 
 

@@ -50,11 +50,11 @@ def train_config(*arguments: str) -> TrainConfig:
     ("words", "captured"),
     [
         ([], False),
-        (["training.cuda_graph=true"], True),
-        (["training.cuda_graph=true", "training.packing=false"], False),  # batches of all shapes
-        (["training.cuda_graph=true", "training.consistency=simcut"], False),  # which knows no ignored labels
-        (["training.cuda_graph=true", "training.compile=false"], False),  # nor does the plain loss
-        (["training.cuda_graph=true", "training.fsdp=true"], False),
+        (["training.compile=cuda_graph"], True),
+        (["training.compile=cuda_graph", "training.packing=false"], False),  # batches of all shapes
+        (["training.compile=cuda_graph", "training.consistency=simcut"], False),  # which knows no ignored labels
+        (["training.compile=true"], False),
+        (["training.compile=cuda_graph", "training.fsdp=true"], False),
     ],
 )
 def test_a_cuda_graph_is_asked_for_and_needs_one_shape_and_a_label_everywhere(
@@ -75,7 +75,7 @@ def test_only_a_graphs_loss_ignores_paddings_number_which_a_class_has_too(monkey
         found: int | None = loss.keywords["ignored"]
         return found
 
-    graph = "training.cuda_graph=true"
+    graph = "training.compile=cuda_graph"
     assert ignored() is None
     assert ignored(graph) == PAD
     assert ignored(graph, "training.consistency=simcut") is None
