@@ -227,7 +227,7 @@ def captured_gradients(config: schema.TrainConfig, replica: Replica, *, ranks: i
     device = next(replica.loss.parameters()).device
     if ranks > 1 or not can_capture(config, device) or unknown_part(replica.model) is not None:
         report(
-            "training.compile=cuda_graph: compiled without a graph, which needs one GPU, training.packing, "
+            "training.compile=cuda_graph: no graph is recorded, because that needs one GPU, training.packing, "
             "training.consistency=none, training.fsdp=false and the paper's model"
         )
         return None
