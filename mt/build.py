@@ -19,7 +19,6 @@ from mt.data.spaces import separator
 from mt.data.tasks import TaskCorpus
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
 from mt.errors import UserError
-from mt.fast.captured import CapturedGradients
 from mt.fast.chunked_loss import chunked_loss
 from mt.fast.compiled import can_compile_for_gpu
 from mt.fast.dropout import Dropout
@@ -40,7 +39,6 @@ from mt.search.sampling import Sampling
 from mt.search.search import Search
 from mt.training.consistency import RDrop, SimCut
 from mt.training.muon import MuonAndAdam, hidden_matrices
-from mt.training.processes import Replica
 from mt.training.schedule import decay, learning_rate
 from mt.training.step import TrainingLoss
 from mt.translation.alignment import mean_attention
@@ -141,10 +139,9 @@ def training_loss(model: AnyTransformer, training: schema.Training) -> TrainingL
     elif training.consistency == "simcut":
         dropout = Dropout(training.cutoff)
         consistency = SimCut(weight=training.consistency_weight, dropout=dropout, spared=[PAD, BOS, EOS])
-    compiled = _compiles_loss(training, next(model.parameters()).device)
-    # With a graph padding has labels too; those of an encoder alone are classes, of which one has padding's number.
-    captured = compiled and training.compile == "cuda_graph" and consistency is None and isinstance(model, Transformer)
-    loss = functools.partial(chunked_loss, compiled=compiled, ignored=PAD if captured else None)
+    on_gpu = next(model.parameters()).is_cuda
+    compiled = on_gpu and (can_compile_for_gpu() if training.compile == "auto" else training.compile)
+    loss = functools.partial(chunked_loss, compiled=compiled)
     return TrainingLoss(model, label_smoothing=training.label_smoothing, loss=loss, consistency=consistency)
 
 
@@ -201,44 +198,11 @@ def compiles(config: schema.TrainConfig, device: torch.device) -> bool:
     Padded batches have ever new shapes, and narrow layers gained nothing (docs/results/training_speed.md).
     """
     training = config.training
-    if isinstance(training.compile, bool):
+    if training.compile != "auto":
         return training.compile
     one_shape = isinstance(config.data, schema.TextData) or on_gpu_if_auto(training.packing, device)
     wide = config.model.d_model >= _LEAST_COMPILED
     return device.type == "cuda" and one_shape and wide and can_compile_for_gpu()
-
-
-def can_capture(config: schema.TrainConfig, device: torch.device) -> bool:
-    """Whether a graph can be recorded: of packed pairs, which keep one shape and may have a label everywhere."""
-    training = config.training
-    pairs = not isinstance(config.data, schema.TextData | schema.LabelledData)
-    packed = pairs and on_gpu_if_auto(training.packing, device)
-    plain = training.consistency == "none" and not training.fsdp
-    return training.compile == "cuda_graph" and packed and plain and _compiles_loss(training, device)
-
-
-def captured_gradients(config: schema.TrainConfig, replica: Replica, *, ranks: int) -> CapturedGradients | None:
-    """The gradient as a CUDA graph, where `training.compile` asks for it; None, with a line, where it cannot be.
-
-    A graph has memory of its own. The largest batch has been tried before, whose peak says how much a step takes.
-    """
-    if config.training.compile != "cuda_graph":
-        return None
-    device = next(replica.loss.parameters()).device
-    if ranks > 1 or not can_capture(config, device) or unknown_part(replica.model) is not None:
-        report(
-            "training.compile=cuda_graph: no graph is recorded, because that needs one GPU, training.packing, "
-            "training.consistency=none, training.fsdp=false and the paper's model"
-        )
-        return None
-    if 2 * torch.cuda.max_memory_reserved(device) > torch.cuda.mem_get_info(device)[1]:
-        report("training.compile=cuda_graph: no graph, which has twice a step's memory; lower micro_batch_tokens")
-        return None
-    return CapturedGradients(replica.loss, training_autocast(config.training, device))
-
-
-def _compiles_loss(training: schema.Training, device: torch.device) -> bool:
-    return device.type == "cuda" and (training.compile if isinstance(training.compile, bool) else can_compile_for_gpu())
 
 
 def translator(

@@ -33,7 +33,7 @@ def prepare(task: Request) -> tuple[Answer, Handler]:
     keep_freed_memory()
     torch.manual_seed(1)
     device = task_device(task)
-    torch.backends.cuda.enable_cudnn_sdp(False)  # as `choose_device`
+    torch.backends.cuda.enable_cudnn_sdp(False)  # as `choose_device` does
     on_gpu = device.type == "cuda"
     read = [_pairs(batch) for batch in read_token_batches(task["batches"])]
     threads = step_threads(device)

@@ -176,7 +176,7 @@ def training_order(
         micro_batch_tokens=training.batch_tokens if micro_batch_tokens == "auto" else micro_batch_tokens,
         seed=config.seed,
         pack_length=training.pack_length if build.on_gpu_if_auto(training.packing, device) else None,
-        one_shape=build.compiles(config, device) or build.can_capture(config, device),
+        one_shape=build.compiles(config, device),
         pin=device.type == "cuda",
         rank=ranks.rank,
         world_size=ranks.world_size,
@@ -195,8 +195,6 @@ def fitting_tokens(
     device = next(model.parameters()).device
 
     def attempt(tokens: int) -> None:
-        if device.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(device)  # the peak of the last one counts
         try_batches(
             build.training_loss(model, config.training),
             optimizer,

@@ -199,7 +199,6 @@ def _train(
         order.micro_batch_tokens = ranks.smallest(fitting_tokens(config, order, state.epoch, model, optimizer))
     validate = ranks.rank_zero_first(lambda: validation(config, run_dir, model, order.micro_batch_tokens))
     replica = _replica(config, model, optimizer, ranks, order)
-    captured = build.captured_gradients(config, replica, ranks=ranks.world_size) if ranks.is_rank_zero else None
     say(_describe(config, model, state, order, ranks))
     if state.step == 0:
         ranks.on_rank_zero(lambda: _report_unfitting(config, training.max_steps))
@@ -211,9 +210,7 @@ def _train(
         return Trainer(
             replica,
             order=order,
-            steps=StepSettings(
-                build.schedule(config), build.training_autocast(training, device), config.seed, threads, captured
-            ),
+            steps=StepSettings(build.schedule(config), build.training_autocast(training, device), config.seed, threads),
             loop=LoopSettings(**{field.name: getattr(training, field.name) for field in fields(LoopSettings)}),
             validate=validate,
             checkpoints=checkpoints,

@@ -26,7 +26,6 @@ Positive = Annotated[float, Bounds(0, inf, open_low=True, open_high=True)]
 File = Annotated[str, FilePath()]
 Sentence = Annotated[str, Verbatim()]
 Auto = Literal["auto"]
-Compiled = Literal["auto", "cuda_graph"]
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
@@ -224,7 +223,7 @@ class Training:
     micro_batch_tokens: Tokens | Auto  # of source and of target in one forward; gradients accumulate to a step
     packing: bool | Auto  # several sentences in a row; false: one, similar lengths together; auto: on a GPU
     pack_length: Tokens  # of source and of target in a packed row
-    compile: bool | Compiled  # layers and loss; auto: on a GPU, layers if wide and packed; cuda_graph: replays both
+    compile: bool | Auto  # layers, on a GPU the loss too; auto: there alone, layers if packed and d_model ≥ 512
     warmup_steps: Count  # the rate rises to its peak over these
     learning_rate: Positive | None  # the peak, before any decay; null: learning_rate_factor sets it
     learning_rate_factor: Positive  # 1 is section 5.3: a peak of 1/√(d_model · warmup_steps)

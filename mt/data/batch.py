@@ -58,17 +58,6 @@ class Batch:
         """The same shapes with nothing to learn: its loss and its gradient are zero."""
         return Batch(**vars(self) | {"label_indices": self.label_indices[:0], "source_tokens": 0, "target_tokens": 0})
 
-    def with_a_label_everywhere(self) -> "Batch":
-        """The same with the padding among the labels, so that no shape depends on the text; the loss ignores it."""
-        positions = torch.arange(self.target_output.numel(), device=self.target_output.device)
-        return replace(self, label_indices=positions)
-
-    def copy_(self, other: "Batch") -> None:
-        """Take over the tokens and segments of a batch of the same shapes, without waiting where they are pinned."""
-        for name, value in vars(other).items():
-            if isinstance(value, Tensor) and name != "label_indices":
-                getattr(self, name).copy_(value, non_blocking=True)
-
     def pinned(self) -> "Batch":
         """The same batch in page-locked memory, from which a GPU copies by itself."""
         return self.with_tensors(Tensor.pin_memory)

@@ -37,14 +37,8 @@ def chunked_loss(
     label_smoothing: float,
     divergence: Divergence | None = None,
     compiled: bool = False,
-    ignored: int | None = None,
 ) -> LossSums:
-    """The sums of `projected_loss`, with the same gradients; of a single pass by one kernel if it is `compiled`.
-
-    Positions whose label is `ignored` count for nothing. Raises ValueError for such a label in another form.
-    """
-    if ignored is not None and (divergence is not None or not compiled):
-        raise ValueError("ignored: only the compiled loss of a single pass knows such labels")
+    """The sums of `projected_loss`, with the same gradients; of a single pass by one kernel if it is `compiled`."""
     if bias is not None:  # one more feature, which is 1 in every row
         states, weight = functional.pad(states, (0, 1), value=1.0), torch.cat([weight, bias.unsqueeze(1)], dim=1)
     dtype = weight.dtype
@@ -53,11 +47,13 @@ def chunked_loss(
     learning = torch.is_grad_enabled() and (states.requires_grad or weight.requires_grad)
     with torch.autocast(states.device.type, enabled=False):
         if divergence is not None:
-            of_chunk: ChunkLoss = functools.partial(_paired_sums_then_gradient, divergence=divergence)
+            chunk_loss: ChunkLoss = functools.partial(_paired_sums_then_gradient, divergence=divergence)
         else:
-            of_chunk = functools.partial(_compiled(), ignored=ignored) if compiled else _sums_then_gradient
+            chunk_loss = _compiled() if compiled and learning else _sums_then_gradient
         passes = 1 if divergence is None else 2
-        return LossSums(*_ChunkedLoss.apply(states, weight, labels, label_smoothing, of_chunk, passes, dtype, learning))
+        return LossSums(
+            *_ChunkedLoss.apply(states, weight, labels, label_smoothing, chunk_loss, passes, dtype, learning)
+        )
 
 
 class _ChunkedLoss(torch.autograd.Function):
@@ -68,7 +64,7 @@ class _ChunkedLoss(torch.autograd.Function):
         weight: Tensor,
         labels: Tensor,
         label_smoothing: float,
-        of_chunk: ChunkLoss,
+        chunk_loss: ChunkLoss,
         passes: int,
         dtype: torch.dtype,
         learning: bool,
@@ -83,7 +79,7 @@ class _ChunkedLoss(torch.autograd.Function):
         for start in range(0, len(labels), size):
             rows = states[:, start : start + size].flatten(0, 1).to(dtype)
             logits, right = rows @ matrix.T, labels[start : start + size]
-            sums += of_chunk(logits, right, label_smoothing=label_smoothing, learning=learning)
+            sums += chunk_loss(logits, right, label_smoothing=label_smoothing, learning=learning)
             if states_gradient is not None and weight_gradient is not None:
                 states_gradient[:, start : start + size] = (logits @ matrix).unflatten(0, (passes, len(right)))
                 weight_gradient += logits.T @ rows
@@ -118,27 +114,17 @@ def _sums_then_gradient(
 
 
 def _fusable_sums_then_gradient(
-    logits: Float[Tensor, "chunk vocabulary"],
-    labels: Int[Tensor, " chunk"],
-    *,
-    label_smoothing: float,
-    ignored: int | None,
-    learning: bool,
+    logits: Float[Tensor, "chunk vocabulary"], labels: Int[Tensor, " chunk"], *, label_smoothing: float, learning: bool
 ) -> Float[Tensor, "2"]:
     """The same of a whole chunk, without an addition at single columns, so that a compiler makes one kernel of it."""
     labels = labels.unsqueeze(1)
-    counts = labels != (-1 if ignored is None else ignored)
     wide = torch.promote_types(logits.dtype, torch.float32)
     log_probability = logits.log_softmax(dim=1, dtype=wide)
     if learning:
         at_label = torch.arange(logits.shape[1], device=logits.device) == labels
         smooth = log_probability.exp() - label_smoothing / logits.shape[1]
-        gradient = torch.where(at_label, smooth - (1.0 - label_smoothing), smooth)
-        logits.copy_(torch.where(counts, gradient, 0.0))
-    at_labels = log_probability.gather(1, labels)
-    nll = -torch.where(counts, at_labels, 0.0).sum()
-    apart = torch.where(counts, at_labels - log_probability.mean(dim=1, keepdim=True), 0.0)
-    return torch.stack([nll + label_smoothing * apart.sum(), nll])
+        logits.copy_(torch.where(at_label, smooth - (1.0 - label_smoothing), smooth))
+    return _cross_entropy(log_probability, labels, label_smoothing)
 
 
 @functools.cache

@@ -31,17 +31,6 @@ class SideBySide(Protocol):
         """The results, in the order of the items."""
 
 
-@runtime_checkable
-class Captured(Protocol):
-    """Adds the gradient of `scale` times a micro-batch's loss where the gradients are, and returns its figures."""
-
-    def __call__(self, batch: Batch, scale: float) -> Float[Tensor, "3"]:
-        """The figures of `TrainingLoss`, until the next call."""
-
-    def zero(self) -> None:
-        """Make the gradients zero where they are."""
-
-
 @dataclass
 class StepResult:
     """What one step did; losses in nats per real target token."""
@@ -112,14 +101,13 @@ def train_step(
     ranks: ProcessGroup = SINGLE_PROCESS,
     tokens: tuple[int, int] | None = None,
     side_by_side: SideBySide | None = None,
-    captured: Captured | None = None,
 ) -> StepResult:
     """Accumulate the gradient of all micro-batches and update once.
 
     The loss is a sum, divided once by the real target tokens of all micro-batches and ranks, so that a batch gives
     the same gradient however it is cut. A gradient that is not finite changes nothing, on any rank. Where there are
     several `ranks`, these are one's own micro-batches, and `tokens` the source and target tokens of all. A single
-    process may compute its micro-batches `side_by_side`, or replay what was `captured`.
+    process may compute its micro-batches `side_by_side`.
     """
     optimizer = replica.optimizer
     source_tokens, target_tokens = tokens or (
@@ -127,8 +115,8 @@ def train_step(
         sum(batch.target_tokens for batch in micro_batches),
     )
     own_tokens = target_tokens / ranks.world_size  # gradients are then averaged over the ranks, which makes it exact
-    if side_by_side is None or captured is not None:
-        sums = _accumulate(replica, micro_batches, own_tokens, autocast, captured)
+    if side_by_side is None:
+        sums = _accumulate(replica, micro_batches, own_tokens, autocast)
     else:
         sums = _accumulate_side_by_side(replica, micro_batches, own_tokens, autocast, side_by_side)
     norm = ranks.whole(nn.utils.get_total_norm([one.grad for one in _parameters(optimizer) if one.grad is not None]))
@@ -152,7 +140,7 @@ def train_step(
         result.last_not_finite = _last_not_finite(replica.loss)
     elif not updated:
         optimizer.step()
-    (captured.zero if captured else optimizer.zero_grad)()
+    optimizer.zero_grad(set_to_none=True)
     return result
 
 
@@ -161,15 +149,11 @@ def _accumulate(
     micro_batches: Sequence[Batch],
     target_tokens: float,
     autocast: Callable[[], AbstractContextManager[None]],
-    captured: Captured | None,
 ) -> Float[Tensor, "3"]:
     """Add up the gradients of the mean loss; returns the sums of the figures. Nothing waits for a GPU."""
     device = _parameters(replica.optimizer)[0].device
     sums = torch.zeros(3, device=device)
     for number, batch in enumerate(micro_batches, start=1):
-        if captured is not None:
-            sums += captured(batch, 1 / target_tokens)
-            continue
         with replica.no_sync() if number < len(micro_batches) else nullcontext():
             with autocast():
                 loss, figures = replica.loss(batch.to(device))

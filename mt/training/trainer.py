@@ -21,7 +21,7 @@ from mt.training.energy import EnergyCounter
 from mt.training.limits import Clock
 from mt.training.processes import SINGLE_PROCESS, ProcessGroup, Replica
 from mt.training.schedule import position
-from mt.training.step import Captured, SideBySide, TrainingLoss, train_step
+from mt.training.step import SideBySide, TrainingLoss, train_step
 
 _MAX_CONSECUTIVE_SKIPS = 5
 _GO_ON, _LACKS_VALIDATION, _OUT_OF_TIME = range(3)  # what the ranks agree on; higher numbers, less 2, are signals
@@ -55,7 +55,6 @@ class StepSettings:
     autocast: Callable[[], AbstractContextManager[None]]
     seed: int  # of dropout
     side_by_side: SideBySide | None = None  # the micro-batches of a step
-    captured: Captured | None = None  # the gradient of a micro-batch
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,6 @@ class Trainer:
             ranks=self.ranks,
             tokens=(batches.source_tokens, batches.target_tokens),
             side_by_side=self.steps.side_by_side,
-            captured=self.steps.captured,
         )
         self._count_energy(state)  # at each step, because the counters wrap
         if result.finite:

@@ -33,7 +33,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mt.translation.card": {"mt.config", "mt.data", "mt.runs", "mt.runtime", "mt.translation"},
     "mt.figures": {"mt.config", "mt.data.lines", "mt.model", "mt.runs"},
     "mt.fast": {"mt.model", "mt.search", "mt.training.loss", "mt.runtime"},
-    "mt.fast.captured": {"mt.data.batch"},
     "mt.fast.native": {"mt.search.candidates"},
     "mt.export": {"mt.config", "mt.data", "mt.model", "mt.reporting", "mt.runs", "mt.search", "mt.translation"},
     "mt.build": {

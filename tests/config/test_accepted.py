@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import errno
-import functools
 import os
 import random
 import signal
@@ -12,7 +11,6 @@ import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -21,7 +19,6 @@ from composed import FILES, Captured, composed
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 from reliability import Trials
-from tiny_models import PAD, tiny_model
 
 from mt import build
 from mt.commands.entry_point import cores_of_quota, exit_code, run
@@ -44,42 +41,6 @@ def train_config(*arguments: str) -> TrainConfig:
     config = composed("train", *arguments)
     assert isinstance(config, TrainConfig)
     return config
-
-
-@pytest.mark.parametrize(
-    ("words", "captured"),
-    [
-        ([], False),
-        (["training.compile=cuda_graph"], True),
-        (["training.compile=cuda_graph", "training.packing=false"], False),  # batches of all shapes
-        (["training.compile=cuda_graph", "training.consistency=simcut"], False),  # which knows no ignored labels
-        (["training.compile=true"], False),
-        (["training.compile=cuda_graph", "training.fsdp=true"], False),
-    ],
-)
-def test_a_cuda_graph_is_asked_for_and_needs_one_shape_and_a_label_everywhere(
-    words: list[str], captured: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "can_compile_for_gpu", lambda: True)
-    config = train_config(*words)
-    assert build.can_capture(config, torch.device("cuda")) == captured
-    assert not build.can_capture(config, torch.device("cpu"))
-
-
-def test_only_a_graphs_loss_ignores_paddings_number_which_a_class_has_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "_compiles_loss", lambda *_: True)
-
-    def ignored(*words: str, **choices: Any) -> int | None:
-        loss = build.training_loss(tiny_model(**choices), train_config(*words).training).loss
-        assert isinstance(loss, functools.partial)
-        found: int | None = loss.keywords["ignored"]
-        return found
-
-    graph = "training.compile=cuda_graph"
-    assert ignored() is None
-    assert ignored(graph) == PAD
-    assert ignored(graph, "training.consistency=simcut") is None
-    assert ignored(graph, family="encoder", num_classes=2) is None
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ The file runs itself in a process of its own, because the shape checks of the ot
 """
 
 import contextlib
+import functools
 import json
 import os
 import subprocess
@@ -57,9 +58,10 @@ def programs_made() -> int:
     return int(torch._dynamo.utils.counters["stats"]["unique_graphs"])
 
 
-def losses(of: Transformer, batches: list[list[Batch]]) -> list[float]:
+def losses(of: Transformer, batches: list[list[Batch]], *, compiled: bool = False) -> list[float]:
     optimizer = torch.optim.Adam(of.train().parameters(), lr=0.0, fused=True)
-    replica = SINGLE_PROCESS.wrap(TrainingLoss(of, label_smoothing=0.1, loss=chunked_loss), optimizer)
+    loss = functools.partial(chunked_loss, compiled=compiled)
+    replica = SINGLE_PROCESS.wrap(TrainingLoss(of, label_smoothing=0.1, loss=loss), optimizer)
     settings: dict[str, Any] = {"learning_rate": 0.001, "autocast": contextlib.nullcontext}
     return [train_step(replica, micro_batches, **settings).loss for micro_batches in batches]
 
@@ -81,6 +83,8 @@ def observe(backend: str, device: torch.device) -> dict[str, Any]:
     plain = model(None, device)
     found["plain"] = [losses(plain, batches[:1]), losses(plain, batches[1:])]
     found["validation"] = [validation, validation_loss(plain, batches[0][0], device)]
+    found["compiled_loss"] = losses(model(None, device), batches[1:], compiled=True)
+    found["plain_loss"] = losses(model(None, device), batches[1:])
     found["names"] = list(compiled.state_dict()) == list(plain.state_dict())
     return found
 
@@ -106,6 +110,7 @@ def test_packed_rows_are_compiled_once_and_validation_not_at_all(backend: str, d
     assert found["first"] == pytest.approx(found["plain"][0], rel=1e-5)
     assert found["compiled"] == pytest.approx(found["plain"][1], rel=1e-4)
     assert found["validation"][0] == pytest.approx(found["validation"][1], rel=1e-4)
+    assert found["compiled_loss"] == pytest.approx(found["plain_loss"], rel=1e-4)
     assert found["names"]
 
 

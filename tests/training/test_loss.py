@@ -149,20 +149,6 @@ def test_without_gradients_the_sums_are_the_same_and_none_are_computed(
     assert float(sums.nll) == float(expected.nll)
 
 
-def test_ignored_labels_count_for_nothing_where_the_loss_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunked_loss, "_compiled", lambda: chunked_loss._fusable_sums_then_gradient)
-    hidden, weight, gold = random_inputs()
-    gold[::3] = 5
-    options = {"label_smoothing": 0.1, "compiled": True}
-    ours = chunked_loss.chunked_loss(hidden, weight, None, gold, **options, ignored=5)
-    theirs = chunked(hidden[gold != 5], weight, gold[gold != 5], label_smoothing=0.1)
-    torch.testing.assert_close([ours.smoothed, ours.nll], [theirs.smoothed, theirs.nll], rtol=1e-12, atol=0)
-    for one, other in zip(*(torch.autograd.grad(x.smoothed, (hidden, weight)) for x in (ours, theirs)), strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
-    with pytest.raises(ValueError, match="ignored"):
-        chunked_loss.chunked_loss(hidden, weight, None, gold, label_smoothing=0.1, ignored=5)
-
-
 def test_one_side_may_be_frozen() -> None:
     for frozen in (0, 1):
         inputs = random_inputs()
