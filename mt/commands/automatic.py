@@ -17,6 +17,7 @@ from mt.config.schema import TrainConfig
 from mt.data.loader import TrainingOrder
 from mt.errors import UserError
 from mt.fast.step_threads import step_threads
+from mt.fast.workers import can_fork
 from mt.reporting import report
 from mt.runs.folder import CHECKPOINTS, MODEL, checkpoint_steps, load_run
 from mt.runtime import choose_device
@@ -59,7 +60,9 @@ def chosen(config: TrainConfig, started: float, world_size: int) -> TrainConfig:
     fits = device.type == "cuda" and not config.training.fsdp and "training.micro_batch_tokens" in automatic
     if fits:
         given["training.micro_batch_tokens"] = "auto"
-    made = recipe(corpus, speed, max(seconds, 1.0), given, longest_row=longest_row(config))
+    made = recipe(
+        corpus, speed, max(seconds, 1.0), given, longest_row=longest_row(config), on_gpu=device.type == "cuda"
+    )
     if fits:
         made.reasons.append("training.micro_batch_tokens=auto: as much as fits into the GPU's memory")
     report("\n".join(["chosen, each for its reason; what the command line gives stays:", *made.reasons]))
@@ -72,7 +75,7 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
         "source_length": corpus.tokens / corpus.pairs * corpus.source_bytes / corpus.target_bytes,
         "target_length": corpus.tokens / corpus.pairs,
     }
-    most = _TRIAL_TOKENS if device.type == "cpu" else corpus.most_batch_tokens
+    most = _TRIAL_TOKENS if device.type == "cpu" else corpus.most_batch_tokens(on_gpu=True)
     pairs = random_pairs(2 * most, **lengths, vocab_size=vocab_size)
     model = build.model(config, vocab_size=vocab_size, source_vocab_size=None).to(device)
     single_pass = replace(config.training, consistency="none")
@@ -91,6 +94,7 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
             seed=0,
             pack_length=config.training.pack_length if build.on_gpu_if_auto(config.training.packing, device) else None,
             threads=threads.count if threads else 1,
+            own_process=device.type == "cuda" and can_fork(),
         )
         with closing(order.steps(epoch=0, start=0)) as steps:
             found = target_tokens_per_second(replica, steps, autocast=autocast, side_by_side=threads)

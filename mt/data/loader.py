@@ -1,12 +1,15 @@
-"""Batches in training order, prepared by a thread while the device computes."""
+"""Batches in training order, prepared by a thread, or a process, while the device computes."""
 
 import functools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from torch import Generator as Random
+from torch.utils.data import DataLoader, IterableDataset
 
 from mt.data import batching
 from mt.data.batch import Batch, Pairs, make_packed_batch
@@ -14,6 +17,7 @@ from mt.data.batching import Indices, Lengths, PackedRows
 from mt.errors import UserError
 
 Part = TypeVar("Part")
+_AHEAD = 2  # batches that are prepared before they are asked for
 
 
 class StepBatches(NamedTuple):
@@ -33,10 +37,10 @@ class TrainingOrder:
     `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only where it is drawn again for each.
     Each item is one optimizer step: micro-batches that together are one batch of the recipe. `pack_length` packs
     several sentences into each row (`mt/data/batching.py`), None gives each its own; with `one_shape` an epoch's last
-    batch gets empty rows up to the shape of the others; `pin` makes batches that a GPU copies by itself; `threads`
-    is how many micro-batches a rank computes side by side, of equal size. The batch is the same for any number of
-    ranks, of which each has as many micro-batches as the others; where there are too few pairs for that, some have
-    nothing to learn.
+    batch gets empty rows up to the shape of the others; `threads` is how many micro-batches a rank computes side by
+    side, of equal size. The batch is the same for any number of ranks, of which each has as many micro-batches as the
+    others; where there are too few pairs for that, some have nothing to learn. `pin` makes batches that a GPU copies by
+    itself; with `own_process` a fork prepares them, so that the training need not share Python's lock with it.
     """
 
     corpus_of_epoch: Callable[[int], Pairs]
@@ -46,20 +50,20 @@ class TrainingOrder:
     pack_length: int | None = None
     one_shape: bool = False
     pin: bool = False
+    own_process: bool = False
     rank: int = 0
     world_size: int = 1
     threads: int = 1
 
     def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
         """The steps without end, from batch `start` of an epoch on. Raises UserError when an epoch has no pairs."""
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as thread:
-            while True:
-                batches = self._epoch(self.corpus_of_epoch(epoch), epoch, start)
-                pending = [thread.submit(next, batches, None) for _ in range(2)]
-                while (ready := pending.pop(0).result()) is not None:
-                    pending.append(thread.submit(next, batches, None))
-                    yield ready
-                epoch, start = epoch + 1, 0
+        prepared = _by_a_process if self.own_process else _by_a_thread
+        while True:
+            with closing(prepared(self._epoch(self.corpus_of_epoch(epoch), epoch, start))) as steps:
+                for step in steps:
+                    pinned = [batch.pinned() for batch in step.micro_batches] if self.pin else step.micro_batches
+                    yield step._replace(micro_batches=pinned)
+            epoch, start = epoch + 1, 0
 
     def rows_of(self, length: int, micro_batch_tokens: int) -> int:
         """The packed rows of this length in a micro-batch."""
@@ -67,15 +71,12 @@ class TrainingOrder:
         return batching.split_evenly(self.batch_tokens // length, most=most, ranks=self.world_size * self.threads)
 
     def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
-        """The batches of an epoch from batch `start` on; runs in the loader's thread."""
+        """The batches of an epoch from batch `start` on; runs in the loader's thread or process."""
         lengths = corpus.token_lengths()
         index = -1
         for index, (indices, read) in enumerate(self._planned(corpus, lengths, epoch)):
             if index >= start:
-                micro_batches = read()
-                if self.pin:
-                    micro_batches = [batch.pinned() for batch in micro_batches]
-                yield StepBatches(epoch, index + 1, micro_batches, *lengths[:, indices].sum(axis=1).tolist())
+                yield StepBatches(epoch, index + 1, read(), *lengths[:, indices].sum(axis=1).tolist())
         if index < 0:
             dropped = corpus.dropped_too_long
             longer = f", {dropped:,} are longer than data.filters.max_tokens" if dropped else ""
@@ -116,6 +117,42 @@ class TrainingOrder:
         while len(own) * self.world_size < len(parts):
             own.append((own[0] if own else read(parts[0])).without_targets())
         return own
+
+
+def _by_a_thread(batches: Iterator[StepBatches]) -> Generator[StepBatches, None, None]:
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as thread:
+        pending = [thread.submit(next, batches, None) for _ in range(_AHEAD)]
+        while (ready := pending.pop(0).result()) is not None:
+            pending.append(thread.submit(next, batches, None))
+            yield ready
+
+
+def _by_a_process(batches: Iterator[StepBatches]) -> Generator[StepBatches, None, None]:
+    loader = DataLoader(
+        _Forked(batches),
+        batch_size=None,
+        num_workers=1,
+        prefetch_factor=_AHEAD,
+        multiprocessing_context="fork",
+        generator=Random(),  # else it draws from the one of the training
+    )
+    for ready in loader:
+        if isinstance(ready, Exception):
+            raise ready
+        yield ready
+
+
+class _Forked(IterableDataset[StepBatches | UserError | OSError]):
+    """What the process of a DataLoader gives; an error is its last item, else its message would be a traceback."""
+
+    def __init__(self, batches: Iterator[StepBatches]) -> None:
+        self.batches = batches
+
+    def __iter__(self) -> Iterator[StepBatches | UserError | OSError]:
+        try:
+            yield from self.batches
+        except (UserError, OSError) as error:
+            yield error
 
 
 def validation_batches(corpus: Pairs, *, batch_tokens: int) -> Iterator[Batch]:

@@ -1,9 +1,11 @@
 """The stream of steps: the same from wherever it is entered, and the same pairs however a batch is cut."""
 
 import itertools
+import multiprocessing
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -55,6 +57,23 @@ def test_the_stream_is_the_same_from_any_batch(trials: Trials) -> None:
         epoch, start = (whole[done - 1][0], whole[done - 1][1]) if done else (0, 0)
         again = taken(order().steps(epoch=epoch, start=start), 12)
         assert again == whole[done : done + 12], f"after step {done}"
+
+
+def test_a_process_of_its_own_prepares_the_same_steps() -> None:
+    state = torch.get_rng_state()
+    with closing(replace(order(), own_process=True).steps(epoch=0, start=1)) as steps:
+        by_process = taken(steps, 40)
+    assert by_process == taken(order().steps(epoch=0, start=1), 40)
+    assert {epoch for epoch, _, _ in by_process} >= {0, 1}
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_leaving_the_stream_ends_its_process() -> None:
+    stream = replace(order(), own_process=True).steps(epoch=0, start=0)
+    next(stream)
+    assert multiprocessing.active_children()
+    stream.close()
+    assert not multiprocessing.active_children()
 
 
 def test_an_epoch_holds_every_pair_once() -> None:
@@ -173,15 +192,16 @@ def test_each_epoch_reads_its_own_corpus() -> None:
             assert set(batch.target_output.flatten().tolist()) <= {PAD, EOS, 20 + epoch}
 
 
-def test_an_error_while_reading_reaches_the_trainer() -> None:
+@pytest.mark.parametrize("own_process", [False, True])
+def test_an_error_while_reading_reaches_the_trainer(own_process: bool) -> None:
 
     def gone(index: int) -> list[int]:
         raise OSError(f"pair {index}: the disk is gone")
 
     corpus = replace(listed_pairs(PAIRS), source=gone)
-    stream = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=50, micro_batch_tokens=50, seed=0)
-    with pytest.raises(OSError, match="the disk is gone"):
-        next(stream.steps(epoch=0, start=0))
+    whole = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=50, micro_batch_tokens=50, seed=0)
+    with pytest.raises(OSError, match=r"^pair \d+: the disk is gone$"):
+        next(replace(whole, own_process=own_process).steps(epoch=0, start=0))
 
 
 def test_leaving_the_stream_ends_its_thread() -> None:

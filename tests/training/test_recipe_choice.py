@@ -161,6 +161,12 @@ def test_the_experiment_leaves_open_what_a_recipe_chooses() -> None:
     assert {word.split("=")[0] for line in chosen.reasons for word in line.split(": ")[0].split()} == set(left)
 
 
+@pytest.mark.parametrize(("on_gpu", "batch_tokens"), [(False, 8192), (True, 25_000)])
+def test_a_gpu_gets_the_batch_that_it_can_use(on_gpu: bool, batch_tokens: int) -> None:
+    chosen = recipe(corpus(440_000), lambda *_: 400_000, 500, {}, on_gpu=on_gpu)
+    assert chosen.options["training.batch_tokens"] == batch_tokens
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("room", "measured"), [(10**6, [25_000]), (7000, [25_000, 12_500, 6250]), (0, None)])
 def test_a_trial_on_a_gpu_takes_the_batch_of_the_recipe_or_what_fits(
@@ -179,8 +185,8 @@ def test_a_trial_on_a_gpu_takes_the_batch_of_the_recipe_or_what_fits(
     monkeypatch.setattr(automatic, "target_tokens_per_second", speed)
     config = composed("train", "model=toy", "training=toy", "model.num_layers=1")
     assert isinstance(config, TrainConfig)
-    large = corpus(2_000_000)
-    assert large.most_batch_tokens == 25_000
+    large = corpus(440_000)
+    assert (large.most_batch_tokens(on_gpu=False), large.most_batch_tokens(on_gpu=True)) == (8192, 25_000)
     if measured is None:
         with pytest.raises(UserError, match="micro-batches of 2048 tokens"):
             automatic._measured(config, large, torch.device("meta"), 100)
