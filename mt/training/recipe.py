@@ -122,13 +122,14 @@ SIZES = (
     Size(3, 256, 1024, 4, 1e6, 6e6, "model=small"),
     Size(6, 256, 1024, 4, 5e6, 40e6, "model=small, as deep as the paper's base"),
     Size(6, 384, 1536, 6, 10e6, 120e6, "between model=small and model=base"),
-    Size(6, 512, 2048, 8, 25e6, 400e6, "Vaswani et al. 2017: base"),
+    Size(6, 512, 2048, 8, 10e6, 150e6, "Vaswani et al. 2017: base"),
     Size(6, 1024, 4096, 16, 100e6, 4e9, "Vaswani et al. 2017: big"),
 )
 
 REGULARISATION = (  # up to how many passes over the corpus: dropout, joined pairs, optimizer
     (4, 0.0, 0.0, "muon"),
     (10, 0.1, 0.0, "muon"),
+    (20, 0.2, 0.0, "muon"),
     (40, 0.2, 0.0, "adam"),
     (float("inf"), 0.3, 0.3, "adam"),
 )
@@ -182,7 +183,7 @@ def recipe(
     made.choose({"model.dropout": dropout}, f"{about} ({why})")
     made.choose(
         {"training.optimizer": optimizer},
-        f"{about}: Muon had a lower loss in less than half a pass here, and no gain in 40",
+        f"{about}: Muon had a lower loss in few passes here, and no gain in 40",
     )
     _choose_joined(made, corpus, joined, about)
     made.choose({"training.label_smoothing": 0.1}, "the paper's; other values were not better here")
