@@ -2,14 +2,12 @@
 
 import functools
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from torch import Generator as Random
-from torch.utils.data import DataLoader, IterableDataset
 
 from mt.data import batching
 from mt.data.batch import Batch, Pairs, make_packed_batch
@@ -17,7 +15,7 @@ from mt.data.batching import Indices, Lengths, PackedRows
 from mt.errors import UserError
 
 Part = TypeVar("Part")
-_AHEAD = 2  # batches that are prepared before they are asked for
+_AHEAD = 2  # steps that are prepared before they are asked for
 
 
 class StepBatches(NamedTuple):
@@ -30,6 +28,16 @@ class StepBatches(NamedTuple):
     target_tokens: int
 
 
+PrepareNext = Callable[[], Future[StepBatches | None]]  # begins to prepare the next step, None after an epoch's last
+
+
+@contextmanager
+def in_thread(steps: Iterator[StepBatches]) -> Iterator[PrepareNext]:
+    """Prepares the steps in a thread."""
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as thread:
+        yield functools.partial(thread.submit, next, steps, None)
+
+
 @dataclass(kw_only=True, eq=False)
 class TrainingOrder:
     """The stream of training steps; step s of epoch e is a pure function of (seed, e, s).
@@ -40,7 +48,7 @@ class TrainingOrder:
     batch gets empty rows up to the shape of the others; `threads` is how many micro-batches a rank computes side by
     side, of equal size. The batch is the same for any number of ranks, of which each has as many micro-batches as the
     others; where there are too few pairs for that, some have nothing to learn. `pin` makes batches that a GPU copies by
-    itself; with `own_process` a fork prepares them, so that the training need not share Python's lock with it.
+    itself; `in_advance` says what prepares the steps while the device computes.
     """
 
     corpus_of_epoch: Callable[[int], Pairs]
@@ -50,17 +58,18 @@ class TrainingOrder:
     pack_length: int | None = None
     one_shape: bool = False
     pin: bool = False
-    own_process: bool = False
+    in_advance: Callable[[Iterator[StepBatches]], AbstractContextManager[PrepareNext]] = in_thread
     rank: int = 0
     world_size: int = 1
     threads: int = 1
 
     def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
         """The steps without end, from batch `start` of an epoch on. Raises UserError when an epoch has no pairs."""
-        prepared = _by_a_process if self.own_process else _by_a_thread
         while True:
-            with closing(prepared(self._epoch(self.corpus_of_epoch(epoch), epoch, start))) as steps:
-                for step in steps:
+            with self.in_advance(self._epoch(self.corpus_of_epoch(epoch), epoch, start)) as prepare_next:
+                pending = [prepare_next() for _ in range(_AHEAD)]
+                while (step := pending.pop(0).result()) is not None:
+                    pending.append(prepare_next())
                     pinned = [batch.pinned() for batch in step.micro_batches] if self.pin else step.micro_batches
                     yield step._replace(micro_batches=pinned)
             epoch, start = epoch + 1, 0
@@ -117,42 +126,6 @@ class TrainingOrder:
         while len(own) * self.world_size < len(parts):
             own.append((own[0] if own else read(parts[0])).without_targets())
         return own
-
-
-def _by_a_thread(batches: Iterator[StepBatches]) -> Generator[StepBatches, None, None]:
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as thread:
-        pending = [thread.submit(next, batches, None) for _ in range(_AHEAD)]
-        while (ready := pending.pop(0).result()) is not None:
-            pending.append(thread.submit(next, batches, None))
-            yield ready
-
-
-def _by_a_process(batches: Iterator[StepBatches]) -> Generator[StepBatches, None, None]:
-    loader = DataLoader(
-        _Forked(batches),
-        batch_size=None,
-        num_workers=1,
-        prefetch_factor=_AHEAD,
-        multiprocessing_context="fork",
-        generator=Random(),  # else it draws from the one of the training
-    )
-    for ready in loader:
-        if isinstance(ready, Exception):
-            raise ready
-        yield ready
-
-
-class _Forked(IterableDataset[StepBatches | UserError | OSError]):
-    """What the process of a DataLoader gives; an error is its last item, else its message would be a traceback."""
-
-    def __init__(self, batches: Iterator[StepBatches]) -> None:
-        self.batches = batches
-
-    def __iter__(self) -> Iterator[StepBatches | UserError | OSError]:
-        try:
-            yield from self.batches
-        except (UserError, OSError) as error:
-            yield error
 
 
 def validation_batches(corpus: Pairs, *, batch_tokens: int) -> Iterator[Batch]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import gc
 import multiprocessing
 import os
@@ -10,8 +11,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Generic, TypeVar
 
@@ -123,18 +124,34 @@ def in_process(function: Callable[[], Result]) -> Result:
     return function()
 
 
+@contextlib.contextmanager
+def next_in_process(items: Iterator[Result]) -> Iterator[Callable[[], Future[Result | None]]]:
+    """Gives what begins to make the next of these items, in a process of its own; after the last it makes None.
+
+    Raises what making them raises, and UserError where the process was killed.
+    """
+    worker = WorkerProcesses(functools.partial(next, items, None), count=1, until_closed=True)
+    try:
+        yield worker.begin
+    except BrokenProcessPool as error:
+        raise UserError("the process that prepares batches was killed, perhaps because memory ran out") from error
+    finally:
+        worker.close()
+
+
 class WorkerProcesses(Generic[Result]):
     """`count` forks of this process, each of which computes `function` with one of torch's threads.
 
-    They share its memory as it was when they were made, and end with it. Make them where no thread of Python's holds
-    a lock that they need. Raises OSError where the system makes no further process.
+    They share its memory as it was when they were made, and end with it; with `until_closed` no signal to all
+    processes of a job ends them before. Make them where no thread of Python's holds a lock that they need. Raises
+    OSError where the system makes no further process.
     """
 
-    def __init__(self, function: Callable[..., Result], *, count: int) -> None:
+    def __init__(self, function: Callable[..., Result], *, count: int, until_closed: bool = False) -> None:
         gc.freeze()  # looking for garbage writes into objects, whose memory would be copied
         before = multiprocessing.active_children()
         context = multiprocessing.get_context("fork")
-        self._pool = ProcessPoolExecutor(count, context, _begin_worker, (function, os.getpid()))
+        self._pool = ProcessPoolExecutor(count, context, _begin_worker, (function, os.getpid(), until_closed))
         try:
             with warnings.catch_warnings():  # about torch's threads, which the worker does not use
                 warnings.simplefilter("ignore", DeprecationWarning)
@@ -146,6 +163,10 @@ class WorkerProcesses(Generic[Result]):
         finally:
             gc.unfreeze()
         self._processes = [each for each in multiprocessing.active_children() if each not in before]
+
+    def begin(self) -> Future[Result]:
+        """Begin to compute the function, without an argument."""
+        return self._pool.submit(_work, ())
 
     def map(self, arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
         """Return the function's results for each of the arguments, in order.
@@ -168,10 +189,10 @@ class WorkerProcesses(Generic[Result]):
             process.join()
 
 
-def _begin_worker(function: Callable[..., Any], parent: int) -> None:
+def _begin_worker(function: Callable[..., Any], parent: int, until_closed: bool) -> None:
     """Prepare a worker process. Its parent handles interrupts from the terminal."""
     for number in _SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, signal.SIG_IGN if until_closed else signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

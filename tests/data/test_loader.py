@@ -2,11 +2,14 @@
 
 import itertools
 import multiprocessing
+import os
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -14,9 +17,10 @@ from pairs import listed_pairs, random_pairs
 from reliability import Trials
 
 from mt.data.batch import Batch, Pairs
-from mt.data.loader import StepBatches, TrainingOrder, validation_batches
+from mt.data.loader import StepBatches, TrainingOrder, in_thread, validation_batches
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.errors import UserError
+from mt.fast.workers import next_in_process
 
 PAIRS = random_pairs(60, longest=12, vocab_size=40_000, seed=0)
 Item = tuple[int, int, list[list[list[int]]]]
@@ -61,19 +65,31 @@ def test_the_stream_is_the_same_from_any_batch(trials: Trials) -> None:
 
 def test_a_process_of_its_own_prepares_the_same_steps() -> None:
     state = torch.get_rng_state()
-    with closing(replace(order(), own_process=True).steps(epoch=0, start=1)) as steps:
+    with closing(replace(order(), in_advance=next_in_process).steps(epoch=0, start=1)) as steps:
         by_process = taken(steps, 40)
     assert by_process == taken(order().steps(epoch=0, start=1), 40)
     assert {epoch for epoch, _, _ in by_process} >= {0, 1}
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_leaving_the_stream_ends_its_process() -> None:
-    stream = replace(order(), own_process=True).steps(epoch=0, start=0)
+def test_the_process_ends_with_the_stream_and_not_by_a_signal_to_the_whole_job() -> None:
+    stream = replace(order(), in_advance=next_in_process).steps(epoch=0, start=0)
     next(stream)
-    assert multiprocessing.active_children()
+    [process] = multiprocessing.active_children()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(process.pid or 0, number)
+    taken(stream, 5)
     stream.close()
     assert not multiprocessing.active_children()
+
+
+def test_a_process_that_is_killed_is_named() -> None:
+    stream = replace(order(), in_advance=next_in_process).steps(epoch=0, start=0)
+    next(stream)
+    [process] = multiprocessing.active_children()
+    process.kill()
+    with pytest.raises(UserError, match="the process that prepares batches was killed, perhaps because memory ran out"):
+        taken(stream, 10)
 
 
 def test_an_epoch_holds_every_pair_once() -> None:
@@ -192,8 +208,8 @@ def test_each_epoch_reads_its_own_corpus() -> None:
             assert set(batch.target_output.flatten().tolist()) <= {PAD, EOS, 20 + epoch}
 
 
-@pytest.mark.parametrize("own_process", [False, True])
-def test_an_error_while_reading_reaches_the_trainer(own_process: bool) -> None:
+@pytest.mark.parametrize("in_advance", [in_thread, next_in_process])
+def test_an_error_while_reading_reaches_the_trainer(in_advance: Any) -> None:
 
     def gone(index: int) -> list[int]:
         raise OSError(f"pair {index}: the disk is gone")
@@ -201,7 +217,7 @@ def test_an_error_while_reading_reaches_the_trainer(own_process: bool) -> None:
     corpus = replace(listed_pairs(PAIRS), source=gone)
     whole = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=50, micro_batch_tokens=50, seed=0)
     with pytest.raises(OSError, match=r"^pair \d+: the disk is gone$"):
-        next(replace(whole, own_process=own_process).steps(epoch=0, start=0))
+        next(replace(whole, in_advance=in_advance).steps(epoch=0, start=0))
 
 
 def test_leaving_the_stream_ends_its_thread() -> None:
