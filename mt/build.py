@@ -15,6 +15,7 @@ from mt.data.corpus import Corpus, FileCorpus, builtin_corpus, labelled_corpus
 from mt.data.drawn import Draw, DrawnCorpus
 from mt.data.filters import SPLITS, FilterSettings, Split
 from mt.data.hub import HubCorpus
+from mt.data.loader import InAdvance, in_thread
 from mt.data.spaces import separator
 from mt.data.tasks import TaskCorpus
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
@@ -26,7 +27,7 @@ from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.fast.native.ranking import ranked_extensions
-from mt.fast.workers import Workers
+from mt.fast.workers import Workers, can_fork, next_in_process
 from mt.model.architecture import Architecture
 from mt.model.cached_decoder import CachedContinuation, CachedDecoder, SlidingContext
 from mt.model.decoder_only import AnyTransformer, DecoderOnly
@@ -190,6 +191,11 @@ def training_autocast(training: schema.Training, device: torch.device) -> Callab
 def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool:
     """What a choice of true, false or `auto` means for a device."""
     return device.type == "cuda" if choice == "auto" else choice
+
+
+def in_advance(device: torch.device) -> InAdvance:
+    """What prepares batches; for a GPU a process, which leaves Python's lock to the training."""
+    return next_in_process if device.type == "cuda" and can_fork() else in_thread
 
 
 def compiles(config: schema.TrainConfig, device: torch.device) -> bool:

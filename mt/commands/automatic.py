@@ -14,10 +14,9 @@ from mt.commands.preparation import filtered_text
 from mt.config.checks import budget_seconds, longest_row
 from mt.config.loading import checked
 from mt.config.schema import TrainConfig
-from mt.data.loader import TrainingOrder, in_thread
+from mt.data.loader import TrainingOrder
 from mt.errors import UserError
 from mt.fast.step_threads import step_threads
-from mt.fast.workers import can_fork, next_in_process
 from mt.reporting import report
 from mt.runs.folder import CHECKPOINTS, MODEL, checkpoint_steps, load_run
 from mt.runtime import choose_device
@@ -94,7 +93,7 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
             seed=0,
             pack_length=config.training.pack_length if build.on_gpu_if_auto(config.training.packing, device) else None,
             threads=threads.count if threads else 1,
-            in_advance=next_in_process if device.type == "cuda" and can_fork() else in_thread,
+            in_advance=build.in_advance(device),
         )
         with closing(order.steps(epoch=0, start=0)) as steps:
             found = target_tokens_per_second(replica, steps, autocast=autocast, side_by_side=threads)

@@ -19,12 +19,12 @@ from mt.config.schema import Data, FilesData, LabelledData, TaskData, TextData, 
 from mt.data.augmentation import write_changed
 from mt.data.batch import Pairs
 from mt.data.filters import HELD_OUT
-from mt.data.loader import TrainingOrder, in_thread
+from mt.data.loader import TrainingOrder
 from mt.data.text_blocks import prepare_single_text
 from mt.data.text_cache import HELD_OUT_FILE, SIDES, PreparedText, prepare_text
 from mt.data.tokenizer import train_tokenizer
 from mt.doctor.quick import report_corpus_findings
-from mt.fast.workers import can_fork, in_process, next_in_process
+from mt.fast.workers import in_process
 from mt.model.decoder_only import AnyTransformer
 from mt.reporting import report
 from mt.runs.atomic import replace_file
@@ -178,7 +178,7 @@ def training_order(
         pack_length=training.pack_length if build.on_gpu_if_auto(training.packing, device) else None,
         one_shape=build.compiles(config, device),
         pin=device.type == "cuda",
-        in_advance=next_in_process if device.type == "cuda" and can_fork() else in_thread,
+        in_advance=build.in_advance(device),
         rank=ranks.rank,
         world_size=ranks.world_size,
         threads=threads,

@@ -29,6 +29,7 @@ class StepBatches(NamedTuple):
 
 
 PrepareNext = Callable[[], Future[StepBatches | None]]  # begins to prepare the next step, None after an epoch's last
+InAdvance = Callable[[Iterator[StepBatches]], AbstractContextManager[PrepareNext]]
 
 
 @contextmanager
@@ -58,7 +59,7 @@ class TrainingOrder:
     pack_length: int | None = None
     one_shape: bool = False
     pin: bool = False
-    in_advance: Callable[[Iterator[StepBatches]], AbstractContextManager[PrepareNext]] = in_thread
+    in_advance: InAdvance = in_thread
     rank: int = 0
     world_size: int = 1
     threads: int = 1

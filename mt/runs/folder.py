@@ -211,7 +211,7 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
             same = settings["finetune_from, by identity"] if path and config.finetune_from else path
             since = {"budget": settings["budget"], "training.optimizer": "adam", "finetune_from, by identity": same}
             noted = since | languages | noted
-        _check_equal(run_dir, noted, settings)
+        _check_equal(run_dir, noted, settings, cure=f"give the options of its {CONFIG}, or ")
     except (UserError, BadFileError):
         if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):
             raise
@@ -228,7 +228,7 @@ def note_tokenizers(run_dir: Path) -> None:
     identity, found = read_identity(run_dir), _tokenizer_checksums(run_dir)
     if "tokenizers" not in identity:
         _write_identity(run_dir, {**identity, "tokenizers": found})
-    _check_equal(run_dir, identity.get("tokenizers", found), found, prefix="vocabulary: ")
+    _check_equal(run_dir, identity.get("tokenizers", found), found, what="vocabulary: ")
 
 
 def note_imported(run_dir: Path, imported: Mapping[str, Any]) -> None:
@@ -270,12 +270,15 @@ def _tokenizer_checksums(run_dir: Path) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
-def _check_equal(run_dir: Path, noted: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> None:
+def _check_equal(
+    run_dir: Path, noted: Mapping[str, Any], now: Mapping[str, Any], *, what: str = "", cure: str = ""
+) -> None:
     changes = [
         f"{key}: {noted.get(key)} -> {now.get(key)}" for key in {**now, **noted} if noted.get(key) != now.get(key)
     ]
     if changes:
-        raise UserError(f"{run_dir} holds a run that differs in {prefix}{'; '.join(changes)}: choose another run_dir")
+        found = f"differs in {what}{'; '.join(changes)}"
+        raise UserError(f"{run_dir} holds a run that {found}: {cure}choose another run_dir")
 
 
 def _write_identity(run_dir: Path, identity: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ import math
 from functools import reduce
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -14,6 +15,8 @@ from mt import build
 from mt.api import empty_model, load_tokenizers
 from mt.commands.preparation import filtered_text, train_tokenizers, training_order
 from mt.config.schema import TrainConfig
+from mt.data.loader import in_thread
+from mt.fast.workers import next_in_process
 from mt.model.architecture import Architecture
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import StepResult, train_step
@@ -145,6 +148,14 @@ def test_base_takes_steps(folder: Path, caplog: pytest.LogCaptureFixture) -> Non
 @pytest.mark.long
 def test_big_takes_steps(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     step_on_a_tiny_corpus("paper_big", folder, caplog)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("device", "in_advance"), [("cpu", in_thread), ("cuda", next_in_process)])
+def test_a_gpu_gets_its_batches_from_a_process_and_pinned(device: str, in_advance: object) -> None:
+    order = training_order(config_of("experiment=paper_base"), mock.Mock(), torch.device(device))
+    assert order.in_advance is in_advance
+    assert order.pin == (device == "cuda")
 
 
 @pytest.mark.usefixtures("folder")
