@@ -16,6 +16,7 @@ from mt.api import empty_model, load_tokenizers
 from mt.commands.preparation import filtered_text, train_tokenizers, training_order
 from mt.config.schema import TrainConfig
 from mt.data.loader import in_thread
+from mt.data.text_cache import PreparedText
 from mt.fast.workers import next_in_process
 from mt.model.architecture import Architecture
 from mt.training.processes import SINGLE_PROCESS
@@ -153,7 +154,7 @@ def test_big_takes_steps(folder: Path, caplog: pytest.LogCaptureFixture) -> None
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("device", "in_advance"), [("cpu", in_thread), ("cuda", next_in_process)])
 def test_a_gpu_gets_its_batches_from_a_process_and_pinned(device: str, in_advance: object) -> None:
-    order = training_order(config_of("experiment=paper_base"), mock.Mock(), torch.device(device))
+    order = training_order(config_of("experiment=paper_base"), mock.Mock(spec=PreparedText), torch.device(device))
     assert order.in_advance is in_advance
     assert order.pin == (device == "cuda")
 
