@@ -27,7 +27,7 @@ from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
 from mt.fast.native.ranking import ranked_extensions
-from mt.fast.workers import Workers, can_fork, next_in_process
+from mt.fast.workers import Workers, can_fork, made_in_process
 from mt.model.architecture import Architecture
 from mt.model.cached_decoder import CachedContinuation, CachedDecoder, SlidingContext
 from mt.model.decoder_only import AnyTransformer, DecoderOnly
@@ -195,7 +195,7 @@ def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool
 
 def in_advance(device: torch.device) -> InAdvance:
     """What prepares batches; for a GPU a process, which leaves Python's lock to the training."""
-    return next_in_process if device.type == "cuda" and can_fork() else in_thread
+    return made_in_process if device.type == "cuda" and can_fork() else in_thread
 
 
 def compiles(config: schema.TrainConfig, device: torch.device) -> bool:

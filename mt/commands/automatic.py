@@ -74,7 +74,7 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
         "source_length": corpus.tokens / corpus.pairs * corpus.source_bytes / corpus.target_bytes,
         "target_length": corpus.tokens / corpus.pairs,
     }
-    most = _TRIAL_TOKENS if device.type == "cpu" else corpus.most_batch_tokens(on_gpu=True)
+    most = _TRIAL_TOKENS if device.type == "cpu" else corpus.most_batch_tokens(on_gpu=device.type == "cuda")
     pairs = random_pairs(2 * most, **lengths, vocab_size=vocab_size)
     model = build.model(config, vocab_size=vocab_size, source_vocab_size=None).to(device)
     single_pass = replace(config.training, consistency="none")

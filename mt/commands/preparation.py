@@ -175,6 +175,7 @@ def training_order(
         batch_tokens=training.batch_tokens,
         micro_batch_tokens=training.batch_tokens if micro_batch_tokens == "auto" else micro_batch_tokens,
         seed=config.seed,
+        drawn=drawn,
         pack_length=training.pack_length if build.on_gpu_if_auto(training.packing, device) else None,
         one_shape=build.compiles(config, device),
         pin=device.type == "cuda",

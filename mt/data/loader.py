@@ -1,10 +1,11 @@
 """Batches in training order, prepared by a thread, or a process, while the device computes."""
 
 import functools
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -15,7 +16,6 @@ from mt.data.batching import Indices, Lengths, PackedRows
 from mt.errors import UserError
 
 Part = TypeVar("Part")
-_AHEAD = 2  # steps that are prepared before they are asked for
 
 
 class StepBatches(NamedTuple):
@@ -28,22 +28,23 @@ class StepBatches(NamedTuple):
     target_tokens: int
 
 
-PrepareNext = Callable[[], Future[StepBatches | None]]  # begins to prepare the next step, None after an epoch's last
-InAdvance = Callable[[Iterator[StepBatches]], AbstractContextManager[PrepareNext]]
+InAdvance = Callable[[Iterator[StepBatches]], Generator[StepBatches, None, None]]
 
 
-@contextmanager
-def in_thread(steps: Iterator[StepBatches]) -> Iterator[PrepareNext]:
-    """Prepares the steps in a thread."""
+def in_thread(steps: Iterator[StepBatches]) -> Generator[StepBatches, None, None]:
+    """The steps, each prepared by a thread before it is asked for."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader") as thread:
-        yield functools.partial(thread.submit, next, steps, None)
+        pending = [thread.submit(next, steps, None) for _ in range(2)]
+        while (ready := pending.pop(0).result()) is not None:
+            pending.append(thread.submit(next, steps, None))
+            yield ready
 
 
 @dataclass(kw_only=True, eq=False)
 class TrainingOrder:
     """The stream of training steps; step s of epoch e is a pure function of (seed, e, s).
 
-    `corpus_of_epoch` gives the corpus of an epoch, which differs between epochs only where it is drawn again for each.
+    `corpus_of_epoch` gives the corpus of an epoch, the same for all where it is not `drawn` again for each.
     Each item is one optimizer step: micro-batches that together are one batch of the recipe. `pack_length` packs
     several sentences into each row (`mt/data/batching.py`), None gives each its own; with `one_shape` an epoch's last
     batch gets empty rows up to the shape of the others; `threads` is how many micro-batches a rank computes side by
@@ -56,6 +57,7 @@ class TrainingOrder:
     batch_tokens: int
     micro_batch_tokens: int
     seed: int
+    drawn: bool = True
     pack_length: int | None = None
     one_shape: bool = False
     pin: bool = False
@@ -66,22 +68,26 @@ class TrainingOrder:
 
     def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
         """The steps without end, from batch `start` of an epoch on. Raises UserError when an epoch has no pairs."""
-        while True:
-            with self.in_advance(self._epoch(self.corpus_of_epoch(epoch), epoch, start)) as prepare_next:
-                pending = [prepare_next() for _ in range(_AHEAD)]
-                while (step := pending.pop(0).result()) is not None:
-                    pending.append(prepare_next())
+        for first in count(epoch):
+            epochs = [first] if self.drawn else count(first)
+            planned = self._epochs(self.corpus_of_epoch(first), epochs, start if first == epoch else 0)
+            with closing(self.in_advance(planned)) as steps:
+                for step in steps:
                     pinned = [batch.pinned() for batch in step.micro_batches] if self.pin else step.micro_batches
                     yield step._replace(micro_batches=pinned)
-            epoch, start = epoch + 1, 0
 
     def rows_of(self, length: int, micro_batch_tokens: int) -> int:
         """The packed rows of this length in a micro-batch."""
         most = max(1, micro_batch_tokens // length)
         return batching.split_evenly(self.batch_tokens // length, most=most, ranks=self.world_size * self.threads)
 
+    def _epochs(self, corpus: Pairs, epochs: Iterable[int], start: int) -> Iterator[StepBatches]:
+        """The batches of these epochs of a corpus, of the first from batch `start` on; runs in advance."""
+        for epoch in epochs:
+            yield from self._epoch(corpus, epoch, start)
+            start = 0
+
     def _epoch(self, corpus: Pairs, epoch: int, start: int) -> Iterator[StepBatches]:
-        """The batches of an epoch from batch `start` on; runs in the loader's thread or process."""
         lengths = corpus.token_lengths()
         index = -1
         for index, (indices, read) in enumerate(self._planned(corpus, lengths, epoch)):

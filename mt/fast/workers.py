@@ -2,18 +2,20 @@
 
 import contextlib
 import ctypes
-import functools
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
 import torch
@@ -124,34 +126,18 @@ def in_process(function: Callable[[], Result]) -> Result:
     return function()
 
 
-@contextlib.contextmanager
-def next_in_process(items: Iterator[Result]) -> Iterator[Callable[[], Future[Result | None]]]:
-    """Gives what begins to make the next of these items, in a process of its own; after the last it makes None.
-
-    Raises what making them raises, and UserError where the process was killed.
-    """
-    worker = WorkerProcesses(functools.partial(next, items, None), count=1, until_closed=True)
-    try:
-        yield worker.begin
-    except BrokenProcessPool as error:
-        raise UserError("the process that prepares batches was killed, perhaps because memory ran out") from error
-    finally:
-        worker.close()
-
-
 class WorkerProcesses(Generic[Result]):
     """`count` forks of this process, each of which computes `function` with one of torch's threads.
 
-    They share its memory as it was when they were made, and end with it; with `until_closed` no signal to all
-    processes of a job ends them before. Make them where no thread of Python's holds a lock that they need. Raises
-    OSError where the system makes no further process.
+    They share its memory as it was when they were made, and end with it. Make them where no thread of Python's holds
+    a lock that they need. Raises OSError where the system makes no further process.
     """
 
-    def __init__(self, function: Callable[..., Result], *, count: int, until_closed: bool = False) -> None:
+    def __init__(self, function: Callable[..., Result], *, count: int) -> None:
         gc.freeze()  # looking for garbage writes into objects, whose memory would be copied
         before = multiprocessing.active_children()
         context = multiprocessing.get_context("fork")
-        self._pool = ProcessPoolExecutor(count, context, _begin_worker, (function, os.getpid(), until_closed))
+        self._pool = ProcessPoolExecutor(count, context, _begin_worker, (function, os.getpid()))
         try:
             with warnings.catch_warnings():  # about torch's threads, which the worker does not use
                 warnings.simplefilter("ignore", DeprecationWarning)
@@ -163,10 +149,6 @@ class WorkerProcesses(Generic[Result]):
         finally:
             gc.unfreeze()
         self._processes = [each for each in multiprocessing.active_children() if each not in before]
-
-    def begin(self) -> Future[Result]:
-        """Begin to compute the function, without an argument."""
-        return self._pool.submit(_work, ())
 
     def map(self, arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
         """Return the function's results for each of the arguments, in order.
@@ -189,16 +171,75 @@ class WorkerProcesses(Generic[Result]):
             process.join()
 
 
-def _begin_worker(function: Callable[..., Any], parent: int, until_closed: bool) -> None:
+def made_in_process(items: Iterator[Result]) -> Generator[Result, None, None]:
+    """The items, each made by a process of its own while the one before it is used.
+
+    Each is sent as bytes. No signal to all processes of a job ends that process; closing the generator does. Raises
+    the UserError or OSError of making them, and UserError where the process has ended otherwise. Where the system
+    makes no further process, they are made here.
+    """
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    context = multiprocessing.get_context("fork")
+    process = context.Process(target=_send_all, args=(items, sender, os.getpid()), daemon=True)
+    gc.freeze()  # looking for garbage writes into objects, whose memory would be copied
+    try:
+        with warnings.catch_warnings():  # about torch's threads, which the worker does not use
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
+    except OSError:
+        yield from items
+        return
+    finally:
+        gc.unfreeze()
+        sender.close()  # so that the end of the process is seen
+    try:
+        while (ready := _received(receiver, process)) is not None:
+            if isinstance(ready, Exception):
+                raise ready
+            yield ready
+    finally:
+        process.kill()
+        process.join()
+        receiver.close()
+
+
+def _received(receiver: Connection, sender: BaseProcess) -> Any:
+    try:
+        return receiver.recv()
+    except (EOFError, OSError) as error:  # between two messages, or in one
+        sender.join()
+        raise UserError(
+            f"the process that prepares batches was ended (code {sender.exitcode}), perhaps because memory ran out"
+        ) from error
+
+
+def _send_all(items: Iterator[Any], sender: Connection, parent: int) -> None:
+    """Send each item, then None, or what making it raised."""
+    _set_up_worker(parent, signal.SIG_IGN)
+    with contextlib.suppress(BrokenPipeError):
+        try:
+            for item in items:
+                sender.send_bytes(pickle.dumps(item))
+        except (UserError, OSError) as error:
+            sender.send_bytes(pickle.dumps(error))
+        else:
+            sender.send_bytes(pickle.dumps(None))
+
+
+def _begin_worker(function: Callable[..., Any], parent: int) -> None:
+    _set_up_worker(parent, signal.SIG_DFL)
+    _function_of_worker.append(function)
+
+
+def _set_up_worker(parent: int, by_signals: signal.Handlers) -> None:
     """Prepare a worker process. Its parent handles interrupts from the terminal."""
     for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN if until_closed else signal.SIG_DFL)
+        signal.signal(number, by_signals)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         raise SystemExit
     torch.set_num_threads(1)
-    _function_of_worker.append(function)
 
 
 def _work(task: tuple[Any, ...]) -> Any:

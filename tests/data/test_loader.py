@@ -5,11 +5,12 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,12 +18,13 @@ from pairs import listed_pairs, random_pairs
 from reliability import Trials
 
 from mt.data.batch import Batch, Pairs
-from mt.data.loader import StepBatches, TrainingOrder, in_thread, validation_batches
+from mt.data.loader import InAdvance, StepBatches, TrainingOrder, in_thread, validation_batches
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.errors import UserError
-from mt.fast.workers import next_in_process
+from mt.fast.workers import can_fork, made_in_process
 
 PAIRS = random_pairs(60, longest=12, vocab_size=40_000, seed=0)
+forks = pytest.mark.skipif(not can_fork(), reason="without forks a thread prepares the steps")
 Item = tuple[int, int, list[list[list[int]]]]
 
 
@@ -63,33 +65,64 @@ def test_the_stream_is_the_same_from_any_batch(trials: Trials) -> None:
         assert again == whole[done : done + 12], f"after step {done}"
 
 
-def test_a_process_of_its_own_prepares_the_same_steps() -> None:
+@forks
+@pytest.mark.parametrize("drawn", [False, True])
+def test_a_process_of_its_own_prepares_the_same_steps(drawn: bool) -> None:
     state = torch.get_rng_state()
-    with closing(replace(order(), in_advance=next_in_process).steps(epoch=0, start=1)) as steps:
+    with closing(replace(order(), in_advance=made_in_process, drawn=drawn).steps(epoch=0, start=1)) as steps:
         by_process = taken(steps, 40)
     assert by_process == taken(order().steps(epoch=0, start=1), 40)
     assert {epoch for epoch, _, _ in by_process} >= {0, 1}
     assert torch.equal(torch.get_rng_state(), state)
 
 
+@forks
 def test_the_process_ends_with_the_stream_and_not_by_a_signal_to_the_whole_job() -> None:
-    stream = replace(order(), in_advance=next_in_process).steps(epoch=0, start=0)
+    stream = replace(order(), in_advance=made_in_process).steps(epoch=0, start=0)
     next(stream)
     [process] = multiprocessing.active_children()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         os.kill(process.pid or 0, number)
     taken(stream, 5)
     stream.close()
     assert not multiprocessing.active_children()
 
 
-def test_a_process_that_is_killed_is_named() -> None:
-    stream = replace(order(), in_advance=next_in_process).steps(epoch=0, start=0)
+@forks
+@pytest.mark.parametrize("batch_tokens", [50, 20_000])  # between two messages, or in one that fills the pipe
+def test_a_process_that_is_killed_is_named(batch_tokens: int) -> None:
+    pairs = random_pairs(2000, longest=40, vocab_size=40_000, seed=0)
+    whole = replace(order(pairs=pairs), batch_tokens=batch_tokens, micro_batch_tokens=20_000)
+    stream = replace(whole, in_advance=made_in_process).steps(epoch=0, start=0)
     next(stream)
+    time.sleep(0.5)
     [process] = multiprocessing.active_children()
     process.kill()
-    with pytest.raises(UserError, match="the process that prepares batches was killed, perhaps because memory ran out"):
-        taken(stream, 10)
+    with pytest.raises(
+        UserError, match=r"the process that prepares batches was ended \(code -9\), perhaps because memory"
+    ):
+        taken(stream, 2000)
+
+
+@forks
+def test_without_another_process_the_steps_are_prepared_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left() -> int:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", none_left)
+    stream = replace(order(), in_advance=made_in_process).steps(epoch=0, start=0)
+    assert taken(stream, 30) == taken(order().steps(epoch=0, start=0), 30)
+
+
+@forks
+def test_many_micro_batches_and_a_step_half_sent_leave_nothing_open() -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    pairs = random_pairs(2000, longest=40, vocab_size=40_000, seed=0)
+    many = replace(order(pairs=pairs), batch_tokens=20_000, micro_batch_tokens=50, in_advance=made_in_process)
+    with closing(many.steps(epoch=0, start=0)) as steps:
+        assert len(next(steps).micro_batches) > 150
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert not multiprocessing.active_children()
 
 
 def test_an_epoch_holds_every_pair_once() -> None:
@@ -208,8 +241,8 @@ def test_each_epoch_reads_its_own_corpus() -> None:
             assert set(batch.target_output.flatten().tolist()) <= {PAD, EOS, 20 + epoch}
 
 
-@pytest.mark.parametrize("in_advance", [in_thread, next_in_process])
-def test_an_error_while_reading_reaches_the_trainer(in_advance: Any) -> None:
+@pytest.mark.parametrize("in_advance", [in_thread, pytest.param(made_in_process, marks=forks)])
+def test_an_error_while_reading_reaches_the_trainer(in_advance: InAdvance) -> None:
 
     def gone(index: int) -> list[int]:
         raise OSError(f"pair {index}: the disk is gone")

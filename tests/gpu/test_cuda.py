@@ -20,7 +20,7 @@ from mt.fast.dropout import Dropout
 from mt.fast.engine.batched_decoder import BatchedDecoder
 from mt.fast.engine.prepared_model import PreparedModel
 from mt.fast.fused_attention import fused_attention
-from mt.fast.workers import next_in_process
+from mt.fast.workers import made_in_process
 from mt.model.transformer import Transformer
 from mt.runtime import autocast
 from mt.training.processes import SINGLE_PROCESS, Replica
@@ -41,7 +41,7 @@ def packed_steps() -> Iterator[list[Batch]]:
         pack_length=128,
         one_shape=True,
         pin=True,
-        in_advance=next_in_process,
+        in_advance=made_in_process,
     )
     stream = order.steps(epoch=0, start=0)
     for _ in range(4):

@@ -17,7 +17,7 @@ from mt.commands.preparation import filtered_text, train_tokenizers, training_or
 from mt.config.schema import TrainConfig
 from mt.data.loader import in_thread
 from mt.data.text_cache import PreparedText
-from mt.fast.workers import next_in_process
+from mt.fast.workers import can_fork, made_in_process
 from mt.model.architecture import Architecture
 from mt.training.processes import SINGLE_PROCESS
 from mt.training.step import StepResult, train_step
@@ -152,8 +152,12 @@ def test_big_takes_steps(folder: Path, caplog: pytest.LogCaptureFixture) -> None
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(("device", "in_advance"), [("cpu", in_thread), ("cuda", next_in_process)])
-def test_a_gpu_gets_its_batches_from_a_process_and_pinned(device: str, in_advance: object) -> None:
+@pytest.mark.parametrize(("device", "in_advance"), [("cpu", in_thread), ("cuda", made_in_process)])
+@pytest.mark.skipif(not can_fork(), reason="without forks a thread prepares them")
+def test_a_gpu_gets_its_batches_from_a_process_and_pinned(
+    monkeypatch: pytest.MonkeyPatch, device: str, in_advance: object
+) -> None:
+    monkeypatch.setattr(build, "can_compile_for_gpu", lambda: True)
     order = training_order(config_of("experiment=paper_base"), mock.Mock(spec=PreparedText), torch.device(device))
     assert order.in_advance is in_advance
     assert order.pin == (device == "cuda")
