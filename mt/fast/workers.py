@@ -134,20 +134,16 @@ class WorkerProcesses(Generic[Result]):
     """
 
     def __init__(self, function: Callable[..., Result], *, count: int) -> None:
-        gc.freeze()  # looking for garbage writes into objects, whose memory would be copied
         before = multiprocessing.active_children()
         context = multiprocessing.get_context("fork")
         self._pool = ProcessPoolExecutor(count, context, _begin_worker, (function, os.getpid()))
         try:
-            with warnings.catch_warnings():  # about torch's threads, which the worker does not use
-                warnings.simplefilter("ignore", DeprecationWarning)
+            with _about_to_fork():
                 self._pool.submit(os.getpid)  # forks all of them
         except OSError:
             self._processes = [each for each in multiprocessing.active_children() if each not in before]
             self.close()
             raise
-        finally:
-            gc.unfreeze()
         self._processes = [each for each in multiprocessing.active_children() if each not in before]
 
     def map(self, arguments: Sequence[tuple[Any, ...]]) -> list[Result]:
@@ -171,6 +167,17 @@ class WorkerProcesses(Generic[Result]):
             process.join()
 
 
+@contextlib.contextmanager
+def _about_to_fork() -> Iterator[None]:
+    gc.freeze()  # looking for garbage writes into objects, whose memory would be copied
+    try:
+        with warnings.catch_warnings():  # about torch's threads, which the worker does not use
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
+    finally:
+        gc.unfreeze()
+
+
 def made_in_process(items: Iterator[Result]) -> Generator[Result, None, None]:
     """The items, each made by a process of its own while the one before it is used.
 
@@ -178,20 +185,11 @@ def made_in_process(items: Iterator[Result]) -> Generator[Result, None, None]:
     the UserError or OSError of making them, and UserError where the process has ended otherwise. Where the system
     makes no further process, they are made here.
     """
-    receiver, sender = multiprocessing.Pipe(duplex=False)
-    context = multiprocessing.get_context("fork")
-    process = context.Process(target=_send_all, args=(items, sender, os.getpid()), daemon=True)
-    gc.freeze()  # looking for garbage writes into objects, whose memory would be copied
     try:
-        with warnings.catch_warnings():  # about torch's threads, which the worker does not use
-            warnings.simplefilter("ignore", DeprecationWarning)
-            process.start()
+        receiver, process = _sending(items)
     except OSError:
         yield from items
         return
-    finally:
-        gc.unfreeze()
-        sender.close()  # so that the end of the process is seen
     try:
         while (ready := _received(receiver, process)) is not None:
             if isinstance(ready, Exception):
@@ -201,6 +199,14 @@ def made_in_process(items: Iterator[Result]) -> Generator[Result, None, None]:
         process.kill()
         process.join()
         receiver.close()
+
+
+def _sending(items: Iterator[Any]) -> tuple[Connection, BaseProcess]:
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    with sender, _about_to_fork():  # it is closed here, so that the end of the process is seen
+        process = multiprocessing.get_context("fork").Process(target=_send_all, args=(items, sender, os.getpid()))
+        process.start()
+    return receiver, process
 
 
 def _received(receiver: Connection, sender: BaseProcess) -> Any:
