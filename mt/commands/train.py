@@ -29,6 +29,7 @@ from mt.config.schema import LabelledData, TextData, TrainConfig
 from mt.data.filters import FilterReport
 from mt.data.loader import TrainingOrder
 from mt.data.text_cache import PreparedText
+from mt.errors import UserError
 from mt.fast.compiled import compile_layers
 from mt.fast.memory import keep_freed_memory
 from mt.fast.step_threads import step_threads
@@ -63,6 +64,8 @@ from mt.training.trainer import LoopSettings, StepSettings, Trainer, is_finished
 from mt.translation.card import write_card
 from mt.translation.evaluation import check_scorable
 from mt.translation.scoring import is_scored, score_split
+
+_NEARLY_OVER = 0.9  # of the time for steps
 
 
 def train(config: TrainConfig) -> None:
@@ -190,6 +193,7 @@ def _train(
     if is_finished(state, max_steps=None if clock.paces else training.max_steps, patience=training.patience):
         say(f"{config.name}: finished at step {state.step:,}; {_to_continue(config, state, clock)}")
         return state
+    _check_budget_left(config, state, clock)
     run_dir, device = Path(config.run_dir), next(model.parameters()).device
     threads = step_threads(device) if ranks.world_size == 1 else None
     order = training_order(config, text, device, ranks, threads=threads.count if threads else 1)
@@ -226,7 +230,10 @@ def _to_continue(config: TrainConfig, state: TrainingState, clock: Clock) -> str
     """What would let a finished run go on."""
     training = config.training
     if clock.paces and state.progress >= 1:
-        return f"the budget is used: finetune_from={config.run_dir} in a new run_dir trains on"
+        return (
+            f"its budget is used: finetune_from={config.run_dir} training.learning_rate=1e-4 training.warmup_steps=200 "
+            "in a new run_dir, without experiment=auto, trains on"
+        )
     limits = []
     if training.patience is not None and state.validations_without_progress >= training.patience:
         limits.append("training.patience")
@@ -251,6 +258,15 @@ def _clock(config: TrainConfig, run_dir: Path, started: float) -> Clock:
     """What limits the time: the budget of the run, of which progress is kept, or `max_minutes` of this command."""
     minutes = config.training.max_minutes if config.budget is None else budget_seconds(config.budget) / 60
     return Clock(minutes, started, _validations_at_end(config, run_dir), paces=config.budget is not None)
+
+
+def _check_budget_left(config: TrainConfig, state: TrainingState, clock: Clock) -> None:
+    """Raise UserError for a smaller budget that is over before the rate could decay."""
+    if clock.paces and 0 < state.progress < _NEARLY_OVER and clock.seconds_left() <= state.budget_seconds:
+        raise UserError(
+            f"budget={config.budget}: the run has used {format_seconds(state.budget_seconds)} of its budget, and its "
+            "rate has not decayed yet: give a longer one"
+        )
 
 
 def _report_late_start(clock: Clock) -> None:

@@ -117,7 +117,8 @@ def _convert(kind: Any, value: Any, key: str) -> Any:
         return _convert_class(kind, value, key)
     if get_origin(kind) is list:
         if not isinstance(value, list):
-            raise UserError(f"{key}: expected a list [...], got {reprlib.repr(value)}")
+            advice = ": write [{...}]" if isinstance(value, dict) else ""
+            raise UserError(f"{key}: expected a list [...], got {reprlib.repr(value)}{advice}")
         return [_convert(get_args(kind)[0], item, f"{key}[{position}]") for position, item in enumerate(value)]
     if get_origin(kind) is Literal:
         if value not in get_args(kind):

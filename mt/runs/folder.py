@@ -192,6 +192,8 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
     settings |= {"seed": config.seed, "data (text and filters)": text_fingerprint} | languages
     settings["finetune_from, by identity"] = config.finetune_from and run_identity(Path(config.finetune_from))[:16]
     settings["budget"] = "given" if config.budget else None  # the schedule follows the time, or the steps
+    if config.budget:  # they are the scale of the rate then, and no end
+        settings["training.max_steps"] = config.training.max_steps
     rates = {name: rate for name, rate in vars(config.data.augmentation).items() if rate}
     settings["data.augmentation"] = rates or None
     settings["data.filters.max_tokens"] = config.data.filters.max_tokens
@@ -210,8 +212,9 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
             path = noted.pop("finetune_from", None)
             same = settings["finetune_from, by identity"] if path and config.finetune_from else path
             since = {"budget": settings["budget"], "training.optimizer": "adam", "finetune_from, by identity": same}
+            since |= {key: settings[key] for key in ("training.max_steps",) if key in settings}
             noted = since | languages | noted
-        _check_equal(run_dir, noted, settings, cure=f"give the options of its {CONFIG}, or ")
+        _check_equal(run_dir, noted, settings, cure="repeat the command that it began with, or ")
     except (UserError, BadFileError):
         if (run_dir / MODEL).exists() or checkpoint_steps(run_dir / CHECKPOINTS):
             raise

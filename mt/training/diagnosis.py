@@ -130,6 +130,7 @@ class Diagnosis:
         better = nll < self._best_validation
         if better:
             self._best_validation, self._best_validation_step = nll, line["step"]
+        if better or math.isinf(self._training_at_best):  # the best was before the first line of training
             self._training_at_best = training
         diverging = self._risen_validations >= OVERFITTED_VALIDATIONS and training < self._training_at_best
         return Symptom(

@@ -71,6 +71,12 @@ def test_a_budget_is_kept_across_a_stop_with_what_was_chosen_at_first(
     assert begun.training.learning_rate is not None
 
     monkeypatch.setattr(automatic, "_measured", None)  # a run that continues measures nothing
+    for option, reason in (
+        ("budget=20s", "budget=20s: the run has used 25 s of its budget, and its rate has not decayed yet: give a"),
+        ("training.max_steps=7", "differs in training.max_steps: "),
+    ):
+        assert small_runs.train([*words, option]) == 2
+        assert reason in capfd.readouterr().err
     assert small_runs.train(words) == 0
     assert 0.95 * 120 <= now[0] <= 1.05 * 120
     assert load_run(tmp_path / "run") == begun
@@ -80,7 +86,7 @@ def test_a_budget_is_kept_across_a_stop_with_what_was_chosen_at_first(
     assert (tmp_path / "run/evaluation.json").exists()
     capfd.readouterr()
     assert small_runs.train(words) == 0
-    assert f"finished at step {steps[0]}; the budget is used: finetune_from=" in capfd.readouterr().err
+    assert f"finished at step {steps[0]}; its budget is used: finetune_from=" in capfd.readouterr().err
 
     card = (tmp_path / "run/README.md").read_text(encoding="utf-8")
     [line] = re.findall(r"^mt-train .*$", card, re.MULTILINE)

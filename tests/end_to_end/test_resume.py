@@ -155,7 +155,7 @@ def test_another_run_in_the_same_folder_is_refused(
     error = capfd.readouterr().err
     assert f"holds a run that differs in {field}: " in error
     assert error.count(" -> ") == 1
-    assert error.endswith(": give the options of its config.yaml, or choose another run_dir\n")
+    assert error.endswith(": repeat the command that it began with, or choose another run_dir\n")
     assert small_runs.outcome(begun[0] / "run") == before
 
 

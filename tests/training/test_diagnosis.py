@@ -206,6 +206,8 @@ def test_validation_that_rises_is_overfitting_unless_the_translations_still_impr
     assert (step, found.kind) == (5000, "overfitting")
     for part in ("3,000", "2.50", "2.80", "training.patience", "model.dropout", "add data"):  # since when, and cures
         assert part in found.message
+    [(_, found)] = findings(lines(stale, 0.15)[11:])  # the first line is the best validation
+    assert "inf" not in found.message
     assert symptoms(lines(stale, 0.01)) == []
     assert symptoms(lines(stale, 0.15, fall=0.0)) == []
     assert symptoms(lines(lambda step: step, 0.15)) == []
