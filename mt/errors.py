@@ -72,6 +72,10 @@ class LostRankError(MtError):
     """Another rank of the same training ended; its own message says why."""
 
 
+class WorkerLostError(UserError):
+    """A process that works for this one was killed, perhaps because memory ran out, or cannot be made."""
+
+
 class StoppedError(MtError):
     """A signal stopped the process; the same command continues."""
 

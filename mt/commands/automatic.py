@@ -94,6 +94,7 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
             pack_length=config.training.pack_length if build.on_gpu_if_auto(config.training.packing, device) else None,
             threads=threads.count if threads else 1,
             in_advance=build.in_advance(device),
+            drawn=False,
         )
         with closing(order.steps(epoch=0, start=0)) as steps:
             found = target_tokens_per_second(replica, steps, autocast=autocast, side_by_side=threads)

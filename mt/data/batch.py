@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,6 +32,14 @@ class Batch:
     target_tokens: int
     source_segments: Int[Tensor, "batch source"] | None = None
     target_segments: Int[Tensor, "batch target"] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With arrays, of which a pickle has only what a view shows."""
+        return {name: value.numpy() if isinstance(value, Tensor) else value for name, value in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        arrays = {name: torch.from_numpy(value) for name, value in state.items() if isinstance(value, np.ndarray)}
+        vars(self).update(state | arrays)
 
     @classmethod
     def of(

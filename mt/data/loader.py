@@ -13,7 +13,8 @@ import numpy as np
 from mt.data import batching
 from mt.data.batch import Batch, Pairs, make_packed_batch
 from mt.data.batching import Indices, Lengths, PackedRows
-from mt.errors import UserError
+from mt.errors import UserError, WorkerLostError
+from mt.reporting import report
 
 Part = TypeVar("Part")
 
@@ -50,7 +51,8 @@ class TrainingOrder:
     batch gets empty rows up to the shape of the others; `threads` is how many micro-batches a rank computes side by
     side, of equal size. The batch is the same for any number of ranks, of which each has as many micro-batches as the
     others; where there are too few pairs for that, some have nothing to learn. `pin` makes batches that a GPU copies by
-    itself; `in_advance` says what prepares the steps while the device computes.
+    itself; `in_advance` says what prepares the steps while the device computes, for a corpus that is not drawn: a
+    process for each epoch would cost more than it gains.
     """
 
     corpus_of_epoch: Callable[[int], Pairs]
@@ -68,13 +70,20 @@ class TrainingOrder:
 
     def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
         """The steps without end, from batch `start` of an epoch on. Raises UserError when an epoch has no pairs."""
-        for first in count(epoch):
-            epochs = [first] if self.drawn else count(first)
-            planned = self._epochs(self.corpus_of_epoch(first), epochs, start if first == epoch else 0)
-            with closing(self.in_advance(planned)) as steps:
-                for step in steps:
-                    pinned = [batch.pinned() for batch in step.micro_batches] if self.pin else step.micro_batches
-                    yield step._replace(micro_batches=pinned)
+        in_advance = in_thread if self.drawn else self.in_advance
+        while True:
+            epochs = [epoch] if self.drawn else count(epoch)
+            try:
+                with closing(in_advance(self._epochs(self.corpus_of_epoch(epoch), epochs, start))) as steps:
+                    for step in steps:
+                        epoch, start = step.epoch, step.next_batch
+                        pinned = [batch.pinned() for batch in step.micro_batches] if self.pin else step.micro_batches
+                        yield step._replace(micro_batches=pinned)
+            except WorkerLostError as error:
+                report(f"warning: {error}, perhaps because memory ran out: batches are prepared by a thread now")
+                in_advance = in_thread
+            else:
+                epoch, start = epoch + 1, 0
 
     def rows_of(self, length: int, micro_batch_tokens: int) -> int:
         """The packed rows of this length in a micro-batch."""

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
-from mt.errors import UserError
+from mt.errors import MtError, UserError, WorkerLostError
 from mt.fast.memory import give_back_freed_memory
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2)
@@ -140,7 +140,7 @@ class WorkerProcesses(Generic[Result]):
         try:
             with _about_to_fork():
                 self._pool.submit(os.getpid)  # forks all of them
-        except OSError:
+        except BaseException:
             self._processes = [each for each in multiprocessing.active_children() if each not in before]
             self.close()
             raise
@@ -169,44 +169,53 @@ class WorkerProcesses(Generic[Result]):
 
 @contextlib.contextmanager
 def _about_to_fork() -> Iterator[None]:
+    """While a process is made: signals wait until it is, and neither it nor what torch and Python do then meets one."""
     gc.freeze()  # looking for garbage writes into objects, whose memory would be copied
+    noted: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():  # others may set no handlers, and run none
+        handlers = {each: signal.getsignal(each) for each in (*_SIGNALS, signal.SIGINT)}
+    for each, handler in handlers.items():
+        if callable(handler):
+            signal.signal(each, lambda number, _: noted.append(number))
     try:
         with warnings.catch_warnings():  # about torch's threads, which the worker does not use
             warnings.simplefilter("ignore", DeprecationWarning)
             yield
     finally:
         gc.unfreeze()
+        for each, handler in handlers.items():
+            if callable(handler):
+                signal.signal(each, handler)
+        for number in noted:
+            signal.raise_signal(number)
 
 
 def made_in_process(items: Iterator[Result]) -> Generator[Result, None, None]:
     """The items, each made by a process of its own while the one before it is used.
 
     Each is sent as bytes. No signal to all processes of a job ends that process; closing the generator does. Raises
-    the UserError or OSError of making them, and UserError where the process has ended otherwise. Where the system
-    makes no further process, they are made here.
+    the expected error of making them, WorkerLostError where it was killed or cannot be made, and RuntimeError where it
+    has ended otherwise: then its traceback is shown.
     """
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    arguments = (items, receiver, sender, os.getpid())
+    process = multiprocessing.get_context("fork").Process(target=_send_all, args=arguments)
     try:
-        receiver, process = _sending(items)
-    except OSError:
-        yield from items
-        return
-    try:
+        with sender, _about_to_fork():  # it is closed here, so that the end of the process is seen
+            try:
+                process.start()
+            except OSError as error:
+                raise WorkerLostError(f"no process can be made ({error})") from error
         while (ready := _received(receiver, process)) is not None:
             if isinstance(ready, Exception):
                 raise ready
             yield ready
     finally:
-        process.kill()
-        process.join()
+        if process.pid is not None:
+            process.kill()
+            process.join()
         receiver.close()
-
-
-def _sending(items: Iterator[Any]) -> tuple[Connection, BaseProcess]:
-    receiver, sender = multiprocessing.Pipe(duplex=False)
-    with sender, _about_to_fork():  # it is closed here, so that the end of the process is seen
-        process = multiprocessing.get_context("fork").Process(target=_send_all, args=(items, sender, os.getpid()))
-        process.start()
-    return receiver, process
 
 
 def _received(receiver: Connection, sender: BaseProcess) -> Any:
@@ -214,19 +223,20 @@ def _received(receiver: Connection, sender: BaseProcess) -> Any:
         return receiver.recv()
     except (EOFError, OSError) as error:  # between two messages, or in one
         sender.join()
-        raise UserError(
-            f"the process that prepares batches was ended (code {sender.exitcode}), perhaps because memory ran out"
-        ) from error
+        if (code := sender.exitcode or 0) < 0:
+            raise WorkerLostError(f"a process was killed ({signal.Signals(-code).name})") from error
+        raise RuntimeError("a process ended with the error above") from error
 
 
-def _send_all(items: Iterator[Any], sender: Connection, parent: int) -> None:
+def _send_all(items: Iterator[Any], receiver: Connection, sender: Connection, parent: int) -> None:
     """Send each item, then None, or what making it raised."""
     _set_up_worker(parent, signal.SIG_IGN)
+    receiver.close()
     with contextlib.suppress(BrokenPipeError):
         try:
             for item in items:
                 sender.send_bytes(pickle.dumps(item))
-        except (UserError, OSError) as error:
+        except (MtError, OSError, MemoryError) as error:
             sender.send_bytes(pickle.dumps(error))
         else:
             sender.send_bytes(pickle.dumps(None))

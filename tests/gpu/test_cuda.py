@@ -42,6 +42,7 @@ def packed_steps() -> Iterator[list[Batch]]:
         one_shape=True,
         pin=True,
         in_advance=made_in_process,
+        drawn=False,
     )
     stream = order.steps(epoch=0, start=0)
     for _ in range(4):
