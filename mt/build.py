@@ -15,7 +15,7 @@ from mt.data.corpus import Corpus, FileCorpus, builtin_corpus, labelled_corpus
 from mt.data.drawn import Draw, DrawnCorpus
 from mt.data.filters import SPLITS, FilterSettings, Split
 from mt.data.hub import HubCorpus
-from mt.data.loader import InAdvance, in_thread
+from mt.data.loader import Prefetch, in_thread
 from mt.data.spaces import separator
 from mt.data.tasks import TaskCorpus
 from mt.data.tokenizer import BOS, EOS, PAD, UNKNOWN, Tokenizer
@@ -193,8 +193,8 @@ def on_gpu_if_auto(choice: bool | Literal["auto"], device: torch.device) -> bool
     return device.type == "cuda" if choice == "auto" else choice
 
 
-def in_advance(device: torch.device) -> InAdvance:
-    """What prepares batches; for a GPU a process, which leaves Python's lock to the training."""
+def prefetch(device: torch.device) -> Prefetch:
+    """What prefetches batches; for a GPU a process, which leaves Python's lock to the training."""
     return made_in_process if device.type == "cuda" and can_fork() else in_thread
 
 

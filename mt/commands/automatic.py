@@ -93,7 +93,8 @@ def _measured(config: TrainConfig, corpus: CorpusStatistics, device: torch.devic
             seed=0,
             pack_length=config.training.pack_length if build.on_gpu_if_auto(config.training.packing, device) else None,
             threads=threads.count if threads else 1,
-            in_advance=build.in_advance(device),
+            pin=device.type == "cuda",
+            prefetch=build.prefetch(device),
             drawn=False,
         )
         with closing(order.steps(epoch=0, start=0)) as steps:

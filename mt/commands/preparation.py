@@ -179,7 +179,7 @@ def training_order(
         pack_length=training.pack_length if build.on_gpu_if_auto(training.packing, device) else None,
         one_shape=build.compiles(config, device),
         pin=device.type == "cuda",
-        in_advance=build.in_advance(device),
+        prefetch=build.prefetch(device),
         rank=ranks.rank,
         world_size=ranks.world_size,
         threads=threads,

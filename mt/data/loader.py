@@ -1,4 +1,4 @@
-"""Batches in training order, prepared by a thread, or a process, while the device computes."""
+"""Batches in training order, prefetched by a thread, or for a GPU by a process, while the device computes."""
 
 import functools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ class StepBatches(NamedTuple):
     target_tokens: int
 
 
-InAdvance = Callable[[Iterator[StepBatches]], Generator[StepBatches, None, None]]
+Prefetch = Callable[[Iterator[StepBatches]], Generator[StepBatches, None, None]]
 
 
 def in_thread(steps: Iterator[StepBatches]) -> Generator[StepBatches, None, None]:
@@ -51,7 +51,7 @@ class TrainingOrder:
     batch gets empty rows up to the shape of the others; `threads` is how many micro-batches a rank computes side by
     side, of equal size. The batch is the same for any number of ranks, of which each has as many micro-batches as the
     others; where there are too few pairs for that, some have nothing to learn. `pin` makes batches that a GPU copies by
-    itself; `in_advance` says what prepares the steps while the device computes, for a corpus that is not drawn: a
+    itself; `prefetch` says what prepares the steps while the device computes, of a corpus that is not drawn: a
     process for each epoch would cost more than it gains.
     """
 
@@ -63,25 +63,25 @@ class TrainingOrder:
     pack_length: int | None = None
     one_shape: bool = False
     pin: bool = False
-    in_advance: InAdvance = in_thread
+    prefetch: Prefetch = in_thread
     rank: int = 0
     world_size: int = 1
     threads: int = 1
 
     def steps(self, *, epoch: int, start: int) -> Generator[StepBatches, None, None]:
         """The steps without end, from batch `start` of an epoch on. Raises UserError when an epoch has no pairs."""
-        in_advance = in_thread if self.drawn else self.in_advance
+        prefetch = in_thread if self.drawn else self.prefetch
         while True:
             epochs = [epoch] if self.drawn else count(epoch)
             try:
-                with closing(in_advance(self._epochs(self.corpus_of_epoch(epoch), epochs, start))) as steps:
+                with closing(prefetch(self._epochs(self.corpus_of_epoch(epoch), epochs, start))) as steps:
                     for step in steps:
                         epoch, start = step.epoch, step.next_batch
                         pinned = [batch.pinned() for batch in step.micro_batches] if self.pin else step.micro_batches
                         yield step._replace(micro_batches=pinned)
             except WorkerLostError as error:
                 report(f"warning: {error}, perhaps because memory ran out: batches are prepared by a thread now")
-                in_advance = in_thread
+                prefetch = in_thread
             else:
                 epoch, start = epoch + 1, 0
 
@@ -91,7 +91,7 @@ class TrainingOrder:
         return batching.split_evenly(self.batch_tokens // length, most=most, ranks=self.world_size * self.threads)
 
     def _epochs(self, corpus: Pairs, epochs: Iterable[int], start: int) -> Iterator[StepBatches]:
-        """The batches of these epochs of a corpus, of the first from batch `start` on; runs in advance."""
+        """The batches of these epochs of a corpus, of the first from batch `start` on; runs where it is prefetched."""
         for epoch in epochs:
             yield from self._epoch(corpus, epoch, start)
             start = 0

@@ -192,8 +192,7 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
     settings |= {"seed": config.seed, "data (text and filters)": text_fingerprint} | languages
     settings["finetune_from, by identity"] = config.finetune_from and run_identity(Path(config.finetune_from))[:16]
     settings["budget"] = "given" if config.budget else None  # the schedule follows the time, or the steps
-    if config.budget:  # they are the scale of the rate then, and no end
-        settings["training.max_steps"] = config.training.max_steps
+    settings["training.max_steps"] = config.training.max_steps if config.budget else None  # the scale of the rate then
     rates = {name: rate for name, rate in vars(config.data.augmentation).items() if rate}
     settings["data.augmentation"] = rates or None
     settings["data.filters.max_tokens"] = config.data.filters.max_tokens
@@ -211,8 +210,8 @@ def check_same_run(config: TrainConfig, text_fingerprint: str, run_dir: Path) ->
         if noted:  # the first runs noted a path, and lack these
             path = noted.pop("finetune_from", None)
             same = settings["finetune_from, by identity"] if path and config.finetune_from else path
-            since = {"budget": settings["budget"], "training.optimizer": "adam", "finetune_from, by identity": same}
-            since |= {key: settings[key] for key in ("training.max_steps",) if key in settings}
+            since = {key: settings[key] for key in ("budget", "training.max_steps")}
+            since |= {"training.optimizer": "adam", "finetune_from, by identity": same}
             noted = since | languages | noted
         _check_equal(run_dir, noted, settings, cure="repeat the command that it began with, or ")
     except (UserError, BadFileError):

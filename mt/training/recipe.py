@@ -184,7 +184,7 @@ def recipe(
     made.choose({"model.dropout": dropout}, f"{about} ({why})")
     made.choose(
         {"training.optimizer": optimizer},
-        f"{about}: Muon had a lower loss in half a pass here, and no gain in 40",
+        f"{about}: Muon had a lower loss in less than half a pass here, and no gain in 40",
     )
     _choose_joined(made, corpus, joined, about)
     made.choose({"training.label_smoothing": 0.1}, "the paper's; other values were not better here")

@@ -19,7 +19,7 @@ from pairs import listed_pairs, random_pairs
 from reliability import Trials
 
 from mt.data.batch import Batch, Pairs
-from mt.data.loader import InAdvance, StepBatches, TrainingOrder, in_thread, validation_batches
+from mt.data.loader import Prefetch, StepBatches, TrainingOrder, in_thread, validation_batches
 from mt.data.tokenizer import BOS, EOS, PAD
 from mt.errors import StoppedError, UserError
 from mt.fast.workers import can_fork, made_in_process
@@ -37,7 +37,7 @@ def order(*, micro_batch_tokens: int = 50, seed: int = 3, pairs: list = PAIRS) -
 
 
 def by_process(pairs: list = PAIRS) -> TrainingOrder:
-    return replace(order(pairs=pairs), in_advance=made_in_process, drawn=False)
+    return replace(order(pairs=pairs), prefetch=made_in_process, drawn=False)
 
 
 def taken(stream: Iterator[StepBatches], count: int) -> list[Item]:
@@ -97,7 +97,7 @@ def test_the_process_ends_with_the_stream_and_not_by_a_signal_to_the_whole_job()
 def test_after_a_process_that_is_killed_a_thread_goes_on(batch_tokens: int, capfd: pytest.CaptureFixture[str]) -> None:
     pairs = random_pairs(2000, longest=40, vocab_size=40_000, seed=0)
     whole = replace(order(pairs=pairs), batch_tokens=batch_tokens, micro_batch_tokens=20_000, drawn=False)
-    stream = replace(whole, in_advance=made_in_process).steps(epoch=0, start=0)
+    stream = replace(whole, prefetch=made_in_process).steps(epoch=0, start=0)
     begun = taken(stream, 3)
     [process] = multiprocessing.active_children()
     time.sleep(0.2)
@@ -267,8 +267,8 @@ def test_each_epoch_reads_its_own_corpus() -> None:
             assert set(batch.target_output.flatten().tolist()) <= {PAD, EOS, 20 + epoch}
 
 
-@pytest.mark.parametrize("in_advance", [in_thread, pytest.param(made_in_process, marks=forks)])
-def test_an_error_while_reading_reaches_the_trainer(in_advance: InAdvance) -> None:
+@pytest.mark.parametrize("prefetch", [in_thread, pytest.param(made_in_process, marks=forks)])
+def test_an_error_while_reading_reaches_the_trainer(prefetch: Prefetch) -> None:
 
     def gone(index: int) -> list[int]:
         raise OSError(f"pair {index}: the disk is gone")
@@ -276,7 +276,7 @@ def test_an_error_while_reading_reaches_the_trainer(in_advance: InAdvance) -> No
     corpus = replace(listed_pairs(PAIRS), source=gone)
     whole = TrainingOrder(corpus_of_epoch=lambda _: corpus, batch_tokens=50, micro_batch_tokens=50, seed=0)
     with pytest.raises(OSError, match=r"^pair \d+: the disk is gone$"):
-        next(replace(whole, in_advance=in_advance, drawn=False).steps(epoch=0, start=0))
+        next(replace(whole, prefetch=prefetch, drawn=False).steps(epoch=0, start=0))
 
 
 def test_leaving_the_stream_ends_its_thread() -> None:

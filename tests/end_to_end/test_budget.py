@@ -39,6 +39,16 @@ def recorded(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [line for line in map(json.loads, lines) if line["kind"] == kind]
 
 
+def refused(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    """What would ruin the rate of a run that has used 25 s of its budget."""
+    for option, reason in (
+        ("budget=20s", "budget=20s: the run has used 25 s of its budget, and its rate has not decayed yet: give a"),
+        ("training.max_steps=7", "differs in training.max_steps: "),
+    ):
+        assert small_runs.train([*words, option]) == 2
+        assert reason in capfd.readouterr().err
+
+
 def test_a_budget_is_kept_across_a_stop_with_what_was_chosen_at_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,12 +81,7 @@ def test_a_budget_is_kept_across_a_stop_with_what_was_chosen_at_first(
     assert begun.training.learning_rate is not None
 
     monkeypatch.setattr(automatic, "_measured", None)  # a run that continues measures nothing
-    for option, reason in (
-        ("budget=20s", "budget=20s: the run has used 25 s of its budget, and its rate has not decayed yet: give a"),
-        ("training.max_steps=7", "differs in training.max_steps: "),
-    ):
-        assert small_runs.train([*words, option]) == 2
-        assert reason in capfd.readouterr().err
+    refused(words, capfd)
     assert small_runs.train(words) == 0
     assert 0.95 * 120 <= now[0] <= 1.05 * 120
     assert load_run(tmp_path / "run") == begun

@@ -41,7 +41,7 @@ def packed_steps() -> Iterator[list[Batch]]:
         pack_length=128,
         one_shape=True,
         pin=True,
-        in_advance=made_in_process,
+        prefetch=made_in_process,
         drawn=False,
     )
     stream = order.steps(epoch=0, start=0)

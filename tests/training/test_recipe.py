@@ -152,14 +152,14 @@ def test_big_takes_steps(folder: Path, caplog: pytest.LogCaptureFixture) -> None
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(("device", "in_advance"), [("cpu", in_thread), ("cuda", made_in_process)])
+@pytest.mark.parametrize(("device", "prefetch"), [("cpu", in_thread), ("cuda", made_in_process)])
 @pytest.mark.skipif(not can_fork(), reason="without forks a thread prepares them")
 def test_a_gpu_gets_its_batches_from_a_process_and_pinned(
-    monkeypatch: pytest.MonkeyPatch, device: str, in_advance: object
+    monkeypatch: pytest.MonkeyPatch, device: str, prefetch: object
 ) -> None:
     monkeypatch.setattr(build, "can_compile_for_gpu", lambda: True)
     order = training_order(config_of("experiment=paper_base"), mock.Mock(spec=PreparedText), torch.device(device))
-    assert order.in_advance is in_advance
+    assert order.prefetch is prefetch
     assert order.pin == (device == "cuda")
 
 
